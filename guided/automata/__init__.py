@@ -1,0 +1,1 @@
+"""Pattern tree -> NFA -> minimal byte DFA, and the algebra of automata."""

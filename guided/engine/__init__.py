@@ -1,0 +1,1 @@
+"""Specs (what may be said), `compile`, and the `Index` it returns."""

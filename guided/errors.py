@@ -1,0 +1,173 @@
+"""Every error a user can meet, and what it carries.
+
+::
+
+    Exception
+    └── GuidedError
+        ├── PatternError        a regular expression, at a position
+        ├── SchemaError         a JSON Schema or a Python type, at a JSON Pointer, with the keyword
+        ├── GrammarError        a Lark grammar, with the rule or terminal
+        ├── VocabularyError     a tokenizer that cannot be read, or cannot spell what was asked for
+        ├── LimitError          a budget was passed: what, how much was needed, how much is allowed
+        ├── TokenRejected       a token that the guide does not allow here
+        ├── IndexFormatError    an index file that is damaged, foreign, or made for another vocabulary
+        ├── CallError           the text of a tool call that is no call: class name, argument or syntax
+        └── ModelError          a model that is missing, cannot be loaded or fetched, or gives no logits
+
+Wrong argument *types* raise ``TypeError``. An error's message says what is wrong, where, and what to do; its attributes
+carry the same as data. Every error survives pickling, since services send them between processes.
+"""
+
+from typing import Any, Literal
+
+__all__ = [
+    "CallError",
+    "GrammarError",
+    "GuidedError",
+    "IndexFormatError",
+    "LimitError",
+    "ModelError",
+    "PatternError",
+    "SchemaError",
+    "TokenRejected",
+    "VocabularyError",
+]
+
+
+class GuidedError(Exception):
+    """The root of all errors of this package."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Why: BaseException rebuilds from args alone, which would drop keyword-only data.
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[GuidedError], args: tuple[Any, ...], data: dict[str, Any]) -> GuidedError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(data)
+    return error
+
+
+class PatternError(GuidedError):
+    """A regular expression that is malformed, or asks for what no automaton can do.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong, without the place.
+    pattern : str
+        The whole pattern.
+    position : int
+        Offset into ``pattern``, in code points.
+    """
+
+    def __init__(self, reason: str, pattern: str, position: int) -> None:
+        self.reason, self.pattern, self.position = reason, pattern, position
+        super().__init__(f"{reason} at position {position}\n{_excerpt(pattern, position)}")
+
+
+class SchemaError(GuidedError):
+    """A JSON Schema or Python type that is malformed or cannot be enforced.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong, without the place.
+    pointer : str
+        JSON Pointer to the place; for signatures ``/tool/parameter``.
+    keyword : str
+        The keyword, or the annotation, that was refused.
+    """
+
+    def __init__(self, reason: str, pointer: str, keyword: str) -> None:
+        self.reason, self.pointer, self.keyword = reason, pointer, keyword
+        super().__init__(f"{reason} (at {pointer or '/'}, {keyword})")
+
+
+class GrammarError(GuidedError):
+    """A Lark grammar that cannot be used as it stands.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong, without the place.
+    rule : str
+        The rule or terminal it concerns.
+    """
+
+    def __init__(self, reason: str, rule: str) -> None:
+        self.reason, self.rule = reason, rule
+        super().__init__(f"{reason} (in {rule})")
+
+
+class VocabularyError(GuidedError):
+    """A vocabulary that cannot be read, fails its round trip, or cannot spell what was asked for."""
+
+
+class LimitError(GuidedError):
+    """A budget was passed. The same input passes it on every machine.
+
+    Attributes
+    ----------
+    what : str
+        The field of `guided.Limits`, or the argument, that was passed.
+    given : int
+        How much was needed (at least).
+    limit : int
+        How much is allowed.
+    """
+
+    def __init__(self, what: str, given: int, limit: int, advice: str = "") -> None:
+        self.what, self.given, self.limit = what, given, limit
+        super().__init__(f"{what}: {given:,} needed, {limit:,} allowed{'; ' + advice if advice else ''}")
+
+
+class TokenRejected(GuidedError):
+    """A token that is not allowed in the guide's state; the state is unchanged.
+
+    Attributes
+    ----------
+    token : int
+        The token id.
+    expected : str
+        What could have come instead, for people.
+    """
+
+    def __init__(self, token: int, expected: str) -> None:
+        self.token, self.expected = token, expected
+        super().__init__(f"token {token} is not allowed here; expected {expected}")
+
+
+class IndexFormatError(GuidedError):
+    """A file that is no index of this version, is damaged, or was made for another spec or vocabulary."""
+
+
+class CallError(GuidedError):
+    """Text that is no call of the given tools.
+
+    Attributes
+    ----------
+    kind : {"name", "argument", "syntax"}
+        ToolDec's classes: an unknown tool; a missing, unknown or ill-typed argument; anything else.
+    position : int
+        Byte offset of the first byte that cannot be part of a call.
+    """
+
+    def __init__(self, reason: str, kind: Literal["name", "argument", "syntax"], position: int) -> None:
+        self.reason, self.kind, self.position = reason, kind, position
+        super().__init__(f"{reason} at byte {position} ({kind})")
+
+
+class ModelError(GuidedError):
+    """A model that is missing, cannot be fetched or loaded, or does not fit its tokenizer."""
+
+
+def _excerpt(text: str, position: int, width: int = 60) -> str:
+    """The line around a position, with a caret below it; printable whatever the text holds."""
+    start = max(0, position - width // 2)
+    piece = text[start : start + width]
+    before = text[start:position]
+    shown, shown_before = (ascii(part)[1:-1] for part in (piece, before))
+    lead, tail = ("..." if start else ""), ("..." if start + width < len(text) else "")
+    return f"    {lead}{shown}{tail}\n    {' ' * (len(lead) + len(shown_before))}^"

@@ -1,0 +1,1 @@
+"""Models, the sampler, generators and their events."""

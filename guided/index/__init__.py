@@ -1,0 +1,1 @@
+"""Automaton x token trie -> transition tables as plain data."""

@@ -1,0 +1,1 @@
+"""Adapters to serving stacks; each module is the only importer of its stack."""

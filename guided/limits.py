@@ -1,0 +1,37 @@
+"""Budgets that hold a compile to bounded time and memory, whoever wrote the input.
+
+Budgets count things that the input determines (states, edges, characters), never seconds, so the same input passes or
+fails on every machine. Passing one raises `LimitError(what, given, limit)`, where ``what`` is the field's name.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Budgets of one compile. The defaults hold a compile of anything under about 5 s and 1 GB.
+
+    Attributes
+    ----------
+    pattern_length : int
+        Code points of a pattern.
+    depth : int
+        Nesting of groups in a pattern.
+    nfa_states : int
+        States of the nondeterministic automaton, counted repeats included.
+    states : int
+        States of any deterministic automaton on the way (before minimization too).
+    transitions : int
+        Cells of a transition table (states times classes), and pairs (state, next state) of an index.
+    steps : int
+        Elementary steps of a determinization (members of state sets visited).
+    """
+
+    pattern_length: int = 4_000_000
+    depth: int = 10_000
+    nfa_states: int = 4_000_000
+    states: int = 400_000
+    transitions: int = 60_000_000
+    steps: int = 400_000_000

@@ -1,0 +1,1 @@
+"""Regular expression text -> immutable tree over sets of characters."""

@@ -1,0 +1,136 @@
+"""The tree of a pattern: what a text may be, with no syntax left.
+
+Flags, groups and escapes are gone: a node is a set of characters, a literal, or an operation on nodes. Nodes are immutable and
+compared by identity, so that trees of any depth are cheap; walk them with an explicit stack, never by recursion.
+
+Semantics: ``L(node)`` is a set of texts. `Look` makes it depend on the text around: a node matches a *span* of a text, and the language of a
+whole pattern is the set of texts that it matches from end to end, as ``re.fullmatch`` does. Inside `Intersect` and `Complement` each
+operand is a language of its own: its assertions see the operand's span and nothing around it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from guided.patterns.charset import Charset
+
+__all__ = [
+    "Alternate",
+    "Chars",
+    "Complement",
+    "Concat",
+    "Intersect",
+    "Literal",
+    "Look",
+    "Node",
+    "Repeat",
+    "alternate",
+    "concat",
+    "literal",
+    "optional",
+    "repeat",
+]
+
+
+class Node:
+    """A node of the tree; combine with ``+`` (then), ``|`` (or), ``&`` (and), ``~`` (any text but)."""
+
+    __slots__ = ()
+
+    def __add__(self, other: "Node") -> "Node":
+        return concat([self, other])
+
+    def __or__(self, other: "Node") -> "Node":
+        return alternate([self, other])
+
+    def __and__(self, other: "Node") -> "Node":
+        return Intersect((self, other))
+
+    def __invert__(self) -> "Node":
+        return Complement(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Literal(Node):
+    """Exactly this text; ``Literal("")`` is the empty text. No lone surrogates."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Chars(Node):
+    """One character of a set; the empty set matches nothing."""
+
+    charset: Charset
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Concat(Node):
+    """The items, one after the other; no items: the empty text."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Alternate(Node):
+    """Any of the items; no items: nothing."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Repeat(Node):
+    """``minimum`` to ``maximum`` times the item; ``maximum`` None is no bound."""
+
+    item: Node
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Look(Node):
+    """An assertion of no width: the item does (``negative``: does not) match just ahead, or just ``behind``."""
+
+    item: Node
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Intersect(Node):
+    """Texts of all the items (at least one)."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Complement(Node):
+    """All texts but the item's."""
+
+    item: Node
+
+
+def literal(text: str) -> Node:
+    """Exactly this text."""
+    return Literal(text)
+
+
+def concat(items: Iterable[Node]) -> Node:
+    """The items in order."""
+    parts = tuple(items)
+    return parts[0] if len(parts) == 1 else Concat(parts)
+
+
+def alternate(items: Iterable[Node]) -> Node:
+    """Any of the items."""
+    parts = tuple(items)
+    return parts[0] if len(parts) == 1 else Alternate(parts)
+
+
+def optional(item: Node) -> Node:
+    """The item or nothing."""
+    return Repeat(item, 0, 1)
+
+
+def repeat(item: Node, minimum: int = 0, maximum: int | None = None) -> Node:
+    """``minimum`` to ``maximum`` times the item."""
+    return Repeat(item, minimum, maximum)

@@ -1,0 +1,1 @@
+"""Tokenizer -> `Vocabulary` (token id <-> bytes) -> `TokenTrie`."""
