@@ -164,10 +164,13 @@ class ModelError(GuidedError):
 
 
 def _excerpt(text: str, position: int, width: int = 60) -> str:
-    """The line around a position, with a caret below it; printable whatever the text holds."""
+    """The text around a position, with a caret below it; printable ASCII on one line whatever the text holds."""
     start = max(0, position - width // 2)
-    piece = text[start : start + width]
-    before = text[start:position]
-    shown, shown_before = (ascii(part)[1:-1] for part in (piece, before))
+    before, after = _printable(text[start:position]), _printable(text[position : start + width])
     lead, tail = ("..." if start else ""), ("..." if start + width < len(text) else "")
-    return f"    {lead}{shown}{tail}\n    {' ' * (len(lead) + len(shown_before))}^"
+    return f"    {lead}{before}{after}{tail}\n    {' ' * (len(lead) + len(before))}^"
+
+
+def _printable(text: str) -> str:
+    # Why: character by character, since ascii() of a whole text escapes quotes or not by what else is in it.
+    return "".join(char if " " <= char <= "~" else ascii(char)[1:-1] for char in text)

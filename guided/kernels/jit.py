@@ -6,7 +6,7 @@ is none: a read-only install with an unusable HOME. Then kernels are compiled in
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -20,7 +20,7 @@ def kernel(function: _Function) -> _Function:
     """Compile ``function`` with numba (``nogil``, disk cache where possible)."""
     global _warned
     try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return cast("_Function", numba.njit(cache=True, nogil=True)(function))
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
@@ -32,4 +32,4 @@ def kernel(function: _Function) -> _Function:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return cast("_Function", numba.njit(nogil=True)(function))

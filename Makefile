@@ -1,0 +1,49 @@
+# Everything that a checkout can do. Each target makes the environment it needs.
+# PYTHON: the interpreter that makes it (3.11 or newer). ARGS, PYTEST_ARGS: further arguments for demo and bench, for pytest.
+
+PYTHON ?= python3
+ARGS ?=
+PYTEST_ARGS ?=
+
+VENV := .venv
+BENCH := .venv-bench
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV) ## a real language model calls real Python tools
+	$(BIN)/guided demo $(ARGS)
+
+test: $(VENV) ## the tests, with coverage
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+lint: $(VENV) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(BENCH) ## the benchmarks, peers included, in an environment of their own
+	$(BENCH)/bin/python -m benchmarks $(ARGS)
+
+docs: $(VENV) ## check the documents: their links, and their code by running it
+	$(BIN)/python -m pytest tests/test_docs.py $(PYTEST_ARGS)
+
+clean: ## remove the environments and all that tools left behind
+	rm -rf $(VENV) $(BENCH) dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find guided tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An environment is made anew, in place, when what it should hold has changed: its stamp is older than these two files.
+$(VENV): $(VENV)/.stamp ;
+$(BENCH): $(BENCH)/.stamp ;
+$(VENV)/.stamp: EXTRAS := dev
+$(BENCH)/.stamp: EXTRAS := bench
+$(VENV)/.stamp $(BENCH)/.stamp: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
+	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@

@@ -1,0 +1,180 @@
+"""The architecture as tests: who may import what, where, and how large a file may be.
+
+The direction of imports is import-linter's (``make lint``); here is what it can not say. Everything is read from the
+source, nothing is run.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import guided
+
+ROOT = Path(guided.__file__).resolve().parent.parent
+PACKAGE = ROOT / "guided"
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py"))
+FACADE = "guided/__init__.py"
+
+# Package -> the only folder that may import it.
+HOMES = {
+    "torch": "guided/integrations/",
+    "transformers": "guided/integrations/",
+    "llama_cpp": "guided/integrations/",
+    "vllm": "guided/integrations/",
+    "sglang": "guided/integrations/",
+    "numba": "guided/kernels/",
+    "lark": "guided/lalr/",
+    "interegular": "guided/automata/",
+}
+
+# What a kernel's file may import. Numba's cache does not notice an edit in another file, so no constant and no function
+# comes from elsewhere; the names of array types are for the reader and mypy alone.
+KERNEL_IMPORTS = {"numba", "numpy", "guided.kernels.jit", "typing", "collections.abc", "warnings"}
+
+# Folders whose functions may import: the rest of the package shows what it needs at the top of each file.
+LOCAL_IMPORTS = ("guided/cli/", "guided/integrations/", "guided/vocabulary/")
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported module: ``from a.b import c`` is ``a.b``, with ``c`` among the names."""
+
+    module: str
+    names: tuple[str, ...]
+    line: int
+    level: int
+    local: bool
+
+    @property
+    def root(self) -> str:
+        return self.module.partition(".")[0]
+
+
+@cache
+def tree(file: str) -> ast.Module:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8"), filename=file)
+
+
+@cache
+def imports(file: str) -> tuple[Import, ...]:
+    return tuple(_imports(tree(file), local=False))
+
+
+def _imports(node: ast.AST, local: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield Import(alias.name, (), child.lineno, 0, local)
+        elif isinstance(child, ast.ImportFrom):
+            names = tuple(alias.name for alias in child.names)
+            yield Import(child.module or "", names, child.lineno, child.level, local)
+        else:
+            yield from _imports(child, local or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def core_dependencies() -> set[str]:
+    """Import names of what every install has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {re.match(r"[\w.-]+", line)[0].lower().replace("-", "_") for line in project["dependencies"]}
+
+
+def places(file: str, found: Iterator[Import]) -> list[str]:
+    return [f"{file}:{item.line}: {item.module}" for item in found]
+
+
+def test_reads_imports_wherever_they_stand() -> None:
+    source = "import a.b\nif x:\n    from c import d\nclass E:\n    def f(self):\n        from g import h\n"
+    found = [(item.module, item.names, item.local) for item in _imports(ast.parse(source), local=False)]
+    assert found == [("a.b", (), False), ("c", ("d",), False), ("g", ("h",), True)]
+
+
+def test_the_package_has_files() -> None:
+    assert FACADE in FILES
+    assert len(FILES) > 10
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_module_has_a_docstring(file: str) -> None:
+    docstring = ast.get_docstring(tree(file))
+    assert docstring, f"{file} does not say what it is"
+    assert docstring[0].isprintable()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_file_holds_two_concepts(file: str) -> None:
+    lines = len((ROOT / file).read_text(encoding="utf-8").splitlines())
+    assert lines <= 400, f"{file} has {lines} lines; past 400 a file is two concepts"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_nothing_inside_imports_the_facade(file: str) -> None:
+    assert not places(file, (item for item in imports(file) if item.module == "guided"))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_imports_are_absolute_and_by_name(file: str) -> None:
+    assert not places(file, (item for item in imports(file) if item.level or "*" in item.names))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_functions_import_only_where_packages_are_optional(file: str) -> None:
+    if file == FACADE:
+        return
+    local = [item for item in imports(file) if item.local]
+    assert file.startswith(LOCAL_IMPORTS) or not places(file, iter(local))
+    if file.startswith("guided/vocabulary/"):
+        always_there = core_dependencies() | set(sys.stdlib_module_names) | {"guided"}
+        assert not places(file, (item for item in local if item.root in always_there))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_optional_is_not_imported_at_the_top(file: str) -> None:
+    if file.startswith("guided/integrations/"):
+        return
+    always_there = core_dependencies() | set(sys.stdlib_module_names) | {"guided"}
+    assert not places(file, (item for item in imports(file) if not item.local and item.root not in always_there))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_only_its_home_imports_a_package(file: str) -> None:
+    strays = (item for item in imports(file) if not file.startswith(HOMES.get(item.root, "guided/")))
+    assert not places(file, strays)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("guided/kernels/")])
+def test_kernels_import_numba_and_numpy_only(file: str) -> None:
+    assert not places(
+        file, (item for item in imports(file) if item.module not in KERNEL_IMPORTS and not of_types(item))
+    )
+
+
+def of_types(item: Import) -> bool:
+    return item.module == "guided.arrays" and all(name.endswith("Array") for name in item.names)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_imports_are_statements(file: str) -> None:
+    """An import that no reader and no linter sees is allowed to the façade alone, which is lazy by design."""
+    if file == FACADE:
+        return
+    calls = [node.func for node in ast.walk(tree(file)) if isinstance(node, ast.Call)]
+    names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
+    assert not names & {"import_module", "__import__"}, file
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_pickle_anywhere(file: str) -> None:
+    assert not places(file, (item for item in imports(file) if item.root in {"pickle", "marshal", "shelve", "dill"}))
+
+
+def test_no_module_has_the_name_of_a_public_name() -> None:
+    """``guided.regex`` is a function: a package ``guided/regex`` would replace it on its first import."""
+    children = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert not children & set(guided.__all__)

@@ -1,0 +1,130 @@
+"""Kernels where no cache folder can be written: one warning, and everything works.
+
+Each test runs a copy of the package in a process of its own. To be unable to write also for root, ``__pycache__`` is a
+file there, and HOME a place below a device.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import guided
+
+PACKAGE = Path(guided.__file__).resolve().parent
+WARNING = "no writable cache folder for compiled kernels"
+
+PROBE = '''"""Two kernels, one of them called by the other."""
+
+import numpy as np
+
+from guided.kernels.jit import kernel
+
+
+@kernel
+def double(value: int) -> int:
+    return 2 * value
+
+
+@kernel
+def sum_of_doubles(values: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> int:
+    total = 0
+    for index in range(len(values)):
+        total += double(values[index])
+    return total
+'''
+
+RUN_PROBE = """
+import numpy as np
+from guided.kernels.probe import double, sum_of_doubles
+print(double(21), sum_of_doubles(np.arange(4, dtype=np.int32)))
+print("from the cache" if double.stats.cache_hits else "compiled")
+"""
+
+COMPILED = "42 12\ncompiled\n"
+CACHED = "42 12\nfrom the cache\n"
+
+IMPORT_ALL = """
+import importlib, pkgutil
+import guided.kernels
+names = [module.name for module in pkgutil.iter_modules(guided.kernels.__path__)]
+for name in names:
+    importlib.import_module(f"guided.kernels.{name}")
+print(*names)
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A folder with a copy of the package, a module of two kernels in it."""
+    target = tmp_path / "site"
+    shutil.copytree(PACKAGE, target / "guided", ignore=shutil.ignore_patterns("__pycache__"))
+    (target / "guided" / "kernels" / "probe.py").write_text(PROBE, encoding="utf-8")
+    return target
+
+
+def run(copy: Path, program: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("NUMBA_", "XDG_", "COV_", "COVERAGE_"))
+    }
+    # Why -B: Python itself must not make the folder that numba is to find missing.
+    return subprocess.run(
+        [sys.executable, "-B", "-W", "always", "-c", program],
+        env=inherited | {"PYTHONPATH": str(copy)} | environment,
+        cwd=copy.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+
+
+def forbid_writing(copy: Path) -> dict[str, str]:
+    """Make the copy's ``__pycache__`` unusable; the environment that does the same to the user's folders."""
+    (copy / "guided" / "kernels" / "__pycache__").write_text("not a folder", encoding="utf-8")
+    return {"HOME": "/dev/null/home", "XDG_CACHE_HOME": "/dev/null/cache", "LOCALAPPDATA": "/dev/null/local"}
+
+
+def test_without_a_writable_cache_kernels_work_and_warn_once(copy: Path) -> None:
+    done = run(copy, RUN_PROBE, **forbid_writing(copy))
+    assert done.stdout == COMPILED
+    assert done.stderr.count(WARNING) == 1
+    assert "Set NUMBA_CACHE_DIR to a writable folder" in done.stderr
+    assert "RuntimeWarning" in done.stderr
+
+
+def test_without_a_writable_cache_every_kernel_can_be_imported(copy: Path) -> None:
+    done = run(copy, IMPORT_ALL, **forbid_writing(copy))
+    assert {"jit", "probe"} <= set(done.stdout.split())
+    assert done.stderr.count(WARNING) == 1
+
+
+def test_a_folder_that_the_user_names_is_used(copy: Path, tmp_path: Path) -> None:
+    environment = forbid_writing(copy) | {"NUMBA_CACHE_DIR": str(tmp_path / "named")}
+    first, second = (run(copy, RUN_PROBE, **environment) for _ in range(2))
+    assert (first.stdout, second.stdout) == (COMPILED, CACHED)
+    assert first.stderr == second.stderr == ""
+    assert list((tmp_path / "named").rglob("*.nbi"))
+
+
+def test_a_writable_install_caches_beside_the_source(copy: Path) -> None:
+    done = run(copy, RUN_PROBE)
+    assert done.stdout == COMPILED
+    assert done.stderr == ""
+    assert list((copy / "guided" / "kernels" / "__pycache__").glob("probe.double*.nbi"))
+
+
+def test_any_other_failure_of_the_compiler_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    from guided.kernels import jit
+
+    def refuse(**options: object) -> object:
+        raise RuntimeError("no such option")
+
+    monkeypatch.setattr(jit.numba, "njit", refuse)
+    with pytest.raises(RuntimeError, match="no such option"):
+        jit.kernel(len)
