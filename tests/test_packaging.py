@@ -1,0 +1,195 @@
+"""What is built and installed: the wheel's contents, both kinds of install, pins, and a light import.
+
+The wheel is built through a source distribution, so that both are complete.
+"""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import guided
+from guided.resources import grammar_names, grammar_path
+
+ROOT = Path(guided.__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def run(*arguments: str, cwd: Path, **environment: str) -> str:
+    """The output of a command that must succeed, without this process's coverage and import path."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "PYTHON", "MAKE"))}
+    done = subprocess.run(
+        arguments, cwd=cwd, env=inherited | environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, f"{arguments}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution and the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("built")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT), cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (path,) = built.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the wheel is installed, and nothing else."""
+    target = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
+    run(*pip, "--target", str(target), str(wheel), cwd=target)
+    return target
+
+
+def packaged_files(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def read(wheel: Path, name: str) -> str:
+    with zipfile.ZipFile(wheel) as archive:
+        (member,) = [member for member in archive.namelist() if member.endswith(f".dist-info/{name}")]
+        return archive.read(member).decode()
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "guided").rglob("*.py")}
+    grammars = {f"guided/grammars/{path.name}" for path in (ROOT / "grammars").iterdir()}
+    info = {name for name in packaged_files(wheel) if ".dist-info/" in name}
+    assert packaged_files(wheel) - info == modules | grammars | {"guided/py.typed"}
+
+
+def test_the_wheel_carries_its_licence_and_its_command(wheel: Path) -> None:
+    assert read(wheel, "licenses/LICENSE") == (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "guided = guided.cli:main" in read(wheel, "entry_points.txt")
+    assert "License-Expression: Apache-2.0" in read(wheel, "METADATA")
+
+
+def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "grammars/json.lark"} <= names
+    assert "tests/test_packaging.py" in names
+    assert not [name for name in names if name.startswith((".venv", "dist"))]
+
+
+FIND_GRAMMARS = """
+import json, guided
+from guided.resources import grammar_names, grammar_path
+print(json.dumps([guided.__file__, {name: str(grammar_path(name)) for name in grammar_names()}]))
+"""
+
+
+def test_an_installed_wheel_finds_its_own_grammars(installed: Path, tmp_path: Path) -> None:
+    output = run(sys.executable, "-c", FIND_GRAMMARS, cwd=tmp_path, PYTHONPATH=str(installed))
+    package, paths = json.loads(output)
+    assert Path(package).is_relative_to(installed.resolve())
+    assert sorted(paths) == sorted(path.stem for path in (ROOT / "grammars").glob("*.lark"))
+    for name, path in paths.items():
+        assert Path(path).parent == installed.resolve() / "guided" / "grammars"
+        assert Path(path).read_bytes() == (ROOT / "grammars" / f"{name}.lark").read_bytes()
+
+
+def test_an_editable_install_finds_the_grammars_of_the_checkout(tmp_path: Path) -> None:
+    package, paths = json.loads(run(sys.executable, "-c", FIND_GRAMMARS, cwd=tmp_path))
+    assert Path(package).parent == ROOT / "guided"
+    assert paths == {name: str(grammar_path(name)) for name in grammar_names()}
+    assert {Path(path).parent for path in paths.values()} == {ROOT / "grammars"}
+
+
+def test_an_install_without_grammars_says_so(installed: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "site" / "guided"
+    bare.mkdir(parents=True)
+    for name in ("__init__.py", "errors.py", "resources.py"):
+        (bare / name).write_bytes((installed / "guided" / name).read_bytes())
+    program = (
+        "from guided.errors import GrammarError\n"
+        "from guided.resources import grammar_path\n"
+        "try:\n    grammar_path('json')\nexcept GrammarError as error:\n    print(error)\n"
+    )
+    output = run(sys.executable, "-c", program, cwd=tmp_path, PYTHONPATH=str(bare.parent))
+    assert output == "no grammar of this name; there are: none (in json)\n"
+
+
+def test_the_command_line_is_declared_and_can_be_loaded() -> None:
+    (command,) = entry_points(group="console_scripts", name="guided")
+    assert command.value == PROJECT["scripts"]["guided"]
+    assert callable(command.load())
+
+
+IMPORT = """
+import sys, time
+before = set(sys.modules)
+start = time.perf_counter()
+import guided
+seconds = time.perf_counter() - start
+print(seconds, *sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
+"""
+
+
+def test_import_guided_is_light(tmp_path: Path) -> None:
+    outputs = [run(sys.executable, "-c", IMPORT, cwd=tmp_path).split() for _ in range(7)]
+    roots = set(outputs[0][1:])
+    assert roots - sys.stdlib_module_names == {"guided"}, "no dependency is imported before its first use"
+    seconds = statistics.median(float(output[0]) for output in outputs)
+    assert seconds <= 0.05, f"import guided took {seconds:.3f} s"
+
+
+def requirements() -> list[Requirement]:
+    optional = PROJECT["optional-dependencies"].values()
+    lines = [*PROJECT["dependencies"], *(line for extra in optional for line in extra)]
+    found = [Requirement(line) for line in lines]
+    return [requirement for requirement in found if requirement.name != PROJECT["name"]]
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    found = [line.split("==") for line in lines if not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in found}
+
+
+@pytest.mark.parametrize("requirement", requirements(), ids=str)
+def test_what_is_required_is_pinned_within_its_range(requirement: Requirement) -> None:
+    assert pins()[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def test_pins_are_exact_and_name_no_index() -> None:
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    assert lines == sorted(lines, key=lambda line: canonicalize_name(line.split("==")[0]))
+    for name in ("constraints.txt", "Makefile", ".ci/run", "pyproject.toml"):
+        assert not re.search(r"index-url|find-links", (ROOT / name).read_text(encoding="utf-8")), name
+
+
+def test_make_lists_its_targets_and_knows_them() -> None:
+    listed = re.findall(r"^  make (\w+)", run("make", "help", cwd=ROOT), flags=re.MULTILINE)
+    assert listed == ["help", "demo", "test", "lint", "bench", "docs", "clean"]
+    for target in listed:
+        assert run("make", "--dry-run", target, cwd=ROOT)
+
+
+def test_the_interpreter_that_makes_the_environment_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).touch()
+    assert "/opt/python3.13 -m venv .venv" in run("make", "-n", "test", "PYTHON=/opt/python3.13", cwd=tmp_path)
