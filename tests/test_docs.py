@@ -1,0 +1,89 @@
+"""The documents hold: their links lead somewhere, their code runs, their commands exist.
+
+A fenced block of ``python`` is run, the blocks of one document in order and with one namespace, as a reader would. Blocks
+of other languages are not run; of ``sh`` blocks the lines that begin with ``make`` or ``guided`` are checked to name a target or a command.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import guided
+
+ROOT = Path(guided.__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(path: Path, language: str) -> list[tuple[int, str]]:
+    """Line number and text of each fenced block of a language."""
+    text = path.read_text(encoding="utf-8")
+    found = re.finditer(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [(text.count("\n", 0, match.start(1)) + 1, match[1]) for match in found]
+
+
+def prose(path: Path) -> str:
+    """The text without code, which may hold brackets that are no links."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]+`", "", text)
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a document's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_links_lead_somewhere(path: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        place = (path.parent / file).resolve() if file else path
+        if not place.exists() or (anchor and anchor not in anchors(place)):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_every_fence_is_closed(path: Path) -> None:
+    fences = re.findall(r"^```(\w*)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(fences) % 2 == 0
+    assert all(fences[::2]), "each block names its language (text when it has none)"
+    assert not any(fences[1::2])
+
+
+def with_code(path: Path) -> object:
+    code = "".join(block for _, block in blocks(path, "python"))
+    marks = [pytest.mark.model] if "guided.load(" in code else []
+    return pytest.param(path, id=named(path), marks=marks)
+
+
+@pytest.mark.parametrize("path", [with_code(path) for path in DOCUMENTS if blocks(path, "python")])
+def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for line, block in blocks(path, "python"):
+        # Why the empty lines: a traceback then shows the document's own line.
+        exec(compile("\n" * (line - 1) + block, str(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if blocks(path, "sh")], ids=named)
+def test_commands_exist(path: Path) -> None:
+    lines = [line.split() for _, block in blocks(path, "sh") for line in block.splitlines()]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^(\w+):", makefile, flags=re.MULTILINE))
+    assert {words[1] for words in lines if words[:1] == ["make"]} <= targets
+    for command in sorted({words[1] for words in lines if words[:1] == ["guided"]}):
+        program = "import sys; from guided.cli import main; sys.argv[0] = 'guided'; main()"
+        done = subprocess.run([sys.executable, "-c", program, command, "--help"], capture_output=True, check=False)
+        assert done.returncode == 0, f"guided {command}"
