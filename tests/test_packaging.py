@@ -12,7 +12,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, requires
 from pathlib import Path
 
 import pytest
@@ -170,6 +170,28 @@ def pins() -> dict[str, str]:
 @pytest.mark.parametrize("requirement", requirements(), ids=str)
 def test_what_is_required_is_pinned_within_its_range(requirement: Requirement) -> None:
     assert pins()[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def closure(name: str, extras: frozenset[str]) -> set[str]:
+    """The distributions that one needs here, itself included."""
+    seen: set[tuple[str, str]] = set()
+    stack = [(canonicalize_name(name), extra) for extra in {"", *extras}]
+    while stack:
+        name, extra = place = stack.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        for line in requires(name) or ():
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                stack.extend((canonicalize_name(needed.name), other) for other in {"", *needed.extras})
+    return {name for name, _ in seen}
+
+
+def test_what_is_needed_indirectly_is_pinned_too() -> None:
+    needed = closure(PROJECT["name"], frozenset({"dev"})) - {PROJECT["name"]}
+    assert {"torch", "numba", "pytest", "pluggy", "sympy"} <= needed
+    assert needed <= pins().keys()
 
 
 def test_pins_are_exact_and_name_no_index() -> None:

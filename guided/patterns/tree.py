@@ -3,9 +3,9 @@
 Flags, groups and escapes are gone: a node is a set of characters, a literal, or an operation on nodes. Nodes are immutable and
 compared by identity, so that trees of any depth are cheap; walk them with an explicit stack, never by recursion.
 
-Semantics: ``L(node)`` is a set of texts. `Look` makes it depend on the text around: a node matches a *span* of a text, and the language of a
-whole pattern is the set of texts that it matches from end to end, as ``re.fullmatch`` does. Inside `Intersect` and `Complement` each
-operand is a language of its own: its assertions see the operand's span and nothing around it.
+Semantics: ``L(node)`` is a set of texts. `Look` makes it depend on the text around: a node matches a *span* of a text, and the
+language of a whole pattern is the set of texts that it matches from end to end, as ``re.fullmatch`` does. Inside `Intersect` and
+`Complement` each operand is a language of its own: its assertions see the operand's span and nothing around it.
 """
 
 from collections.abc import Iterable
