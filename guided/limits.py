@@ -33,5 +33,5 @@ class Limits:
     depth: int = 10_000
     nfa_states: int = 4_000_000
     states: int = 400_000
-    transitions: int = 60_000_000
+    transitions: int = 24_000_000
     steps: int = 400_000_000

@@ -1,0 +1,238 @@
+"""`Automaton`: a minimal deterministic automaton over bytes, in canonical form, and its algebra.
+
+Equal languages (with equal labels) give equal arrays, so ``==`` is language equality and a fingerprint names the language. All languages are
+sets of byte strings; those that come from patterns hold valid UTF-8 only, and `~` stays within valid UTF-8.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array, freeze
+from guided.automata.determinize import CharDFA
+from guided.automata.minimize import canonical, inverse_edges, minimal
+from guided.automata.partition import partition
+from guided.automata.product import Operation, product
+from guided.automata.utf8 import to_bytes
+from guided.errors import GuidedError
+from guided.kernels import minimize as kernel
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+
+__all__ = ["Automaton"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Automaton:
+    """A byte automaton; state 0 is the start. All arrays are read-only. Build one with `from_table` or a spec's ``lower``.
+
+    Attributes
+    ----------
+    table : ndarray[int32], shape (n_states, n_classes)
+        Next state by byte class, -1 where none.
+    classes : ndarray[uint8], shape (256,)
+        Class of each byte.
+    accepting : ndarray[bool], shape (n_states,)
+        Final states.
+    labels : ndarray[int32], shape (n_states,)
+        Marks that keep states apart, 0 where unused.
+    """
+
+    table: Int32Array
+    classes: UInt8Array
+    accepting: BoolArray
+    labels: Int32Array
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Int32Array,
+        classes: UInt8Array,
+        accepting: BoolArray,
+        labels: Int32Array | None = None,
+        start: int = 0,
+    ) -> "Automaton":
+        """The canonical automaton of any table.
+
+        Parameters
+        ----------
+        table : ndarray[int32], shape (n_states, n_columns)
+            Next state by column, negative where none.
+        classes : ndarray, shape (256,)
+            Column of each byte.
+        accepting : ndarray[bool], shape (n_states,)
+        labels : ndarray[int32], shape (n_states,), optional
+            States with different labels are not merged.
+        start : int
+            The start state.
+
+        Notes
+        -----
+        O(n k log n) for n states and k columns (Hopcroft 1971).
+        """
+        table = np.ascontiguousarray(table, np.int32)
+        accepting = np.ascontiguousarray(accepting, np.bool_)
+        labels = np.zeros(len(table), np.int32) if labels is None else np.ascontiguousarray(labels, np.int32)
+        return cls._frozen(*canonical(table, np.ascontiguousarray(classes, np.uint8), accepting, labels, start))
+
+    @classmethod
+    def from_characters(cls, dfa: CharDFA, limits: Limits) -> "Automaton":
+        """The byte automaton of an automaton over classes of characters.
+
+        Raises
+        ------
+        LimitError
+            ``states`` or ``transitions`` of ``limits`` is passed.
+        """
+        table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+        table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
+        labels = np.zeros(len(table), np.int32)
+        return cls._frozen(*canonical(table, classes, accepting, labels, is_minimal=True))
+
+    @classmethod
+    def from_interegular(cls, fsm: Any, limits: Limits | None = None) -> "Automaton":
+        """The automaton of an ``interegular.FSM`` over characters.
+
+        ``anything_else`` stands for every character that the FSM's alphabet does not name.
+
+        Raises
+        ------
+        TypeError
+            ``fsm`` is no interegular FSM.
+        LimitError
+            A budget is passed.
+        """
+        if not all(hasattr(fsm, name) for name in ("alphabet", "states", "initial", "finals", "map")):
+            raise TypeError(f"an interegular FSM is expected, not {type(fsm).__name__}")
+        numbers = {state: i for i, state in enumerate(sorted(fsm.states, key=lambda state: (state != fsm.initial, state)))}
+        symbols: dict[int, list[str]] = {}
+        other = None
+        for symbol, key in fsm.alphabet.items():
+            if isinstance(symbol, str):
+                symbols.setdefault(key, []).append(symbol)
+            else:
+                other = key
+        named = {key: Charset.of([(ord(s), ord(s)) for s in found]) for key, found in symbols.items()}
+        if other is not None:
+            everything = Charset.of([pair for charset in named.values() for pair in charset.ranges])
+            named[other] = named.get(other, Charset.EMPTY) | ~everything
+        keys = list(named)
+        parts = partition([named[key] for key in keys])
+        table = np.full((len(numbers), parts.n_classes), DEAD, np.int32)
+        for state, row in fsm.map.items():
+            for i, key in enumerate(keys):
+                if key in row:
+                    members = parts.set_classes[parts.set_indptr[i] : parts.set_indptr[i + 1]]
+                    table[numbers[state], members] = numbers[row[key]]
+        accepting = np.zeros(len(numbers), np.bool_)
+        accepting[[numbers[state] for state in fsm.finals]] = True
+        return cls.from_characters(CharDFA(table, accepting, parts), limits or Limits())
+
+    @classmethod
+    def _frozen(cls, table: Int32Array, classes: UInt8Array, accepting: BoolArray, labels: Int32Array) -> "Automaton":
+        return cls(freeze(table), freeze(classes), freeze(accepting), freeze(labels))
+
+    @property
+    def n_states(self) -> int:
+        """Number of states; 1 for the empty language."""
+        return len(self.table)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical arrays, in hex: equal languages have equal fingerprints."""
+        digest = hashlib.sha256(b"automaton 1\0%d %d\0" % self.table.shape)
+        for array, dtype in ((self.table, "<i4"), (self.classes, "u1"), (self.accepting, "u1"), (self.labels, "<i4")):
+            digest.update(array.astype(dtype).tobytes())
+        return digest.hexdigest()
+
+    def run(self, data: bytes, state: int = 0) -> int:
+        """The state after reading ``data``, or -1. O(len(data))."""
+        table, classes = self.table, self.classes
+        for byte in data:
+            state = int(table[state, classes[byte]])
+            if state < 0:
+                return DEAD
+        return state
+
+    def accepts(self, data: bytes) -> bool:
+        """Is the whole byte string in the language? O(len(data))."""
+        state = self.run(data)
+        return state >= 0 and bool(self.accepting[state])
+
+    def is_empty(self) -> bool:
+        """Is no string in the language?"""
+        return not self.accepting.any()
+
+    def witness(self) -> bytes | None:
+        """A shortest string of the language, the least one by bytes; None if there is none. O(n k)."""
+        if self.is_empty():
+            return None
+        distance = self.distances()
+        least = {int(c): byte for byte, c in reversed(list(enumerate(self.classes.tolist())))}
+        state, found = 0, bytearray()
+        while distance[state]:
+            onward = self.table[state]
+            fits = np.flatnonzero((onward >= 0) & (distance[onward] == distance[state] - 1))
+            column = min(fits.tolist(), key=least.__getitem__)
+            found.append(least[column])
+            state = int(onward[column])
+        return bytes(found)
+
+    def distances(self) -> Int32Array:
+        """Least number of bytes from each state to acceptance; -1 where there is none (only in the empty language)."""
+        indptr, source = inverse_edges(self.table)
+        distance, queue = np.empty(self.n_states, np.int32), np.empty(self.n_states, np.int32)
+        kernel.distances(self.accepting, indptr, source, self.table.shape[1], distance, queue)
+        return distance
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Automaton):
+            return NotImplemented
+        return all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in (
+                (self.table, other.table),
+                (self.classes, other.classes),
+                (self.accepting, other.accepting),
+                (self.labels, other.labels),
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.table.shape, self.table[:8].tobytes()))
+
+    def __and__(self, other: "Automaton") -> "Automaton":
+        return self._combine(other, "and")
+
+    def __or__(self, other: "Automaton") -> "Automaton":
+        return self._combine(other, "or")
+
+    def __sub__(self, other: "Automaton") -> "Automaton":
+        return self._combine(other, "minus")
+
+    def __invert__(self) -> "Automaton":
+        """Valid UTF-8 texts outside the language."""
+        return _all_texts() - self
+
+    def _combine(self, other: "Automaton", operation: Operation) -> "Automaton":
+        if self.labels.any() or other.labels.any():
+            raise GuidedError("automata with labels cannot be combined: combine the languages first, then label")
+        joint: dict[tuple[int, int], int] = {}
+        pairs = zip(self.classes.tolist(), other.classes.tolist(), strict=True)
+        classes = np.array([joint.setdefault(pair, len(joint)) for pair in pairs], np.uint8)
+        table, accepting = product(
+            (self.table, self.accepting), (other.table, other.accepting), np.array(list(joint), np.int32), operation, Limits()
+        )
+        return Automaton.from_table(table, classes, accepting)
+
+
+@cache
+def _all_texts() -> Automaton:
+    """Every valid UTF-8 text."""
+    parts = partition([Charset.UNIVERSE])
+    table = np.full((1, parts.n_classes), DEAD, np.int32)
+    table[0, parts.set_classes] = 0
+    return Automaton.from_characters(CharDFA(table, np.ones(1, np.bool_), parts), Limits())

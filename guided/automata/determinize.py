@@ -1,0 +1,119 @@
+"""NFA without assertions -> deterministic automaton over character classes: buffers and budgets around the kernel."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.automata.nfa import NFA
+from guided.automata.partition import Partition
+from guided.errors import LimitError
+from guided.kernels import determinize as kernel
+from guided.limits import Limits
+
+__all__ = ["CharDFA", "determinize", "rows_by_source"]
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CharDFA:
+    """A deterministic automaton over classes of characters; state 0 is the start.
+
+    Attributes
+    ----------
+    table : ndarray[int32], shape (n_states, n_classes)
+        Next state, or ``DEAD``.
+    accepting : ndarray[bool], shape (n_states,)
+        Final states.
+    partition : Partition
+        What the classes are.
+    """
+
+    table: Int32Array
+    accepting: BoolArray
+    partition: Partition
+
+
+def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
+    """Subset construction.
+
+    Raises
+    ------
+    LimitError
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed. The construction is exponential in the worst case.
+    """
+    n = nfa.n_states
+    empty_indptr, empty = rows_by_source(nfa.empty, n)
+    edge_indptr, edges = rows_by_source(nfa.edges, n)
+    edge_set, edge_target = np.ascontiguousarray(edges[:, 1]), np.ascontiguousarray(edges[:, 2])
+    empty_target = np.ascontiguousarray(empty[:, 1])
+    core = np.diff(edge_indptr) > 0
+    core[nfa.accept] = True
+    n_classes = parts.n_classes
+    capacity, pool_size, buckets = 256, 4 * n + 1024, 1024
+    table = np.full((capacity, n_classes), DEAD, np.int32)
+    accepting = np.zeros(capacity, np.bool_)
+    set_indptr = np.zeros(capacity + 1, np.int64)
+    pool = np.empty(pool_size, np.int32)
+    hashes = np.empty(capacity, np.uint64)
+    slots = np.full(4 * capacity, -1, np.int32)
+    stamp = np.zeros(n, np.int64)
+    stack, members = np.empty(n, np.int32), np.empty(n, np.int32)
+    head = np.full(n_classes, -1, np.int32)
+    active = np.empty(n_classes, np.int32)
+    bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
+    cursor = np.zeros(4, np.int64)
+    while True:
+        status = kernel.determinize(
+            0, nfa.accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, parts.set_indptr,
+            parts.set_classes, core, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
+            head, active, bucket_next, bucket_target, cursor, limits.steps,
+        )  # fmt: skip
+        count = int(cursor[1])
+        if count > limits.states:
+            raise LimitError("states", count, limits.states, "the pattern is too ambiguous for a deterministic automaton")
+        match status:
+            case kernel.DONE:
+                break
+            case kernel.MORE_STATES:
+                capacity = max(2 * capacity, count + n_classes)
+                if capacity * n_classes > 2 * limits.transitions:
+                    raise LimitError("transitions", count * n_classes, limits.transitions)
+                table = _grown(table, capacity, DEAD)
+                accepting, hashes = _grown(accepting, capacity, 0), _grown(hashes, capacity, 0)
+                set_indptr = _grown(set_indptr, capacity + 1, 0)
+                slots = _rehash(hashes, count, 4 * capacity)
+            case kernel.MORE_MEMBERS:
+                pool = _grown(pool, 2 * len(pool) + n, 0)
+                if len(pool) > 4 * limits.transitions:
+                    raise LimitError("transitions", len(pool) // 4, limits.transitions)
+            case kernel.MORE_BUCKETS:
+                buckets *= 2
+                bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
+            case _:
+                raise LimitError("steps", int(cursor[2]), limits.steps, "the pattern is too ambiguous")
+    if count * n_classes > limits.transitions:
+        raise LimitError("transitions", count * n_classes, limits.transitions)
+    return CharDFA(table[:count].copy(), accepting[:count].copy(), parts)
+
+
+def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:
+    """CSR of edges by their first column: (indptr, edges in order of source)."""
+    indptr = np.zeros(n_states + 1, np.int32)
+    np.cumsum(np.bincount(edges[:, 0], minlength=n_states), out=indptr[1:])
+    return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])
+
+
+def _grown(array: npt.NDArray[_Scalar], length: int, fill: int) -> npt.NDArray[_Scalar]:
+    grown = np.full((length, *array.shape[1:]), fill, array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def _rehash(hashes: npt.NDArray[np.uint64], count: int, size: int) -> Int32Array:
+    slots = np.full(1 << (size - 1).bit_length(), -1, np.int32)
+    kernel.rehash(hashes, count, slots)
+    return slots

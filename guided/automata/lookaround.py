@@ -1,0 +1,225 @@
+"""Determinization with assertions: the NFA's threads carry what they still owe.
+
+A state of the result is a set of *threads* of the main language and of every lookbehind. A thread is (NFA state, obligations): all of its
+obligations must hold for what follows. An obligation is (negative, set of threads): some thread of it reaches the end of
+its assertion, whatever comes after. The end of an assertion that still owes something is a thread at ``ENDED``.
+
+- Lookahead at a position opens an obligation there; it is stepped with every character, discharged or fatal at once when it
+  reaches its end with nothing owed, and decided by what ended when the text ends.
+- Lookbehind runs a thread set from every position of the text; at the place of the assertion it holds when a thread has just
+  reached the assertion's end. Exact whatever the width.
+
+Assertions of any nesting are therefore Boolean formulas over NFA states, kept in a disjunctive form that is hash-consed by Python's
+frozensets. Exponential in the worst case, so the budgets count states and threads. The plain construction in `determinize` serves
+all patterns without assertions; this one trades speed for generality.
+Ref: alternating automata (Chandra, Kozen and Stockmeyer 1981).
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array
+from guided.automata.determinize import CharDFA
+from guided.automata.nfa import NFA
+from guided.automata.partition import Partition
+from guided.errors import LimitError
+from guided.limits import Limits
+
+__all__ = ["determinize_with_assertions"]
+
+ENDED = -1
+
+# A thread is (state, obligations) and an obligation is (negative, threads); the recursion ends in ``Any`` for the type checker.
+Thread: TypeAlias = tuple[int, frozenset[Any]]
+Threads: TypeAlias = frozenset[Thread]
+Obligation: TypeAlias = tuple[bool, Threads]
+State: TypeAlias = tuple[Threads, tuple[Threads, ...]]
+
+_NONE: frozenset[Any] = frozenset()
+_HIT: Thread = (ENDED, _NONE)
+
+
+def determinize_with_assertions(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
+    """The deterministic automaton of an NFA with look edges.
+
+    Raises
+    ------
+    LimitError
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+    """
+    machine = _Machine(nfa, parts, limits)
+    start = machine.start()
+    numbers, work = {start: 0}, [start]
+    rows: list[list[int]] = []
+    while len(rows) < len(work):
+        row = []
+        for c in range(parts.n_classes):
+            target = machine.step(work[len(rows)], c)
+            if not target[0]:
+                row.append(DEAD)
+                continue
+            number = numbers.setdefault(target, len(numbers))
+            if number == len(work):
+                work.append(target)
+                if number >= limits.states or number * parts.n_classes > limits.transitions:
+                    raise LimitError("states", number + 1, limits.states, "too many assertions at once")
+            row.append(number)
+        rows.append(row)
+    accepting = np.array([any(_holds_at_end(thread) for thread in threads) for threads, _ in work], np.bool_)
+    return CharDFA(np.array(rows, np.int32).reshape(len(rows), parts.n_classes), accepting, parts)
+
+
+class _Machine:
+    """Steps of whole states. Everything is at one position of the text; ``trackers`` are the lookbehinds' threads there."""
+
+    def __init__(self, nfa: NFA, parts: Partition, limits: Limits) -> None:
+        self.limits, self.steps = limits, 0
+        self.assertions = nfa.assertions
+        self.ends = frozenset([nfa.accept, *(assertion.end for assertion in nfa.assertions)])
+        self.empty = _adjacency(nfa.empty, nfa.n_states)
+        self.edges = _adjacency(nfa.edges, nfa.n_states)
+        self.looks = _adjacency(nfa.looks, nfa.n_states)
+        classes, indptr = parts.set_classes, parts.set_indptr
+        self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(nfa.charsets))]
+
+    def start(self) -> State:
+        trackers = self._trackers([_NONE] * len(self.assertions))
+        return self._close({(0, _NONE)}, trackers), tuple(trackers)
+
+    def step(self, state: State, c: int) -> State:
+        """The state after one more character, of class c."""
+        main, old = state
+        stepped: dict[Obligation, Obligation | bool] = {}
+        trackers: list[Threads] = [_NONE] * len(self.assertions)
+        # Invariant: inner assertions have higher numbers, so those that a lookbehind contains stand at the new position before it does.
+        for i in reversed(range(len(self.assertions))):
+            if self.assertions[i].behind:
+                moved = self._move(old[i], c, trackers, stepped, keep_ended=False)
+                moved.add((self.assertions[i].start, _NONE))
+                trackers[i] = self._close(moved, trackers)
+        # What was stepped for a lookbehind saw only the trackers inside it, which is all it can name.
+        moved = self._move(main, c, trackers, stepped, keep_ended=False)
+        return self._close(moved, trackers), tuple(trackers)
+
+    def _trackers(self, trackers: list[Threads]) -> list[Threads]:
+        for i in reversed(range(len(self.assertions))):
+            if self.assertions[i].behind:
+                trackers[i] = self._close({(self.assertions[i].start, _NONE)}, trackers)
+        return trackers
+
+    def _move(
+        self,
+        threads: Threads,
+        c: int,
+        trackers: list[Threads],
+        stepped: dict[Obligation, Obligation | bool],
+        *,
+        keep_ended: bool,
+    ) -> set[Thread]:
+        """Threads after a character, not yet closed. An ended assertion stays ended (``keep_ended``) only inside a lookahead."""
+        moved: set[Thread] = set()
+        for state, owed in threads:
+            if state == ENDED and not keep_ended:
+                continue
+            targets = [ENDED] if state == ENDED else [t for number, t in self.edges[state] if c in self.members[number]]
+            self._spend(1 + len(targets))
+            if targets and (rest := self._owe(owed, c, trackers, stepped)) is not None:
+                moved.update((target, rest) for target in targets)
+        return moved
+
+    def _owe(
+        self,
+        owed: frozenset[Any],
+        c: int,
+        trackers: list[Threads],
+        stepped: dict[Obligation, Obligation | bool],
+    ) -> frozenset[Any] | None:
+        """Obligations after a character: what is left of them, or None when one has failed."""
+        rest = set()
+        for obligation in owed:
+            result = stepped.get(obligation)
+            if result is None:
+                negative, threads = obligation
+                closed = self._close(self._move(threads, c, trackers, stepped, keep_ended=True), trackers)
+                result = stepped[obligation] = _judge(negative, closed)
+            if result is False:
+                return None
+            if result is not True:
+                rest.add(result)
+        return frozenset(rest)
+
+    def _close(self, threads: set[Thread], trackers: list[Threads]) -> Threads:
+        """Follow empty edges and assertions; keep threads that read a character or have ended."""
+        seen, stack = set(threads), list(threads)
+        closed: set[Thread] = set()
+        while stack:
+            thread = stack.pop()
+            state, owed = thread
+            self._spend(1)
+            if state == ENDED:
+                closed.add(thread)
+                continue
+            if state in self.ends:
+                closed.add((ENDED, owed))
+            if self.edges[state]:
+                closed.add(thread)
+            onward: list[Thread] = [(target, owed) for (target,) in self.empty[state]]
+            for number, target in self.looks[state]:
+                onward.extend((target, owed | more) for more in self._assert(number, trackers))
+            for new in onward:
+                if new not in seen:
+                    seen.add(new)
+                    stack.append(new)
+        return _without_subsumed(closed)
+
+    def _assert(self, number: int, trackers: list[Threads]) -> list[frozenset[Any]]:
+        """The alternatives of what an assertion made here owes: none when it fails at once, [nothing] when it holds at once."""
+        assertion = self.assertions[number]
+        if assertion.behind:
+            found = frozenset(thread for thread in trackers[number] if thread[0] == ENDED)
+            if not assertion.negative:
+                return [owed for _, owed in found]
+        else:
+            found = self._close({(assertion.start, _NONE)}, trackers)
+        result = _judge(assertion.negative, found)
+        if result is True:
+            return [_NONE]
+        return [] if result is False else [frozenset([result])]
+
+    def _spend(self, count: int) -> None:
+        self.steps += count
+        # Why 100: a step here costs about as much as a hundred of the compiled construction's.
+        if 100 * self.steps > self.limits.steps:
+            raise LimitError("steps", 100 * self.steps, self.limits.steps, "too many assertions at once")
+
+
+def _judge(negative: bool, threads: Threads) -> Obligation | bool:
+    """An obligation over these threads, or its value when it is decided."""
+    if _HIT in threads:
+        return not negative
+    return (negative, threads) if threads else negative
+
+
+def _holds_at_end(thread: Thread) -> bool:
+    """Does a thread accept when the text ends here?"""
+    state, owed = thread
+    return state == ENDED and all(negative != any(map(_holds_at_end, threads)) for negative, threads in owed)
+
+
+def _without_subsumed(threads: set[Thread]) -> Threads:
+    """Drop a thread when one at the same state owes strictly less."""
+    by_state: dict[int, list[frozenset[Any]]] = {}
+    for state, owed in threads:
+        by_state.setdefault(state, []).append(owed)
+    return frozenset(
+        (state, owed) for state, owed in threads if not any(less < owed for less in by_state[state])
+    )
+
+
+def _adjacency(edges: Int32Array, n_states: int) -> list[list[tuple[int, ...]]]:
+    """For each state its edges without the source."""
+    rows: list[list[tuple[int, ...]]] = [[] for _ in range(n_states)]
+    for source, *rest in edges.tolist():
+        rows[source].append(tuple(rest))
+    return rows

@@ -1,0 +1,279 @@
+"""Pattern tree -> nondeterministic automaton over sets of characters (Thompson's construction).
+
+A state has empty edges, edges by a set of characters, and *look* edges: empty edges that hold only where an assertion does.
+Fragments are emitted into one numbering from left to right, with an explicit stack; a counted repeat emits its body once
+and copies the block of states and edges, so ``x{1,100000}`` costs array copies, not tree walks.
+
+Invariant: a block emitted between two state counts refers to no state outside it, except that look edges name assertions, which
+live in a table of their own and are shared by all copies.
+Ref: Thompson 1968; the nesting of counted repeats follows RE2 (each optional copy has one edge to the common exit).
+"""
+
+from array import array
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from guided.arrays import Int32Array
+from guided.errors import LimitError
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.tree import (
+    Alternate,
+    Chars,
+    Concat,
+    Literal,
+    Look,
+    Node,
+    Repeat,
+)
+
+__all__ = ["NFA", "Assertion", "Operand", "build_nfa"]
+
+# Obligations nest as deep as assertions do, and are stepped by recursion.
+_ASSERTION_DEPTH = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand(Node):
+    """A language given as a deterministic automaton over characters: what Intersect and Complement become.
+
+    Attributes
+    ----------
+    edges : tuple of (int, Charset, int)
+        Source, characters, target; state 0 is the start.
+    accepting : tuple of int
+        Accepting states.
+    n_states : int
+        Number of states.
+    """
+
+    edges: tuple[tuple[int, Charset, int], ...]
+    accepting: tuple[int, ...]
+    n_states: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """An assertion's body, between two states of the same NFA."""
+
+    start: int
+    end: int
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NFA:
+    """Edges as columns. The start state is 0.
+
+    Attributes
+    ----------
+    n_states, accept : int
+        Number of states; the one accepting state of the main language.
+    empty : ndarray[int32], shape (n_empty, 2)
+        Source, target.
+    edges : ndarray[int32], shape (n_edges, 3)
+        Source, number of the set, target.
+    looks : ndarray[int32], shape (n_looks, 3)
+        Source, number of the assertion, target.
+    charsets : tuple of Charset
+        The sets that edges name.
+    assertions : tuple of Assertion
+        The assertions that looks name; inner ones have higher numbers.
+    """
+
+    n_states: int
+    accept: int
+    empty: Int32Array
+    edges: Int32Array
+    looks: Int32Array
+    charsets: tuple[Charset, ...]
+    assertions: tuple[Assertion, ...]
+
+
+def build_nfa(tree: Node, limits: Limits) -> NFA:
+    """The NFA of a tree without Intersect and Complement (those are `Operand` nodes by now).
+
+    Raises
+    ------
+    LimitError
+        More than ``limits.nfa_states`` states.
+    """
+    emitter = _Emitter(limits.nfa_states)
+    accept = emitter.emit(tree, emitter.state())
+    assertions: list[Assertion] = []
+    while len(assertions) < len(emitter.bodies):
+        look, depth = emitter.bodies[len(assertions)]
+        if depth > _ASSERTION_DEPTH:
+            raise LimitError("depth", depth, _ASSERTION_DEPTH, "assertions inside assertions")
+        emitter.depth = depth + 1
+        start = emitter.state()
+        assertions.append(Assertion(start, emitter.emit(look.item, start), look.behind, look.negative))
+    return NFA(
+        emitter.n_states,
+        accept,
+        _columns(emitter.empty, 2),
+        _columns(emitter.edges, 3),
+        _columns(emitter.looks, 3),
+        tuple(emitter.charsets),
+        tuple(assertions),
+    )
+
+
+def _columns(flat: "array[int]", width: int) -> Int32Array:
+    return np.array(flat, np.int32).reshape(-1, width)
+
+
+@dataclass(slots=True)
+class _Set:
+    """Continue from a given state."""
+
+    state: int
+
+
+@dataclass(slots=True)
+class _Join:
+    """Add an empty edge from the current state to a given one."""
+
+    state: int
+
+
+@dataclass(slots=True)
+class _Close:
+    """The body of a repeat has been emitted: copy it and tie the copies."""
+
+    outside: int
+    entry: int
+    marks: tuple[int, int, int]
+    node: Repeat
+
+
+_Task: TypeAlias = Node | _Set | _Join | _Close
+
+
+class _Emitter:
+    """The growing NFA. ``current`` in `emit` is the state that the text read so far leads to."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.n_states = 0
+        self.empty, self.edges, self.looks = array("i"), array("i"), array("i")
+        self.charsets: list[Charset] = []
+        self.bodies: list[tuple[Look, int]] = []
+        self.depth = 1
+        self._numbers: dict[Charset, int] = {}
+        self._characters: dict[str, int] = {}
+
+    def state(self, count: int = 1) -> int:
+        """The first of ``count`` new states."""
+        first = self.n_states
+        self.n_states += count
+        if self.n_states > self.limit:
+            raise LimitError("nfa_states", self.n_states, self.limit, "shorten the pattern or its counts")
+        return first
+
+    def number(self, charset: Charset) -> int:
+        found = self._numbers.get(charset)
+        if found is None:
+            found = self._numbers[charset] = len(self.charsets)
+            self.charsets.append(charset)
+        return found
+
+    def character(self, character: str) -> int:
+        found = self._characters.get(character)
+        if found is None:
+            found = self._characters[character] = self.number(Charset.char(character))
+        return found
+
+    def emit(self, tree: Node, current: int) -> int:
+        """Emit ``tree`` from state ``current``; the state it ends in."""
+        tasks: list[_Task] = [tree]
+        while tasks:
+            task = tasks.pop()
+            match task:
+                case _Set():
+                    current = task.state
+                case _Join():
+                    self.empty.extend((current, task.state))
+                case _Close():
+                    current = self._close(task, current)
+                case Literal():
+                    current = self._literal(task.text, current)
+                case Chars():
+                    target = self.state()
+                    if task.charset:
+                        self.edges.extend((current, self.number(task.charset), target))
+                    current = target
+                case Concat():
+                    tasks.extend(reversed(task.items))
+                case Alternate():
+                    exit_ = self.state()
+                    tasks.append(_Set(exit_))
+                    for item in reversed(task.items):
+                        tasks.extend((_Join(exit_), item, _Set(current)))
+                case Repeat():
+                    if task.maximum != 0:
+                        entry = self.state()
+                        marks = (len(self.empty), len(self.edges), len(self.looks))
+                        tasks.extend((_Close(current, entry, marks, task), task.item, _Set(entry)))
+                case Look():
+                    target = self.state()
+                    self.looks.extend((current, len(self.bodies), target))
+                    self.bodies.append((task, self.depth))
+                    current = target
+                case Operand():
+                    current = self._operand(task, current)
+                case _:
+                    raise TypeError(f"not a node of a lowered pattern tree: {type(task).__name__}")
+        return current
+
+    def _literal(self, text: str, current: int) -> int:
+        first = self.state(len(text))
+        for offset, character in enumerate(text):
+            self.edges.extend((current, self.character(character), first + offset))
+            current = first + offset
+        return current
+
+    def _operand(self, node: Operand, current: int) -> int:
+        first, exit_ = self.state(node.n_states), self.state()
+        self.empty.extend((current, first))
+        for source, charset, target in node.edges:
+            self.edges.extend((first + source, self.number(charset), first + target))
+        for state in node.accepting:
+            self.empty.extend((first + state, exit_))
+        return exit_
+
+    def _close(self, task: _Close, end: int) -> int:
+        node, entry = task.node, task.entry
+        size = self.n_states - entry
+        copies = max(node.minimum, 1) if node.maximum is None else node.maximum
+        self.state(size * (copies - 1))
+        blocks = (self.empty, 2, task.marks[0]), (self.edges, 3, task.marks[1]), (self.looks, 3, task.marks[2])
+        for pool, width, mark in blocks:
+            _copy_block(pool, width, mark, size, copies)
+        exit_ = self.state()
+        self.empty.extend((task.outside, entry))
+        if node.minimum == 0:
+            self.empty.extend((task.outside, exit_))
+        ends = end + size * np.arange(copies, dtype=np.int32)
+        onward = np.stack([ends[:-1], entry + size * np.arange(1, copies, dtype=np.int32)], axis=1)
+        leave = ends[max(node.minimum, 1) - 1 :]
+        leave = np.stack([leave, np.full_like(leave, exit_)], axis=1)
+        self.empty.frombytes(onward.tobytes() + leave.tobytes())
+        if node.maximum is None:
+            last = entry + size * (copies - 1)
+            self.empty.extend((end + size * (copies - 1), last))
+        return exit_
+
+
+def _copy_block(pool: "array[int]", width: int, mark: int, size: int, copies: int) -> None:
+    """Append ``copies - 1`` copies of the edges from ``mark`` on, each shifted by ``size`` states (not the set's number)."""
+    block = np.array(pool[mark:], np.int32).reshape(-1, width)
+    if copies < 2 or not len(block):
+        return
+    shift = np.zeros(width, np.int32)
+    shift[0] = shift[-1] = size
+    offsets = np.arange(1, copies, dtype=np.int32)[:, None, None] * shift
+    pool.frombytes((block[None] + offsets).astype(np.int32).tobytes())

@@ -1,0 +1,94 @@
+"""Products of automata: intersection, union and difference, over bytes and over characters."""
+
+import operator
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.automata.determinize import CharDFA
+from guided.automata.minimize import minimal
+from guided.automata.partition import partition
+from guided.errors import LimitError
+from guided.kernels import product as kernel
+from guided.limits import Limits
+
+__all__ = ["Operation", "char_intersection", "product"]
+
+Operation: TypeAlias = Literal["and", "or", "minus"]
+
+_ACCEPT: dict[str, Callable[[BoolArray, BoolArray], BoolArray]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "minus": lambda left, right: left & ~right,
+}
+
+
+def product(
+    left: tuple[Int32Array, BoolArray],
+    right: tuple[Int32Array, BoolArray],
+    classes: Int32Array,
+    operation: Operation,
+    limits: Limits,
+) -> tuple[Int32Array, BoolArray]:
+    """The reachable product: (table over joint classes, accepting), start state 0.
+
+    Parameters
+    ----------
+    left, right : (ndarray[int32], ndarray[bool])
+        Table and final states of each side, start state 0.
+    classes : ndarray[int32], shape (n_joint, 2)
+        Class of each side for every joint class.
+
+    Raises
+    ------
+    LimitError
+        ``states`` or ``transitions`` of ``limits`` is passed.
+    """
+    q = len(classes)
+    left_class, right_class = np.ascontiguousarray(classes[:, 0]), np.ascontiguousarray(classes[:, 1])
+    capacity = 2 * (len(left[0]) + len(right[0])) + q + 64
+    pairs, table, slots = _buffers(capacity, q)
+    pairs[0] = 0
+    cursor = np.array([0, 1], np.int64)
+    kernel.refill(pairs, 1, slots)
+    keep_left, keep_right = operation != "and", operation == "or"
+    while kernel.product(
+        left[0], right[0], left_class, right_class, keep_left, keep_right, pairs, table, slots, cursor
+    ):
+        count = int(cursor[1])
+        capacity = 2 * capacity + q
+        if count > limits.states or count * q > limits.transitions:
+            raise LimitError("states", count, limits.states, "the product of two automata is too large")
+        old = pairs[:count], table[:count]
+        pairs, table, slots = _buffers(capacity, q)
+        pairs[:count], table[:count] = old
+        kernel.refill(pairs, count, slots)
+    count = int(cursor[1])
+    a, b = pairs[:count, 0], pairs[:count, 1]
+    final = _ACCEPT[operation](left[1][a] & (a >= 0), right[1][b] & (b >= 0))
+    return table[:count].copy(), final
+
+
+def char_intersection(left: CharDFA, right: CharDFA, limits: Limits) -> CharDFA:
+    """Texts that both automata over characters accept."""
+    parts_left = [left.partition.charset([c]) for c in range(left.partition.n_classes)]
+    parts_right = [right.partition.charset([c]) for c in range(right.partition.n_classes)]
+    joint = partition(parts_left + parts_right)
+    classes = np.zeros((joint.n_classes, 2), np.int32)
+    for number in range(len(parts_left) + len(parts_right)):
+        members = joint.set_classes[joint.set_indptr[number] : joint.set_indptr[number + 1]]
+        side = int(number >= len(parts_left))
+        classes[members, side] = number - side * len(parts_left)
+    table, accepting = product((left.table, left.accepting), (right.table, right.accepting), classes, "and", limits)
+    # Class 0 of the joint partition is empty: every character is in a class of each side.
+    table[:, 0] = DEAD
+    table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
+    return CharDFA(table, accepting, joint)
+
+
+def _buffers(capacity: int, width: int) -> tuple[Int32Array, Int32Array, Int32Array]:
+    slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
+    return np.empty((capacity, 2), np.int32), np.full((capacity, width), DEAD, np.int32), slots
+

@@ -1,0 +1,79 @@
+"""Automaton over classes of characters -> table over bytes of UTF-8 (RFC 3629)."""
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
+from guided.automata.partition import Partition
+from guided.errors import LimitError
+from guided.kernels import utf8 as kernel
+from guided.limits import Limits
+
+__all__ = ["to_bytes"]
+
+
+def to_bytes(
+    table: Int32Array, accepting: BoolArray, parts: Partition, limits: Limits
+) -> tuple[Int32Array, UInt8Array, BoolArray]:
+    """Expand edges by classes of characters into edges by bytes.
+
+    Intermediate states (inside a character) are interned, so a minimal automaton over characters gives a minimal one over bytes.
+
+    Parameters
+    ----------
+    table : ndarray[int32], shape (n_states, n_classes)
+        Next state by class; state 0 is the start.
+    accepting : ndarray[bool], shape (n_states,)
+        Final states.
+
+    Returns
+    -------
+    table : ndarray[int32], shape (n_states + n_intermediate, n_columns)
+    classes : ndarray[uint8], shape (256,)
+    accepting : ndarray[bool]
+
+    Raises
+    ------
+    LimitError
+        ``states`` or ``transitions`` of ``limits`` is passed.
+    """
+    n_intervals = len(parts.starts)
+    root = np.empty(256, np.int32)
+    tree = np.empty((6 * n_intervals + 3 * parts.n_classes + 64, 64), np.int32)
+    uniform = np.full((3, parts.n_classes), -1, np.int32)
+    n_nodes = kernel.utf8_tree(parts.starts, parts.classes, uniform, root, tree)
+    columns: dict[bytes, int] = {}
+    classes = np.zeros(256, np.uint8)
+    root_values: dict[int, int] = {}
+    for byte in (*range(0x80), *range(0xC0, 0x100)):
+        classes[byte] = root_values.setdefault(int(root[byte]), len(root_values))
+    inner = np.ascontiguousarray(tree[:n_nodes].T)
+    first: list[int] = []
+    for byte in range(64):
+        number = columns.setdefault(inner[byte].tobytes(), len(columns))
+        if number == len(first):
+            first.append(byte)
+        classes[0x80 + byte] = len(root_values) + number
+    narrow_tree = np.ascontiguousarray(inner[first].T)
+    narrow_root = np.fromiter(root_values, np.int32, len(root_values))
+    wide = np.unique(narrow_tree[narrow_tree >= 0]).astype(np.int32)
+    n, width = len(table), len(root_values) + len(first)
+    capacity = n + max(256, 2 * n_nodes)
+    out = np.full((capacity, width), DEAD, np.int32)
+    slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
+    hashes, mapped = np.zeros(capacity, np.uint64), np.empty(n_nodes, np.int32)
+    state, count = kernel.expand(0, table, wide, narrow_root, narrow_tree, out, slots, hashes, mapped, n)
+    while state < n:
+        capacity = 2 * capacity + n_nodes
+        if count > limits.states or capacity * width > 2 * limits.transitions:
+            what, given, limit = ("states", count, limits.states) if count > limits.states else ("transitions", capacity * width, limits.transitions)
+            raise LimitError(what, given, limit)
+        grown = np.full((capacity, width), DEAD, np.int32)
+        grown[:count] = out[:count]
+        out, slots = grown, np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
+        hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])
+        kernel.refill(hashes, n, count, slots)
+        state, count = kernel.expand(state, table, wide, narrow_root, narrow_tree, out, slots, hashes, mapped, count)
+    final = np.zeros(count, np.bool_)
+    final[:n] = accepting
+    return out[:count], classes, final
+

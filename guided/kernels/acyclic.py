@@ -1,0 +1,60 @@
+"""Minimal automaton of a finite set of strings, from its trie."""
+
+import numpy as np
+
+from guided.kernels.jit import kernel
+
+__all__ = ["merge_suffixes"]
+
+
+@kernel
+def merge_suffixes(byte, skip, final, block, representative, hashes, slots):
+    """Give equal subtrees of a trie the same number, children before parents.
+
+    ==============  ======  ============  ============================================================
+    argument        dtype   shape         meaning
+    ==============  ======  ============  ============================================================
+    byte, skip      uint8,  (n,)          preorder trie: edge into each node, first node after its subtree
+                    int32
+    final           bool    (n,)          a string ends here
+    block           int32   (n,)          out: number of each node's subtree
+    representative  int32   (n,)          out: one node of each number
+    hashes          uint64  (n,)          scratch
+    slots           int32   (2^p > 2 n,)  open addressing table, -1 throughout on entry
+    ==============  ======  ============  ============================================================
+
+    Returns the count of distinct subtrees. Invariant: when node i is met, all nodes above i in preorder have their numbers.
+    Complexity: O(n) expected. Ref: Revuz 1992 (minimization of acyclic automata by height), by hashing.
+    """
+    n = len(byte)
+    count = 0
+    wrap = np.int64(len(slots) - 1)
+    for i in range(n - 1, -1, -1):
+        h = np.uint64(1469598103934665603) ^ np.uint64(final[i])
+        j = i + 1
+        while j < skip[i]:
+            h = (h ^ np.uint64(byte[j])) * np.uint64(1099511628211)
+            h = (h ^ np.uint64(block[j])) * np.uint64(1099511628211)
+            h ^= h >> np.uint64(29)
+            j = skip[j]
+        slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+        found = -1
+        while slots[slot] >= 0:
+            x = slots[slot]
+            r = representative[x]
+            if hashes[x] == h and final[r] == final[i]:
+                a, b = i + 1, r + 1
+                while a < skip[i] and b < skip[r] and byte[a] == byte[b] and block[a] == block[b]:
+                    a, b = skip[a], skip[b]
+                if a >= skip[i] and b >= skip[r]:
+                    found = x
+                    break
+            slot = (slot + 1) & wrap
+        if found < 0:
+            slots[slot] = count
+            hashes[count] = h
+            representative[count] = i
+            found = count
+            count += 1
+        block[i] = found
+    return count

@@ -1,0 +1,193 @@
+"""Subset construction over character classes (Rabin and Scott 1959), resumable when a buffer fills up."""
+
+import numpy as np
+
+from guided.kernels.jit import kernel
+
+__all__ = ["DONE", "MORE_BUCKETS", "MORE_MEMBERS", "MORE_STATES", "STEPS_SPENT", "determinize", "rehash"]
+
+DONE, MORE_STATES, MORE_MEMBERS, MORE_BUCKETS, STEPS_SPENT = 0, 1, 2, 3, 4
+
+
+
+@kernel
+def _close(k, bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members):
+    """Empty-edge closure of the bucket that begins at k, kept to core states: (size, order-free hash, states visited)."""
+    size = visited = 0
+    h = np.uint64(0)
+    while k >= 0:
+        s = bucket_target[k]
+        k = bucket_next[k]
+        if stamp[s] == mark:
+            continue
+        stamp[s] = mark
+        stack[0] = s
+        top = 1
+        while top > 0:
+            top -= 1
+            s = stack[top]
+            visited += 1
+            if core[s]:
+                members[size] = s
+                size += 1
+                x = np.uint64(s) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
+                x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+                h += x ^ (x >> np.uint64(32))
+            for j in range(empty_indptr[s], empty_indptr[s + 1]):
+                t = empty_target[j]
+                if stamp[t] != mark:
+                    stamp[t] = mark
+                    stack[top] = t
+                    top += 1
+    return size, h, visited
+
+
+@kernel
+def _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots):
+    """Number of the subset whose members are stamped with ``mark``, or -1 - slot where it is new."""
+    wrap = np.int64(len(slots) - 1)
+    slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+    while slots[slot] >= 0:
+        x = slots[slot]
+        if hashes[x] == h and set_indptr[x + 1] - set_indptr[x] == size:
+            same = True
+            for k in range(set_indptr[x], set_indptr[x + 1]):
+                if stamp[pool[k]] != mark:
+                    same = False
+                    break
+            if same:
+                return x
+        slot = (slot + 1) & wrap
+    return -1 - slot
+
+
+@kernel
+def _add(members, size, h, final, slot, set_indptr, pool, hashes, slots, accepting, cursor):
+    """Append a subset that is known to be new."""
+    count = cursor[1]
+    base = set_indptr[count]
+    slots[slot] = count
+    hashes[count] = h
+    accepting[count] = final
+    for i in range(size):
+        pool[base + i] = members[i]
+    set_indptr[count + 1] = base + size
+    cursor[1] = count + 1
+    return count
+
+
+@kernel
+def determinize(
+    start, accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, class_indptr, class_of_set,
+    core, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
+    head, active, bucket_next, bucket_target, cursor, max_steps,
+):  # fmt: skip
+    """Expand subset states from ``cursor`` on until none is left or a buffer is too small.
+
+    ============  =====  ==================  =====================================================================
+    argument      dtype  shape               meaning
+    ============  =====  ==================  =====================================================================
+    start, accept int                        NFA states
+    empty_*       int32  CSR by state        empty edges
+    edge_*        int32  CSR by state        edges by sets of characters
+    class_*       int32  CSR by set          classes of each set
+    core          bool   (n,)                states with edges, and ``accept``: a subset is told by these alone
+    table         int32  (cap, k)            out: next subset state by class, -1 where none
+    accepting     bool   (cap,)              out
+    set_indptr    int64  (cap + 1,)          out: members of each subset state in ``pool``
+    pool          int32  (any,)              out
+    hashes        uint64 (cap,)              out
+    slots         int32  (2^m > 2 cap,)      open addressing table, -1 where free
+    stamp         int64  (n,)                scratch, ascending marks
+    stack, members int32 (n,)                scratch
+    head, active  int32  (k,)                scratch; head is -1 throughout on entry
+    bucket_*      int32  (any,)              scratch: targets by class as linked lists
+    cursor        int64  (4,)                in and out: states expanded, states known, steps, last mark
+    max_steps     int                        budget of closure visits and bucket entries
+    ============  =====  ==================  =====================================================================
+
+    Returns DONE, or which buffer to grow before calling again, or STEPS_SPENT. A row is written anew when it was cut short, which is
+    harmless since subsets already interned are found again.
+    Loop invariant: rows below ``cursor[0]`` are final; ``cursor[1]`` subsets are interned.
+    Complexity: O(sum over rows of edges x classes + closures). Ref: DESIGN of RE2's subset cache; order-free hashing avoids sorts.
+    """
+    capacity = len(accepting)
+    if cursor[1] == 0:
+        bucket_next[0], bucket_target[0] = -1, start
+        cursor[3] += 1
+        mark = cursor[3]
+        size, h, visited = _close(
+            0, bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members
+        )
+        if size > len(pool):
+            return MORE_MEMBERS
+        slot = -1 - _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots)
+        _add(members, size, h, stamp[accept] == mark, slot, set_indptr, pool, hashes, slots, accepting, cursor)
+        cursor[2] += visited
+    while cursor[0] < cursor[1]:
+        q = cursor[0]
+        n_active = used = 0
+        overflow = False
+        for i in range(set_indptr[q], set_indptr[q + 1]):
+            s = pool[i]
+            for e in range(edge_indptr[s], edge_indptr[s + 1]):
+                a = edge_set[e]
+                if used + class_indptr[a + 1] - class_indptr[a] > len(bucket_next):
+                    overflow = True
+                    break
+                for j in range(class_indptr[a], class_indptr[a + 1]):
+                    c = class_of_set[j]
+                    if head[c] < 0:
+                        active[n_active] = c
+                        n_active += 1
+                    bucket_next[used] = head[c]
+                    bucket_target[used] = edge_target[e]
+                    head[c] = used
+                    used += 1
+            if overflow:
+                break
+        status = DONE
+        if overflow:
+            status = MORE_BUCKETS
+        elif cursor[1] + n_active > capacity:
+            status = MORE_STATES
+        cursor[2] += used
+        if status == DONE:
+            for j in range(n_active):
+                c = active[j]
+                cursor[3] += 1
+                mark = cursor[3]
+                size, h, visited = _close(
+                    head[c], bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members
+                )
+                cursor[2] += visited
+                if size == 0:
+                    table[q, c] = -1
+                    continue
+                x = _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots)
+                if x < 0:
+                    if set_indptr[cursor[1]] + size > len(pool):
+                        status = MORE_MEMBERS
+                        break
+                    final = stamp[accept] == mark
+                    x = _add(members, size, h, final, -1 - x, set_indptr, pool, hashes, slots, accepting, cursor)
+                table[q, c] = x
+        for j in range(n_active):
+            head[active[j]] = -1
+        if status != DONE:
+            return status
+        if cursor[2] > max_steps:
+            return STEPS_SPENT
+        cursor[0] = q + 1
+    return DONE
+
+
+@kernel
+def rehash(hashes, count, slots):
+    """Fill an empty open addressing table (int32, 2^m entries of -1) with entries 0..count-1 by their hashes."""
+    wrap = np.int64(len(slots) - 1)
+    for x in range(count):
+        slot = np.int64(hashes[x] & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+        while slots[slot] >= 0:
+            slot = (slot + 1) & wrap
+        slots[slot] = x

@@ -1,0 +1,177 @@
+"""Minimal automata: inverse edges, distances to acceptance, Hopcroft's partition refinement, canonical order."""
+
+from guided.kernels.jit import kernel
+
+__all__ = ["breadth_first", "distances", "invert", "refine"]
+
+
+@kernel
+def invert(table, indptr, source):
+    """Inverse edges of a table, as a CSR by (target, class).
+
+    ========  =====  ============  ==========================================================
+    argument  dtype  shape         meaning
+    ========  =====  ============  ==========================================================
+    table     int32  (n, k)        next state by class, negative where none
+    indptr    int32  (n k + 1,)    out; zeros on entry
+    source    int32  (n_edges,)    out: sources of the edges into (target, class), ascending
+    ========  =====  ============  ==========================================================
+
+    A counting sort: O(n k).
+    """
+    n, k = table.shape
+    for s in range(n):
+        for c in range(k):
+            t = table[s, c]
+            if t >= 0:
+                indptr[t * k + c + 1] += 1
+    for i in range(n * k):
+        indptr[i + 1] += indptr[i]
+    for s in range(n - 1, -1, -1):
+        for c in range(k):
+            t = table[s, c]
+            if t >= 0:
+                # Invariant: indptr[i + 1] is the end of row i's free part; filled backwards it ends up as row i's start.
+                indptr[t * k + c + 1] -= 1
+                source[indptr[t * k + c + 1]] = s
+    for i in range(n * k):
+        indptr[i] = indptr[i + 1]
+    indptr[n * k] = len(source)
+
+
+@kernel
+def distances(accepting, indptr, source, k, distance, queue):
+    """Least number of edges from each state to an accepting one, by breadth-first search backwards.
+
+    ==============  =====  ========  =============================================
+    argument        dtype  shape     meaning
+    ==============  =====  ========  =============================================
+    accepting       bool   (n,)
+    indptr, source  int32  CSR       inverse edges, rows (target, class)
+    k               int              classes
+    distance        int32  (n,)      out; -1 where acceptance is out of reach
+    queue           int32  (n,)      scratch
+    ==============  =====  ========  =============================================
+
+    Returns the number of states that reach acceptance. O(n + edges).
+    """
+    n = len(accepting)
+    tail = 0
+    for s in range(n):
+        distance[s] = -1
+        if accepting[s]:
+            distance[s] = 0
+            queue[tail] = s
+            tail += 1
+    i = 0
+    while i < tail:
+        t = queue[i]
+        i += 1
+        for e in range(indptr[t * k], indptr[t * k + k]):
+            s = source[e]
+            if distance[s] < 0:
+                distance[s] = distance[t] + 1
+                queue[tail] = s
+                tail += 1
+    return tail
+
+
+@kernel
+def refine(n_blocks, k, indptr, source, block_of, elements, place, begin, end, marked, work, scratch, touched):
+    """The coarsest refinement of a partition under which all members of a block go to the same block, by each class.
+
+    ==============  =====  ========  ===================================================================
+    argument        dtype  shape     meaning
+    ==============  =====  ========  ===================================================================
+    n_blocks, k     int              initial blocks, classes
+    indptr, source  int32  CSR       inverse edges, rows (target, class)
+    block_of        int32  (n,)      in and out: block of each state
+    elements        int32  (n,)      in and out: states grouped by block
+    place           int32  (n,)      in and out: inverse of ``elements``
+    begin, end      int32  (n,)      in and out: slice of each block in ``elements``
+    marked          int32  (n,)      scratch, zeros
+    work            int32  (n,)      scratch: blocks still to be used as splitters
+    scratch         int32  (n,)      scratch: members of the splitter
+    touched         int32  (n,)      scratch: blocks with marked members
+    ==============  =====  ========  ===================================================================
+
+    Returns the number of blocks. Invariant: every block is stable under every splitter that is not in ``work``. The smaller half of a split
+    is the new block and goes to ``work``, whether or not the old one is there; missing edges need no sink state, since a stable
+    block has its edge into a splitter in all its members or in none. A block enters ``work`` once, when it is made.
+    Complexity: O(k n log n). Ref: Hopcroft 1971; arrays as in Valmari and Lehtinen 2008.
+    """
+    for b in range(n_blocks):
+        work[b] = b
+    n_work = n_blocks
+    while n_work > 0:
+        n_work -= 1
+        splitter = work[n_work]
+        size = end[splitter] - begin[splitter]
+        for i in range(size):
+            # Why the copy: the splitter may be split by itself, and the rest of its classes must see it whole.
+            scratch[i] = elements[begin[splitter] + i]
+        for c in range(k):
+            n_touched = 0
+            for i in range(size):
+                row = scratch[i] * k + c
+                for e in range(indptr[row], indptr[row + 1]):
+                    s = source[e]
+                    b = block_of[s]
+                    if marked[b] == 0:
+                        touched[n_touched] = b
+                        n_touched += 1
+                    target = begin[b] + marked[b]
+                    other = elements[target]
+                    elements[place[s]], place[other] = other, place[s]
+                    elements[target], place[s] = s, target
+                    marked[b] += 1
+            for i in range(n_touched):
+                b = touched[i]
+                m = marked[b]
+                marked[b] = 0
+                if m == end[b] - begin[b]:
+                    continue
+                new = n_blocks
+                n_blocks += 1
+                if 2 * m <= end[b] - begin[b]:
+                    begin[new], end[new] = begin[b], begin[b] + m
+                    begin[b] += m
+                else:
+                    begin[new], end[new] = begin[b] + m, end[b]
+                    end[b] = begin[b] + m
+                for j in range(begin[new], end[new]):
+                    block_of[elements[j]] = new
+                work[n_work] = new
+                n_work += 1
+    return n_blocks
+
+
+@kernel
+def breadth_first(table, start, order, number):
+    """Number the states in order of discovery, edges taken by ascending class.
+
+    ========  =====  =======  ======================================
+    argument  dtype  shape    meaning
+    ========  =====  =======  ======================================
+    table     int32  (n, k)   next state, negative where none
+    start     int             first state
+    order     int32  (n,)     out: states in their new order
+    number    int32  (n,)     out; -1 throughout on entry
+    ========  =====  =======  ======================================
+
+    Returns the number of states reached. O(n k).
+    """
+    order[0] = start
+    number[start] = 0
+    count = 1
+    i = 0
+    while i < count:
+        s = order[i]
+        i += 1
+        for c in range(table.shape[1]):
+            t = table[s, c]
+            if t >= 0 and number[t] < 0:
+                number[t] = count
+                order[count] = t
+                count += 1
+    return count
