@@ -10,13 +10,17 @@ by threads.
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from guided.errors import VocabularyError
+from guided.vocabulary.content import END_NAMES, Content
+from guided.vocabulary.files import read_file
+from guided.vocabulary.tokenizer_json import read_tokenizer
 from guided.vocabulary.trie import TokenTrie, trie_of
 
 __all__ = ["Vocabulary"]
@@ -62,6 +66,76 @@ class Vocabulary:
         self._special = MappingProxyType(_checked_special(special or {}, self._tokens, self._size))
         self._trie: TokenTrie | None = None
         self._fingerprint: str | None = None
+
+    @classmethod
+    def from_tokenizer(
+        cls, tokenizer: Any, size: int | None = None, *, eos: Sequence[int] | None = None
+    ) -> "Vocabulary":
+        """The vocabulary of a fast Hugging Face tokenizer, proved by a round trip over sample texts.
+
+        Parameters
+        ----------
+        tokenizer : transformers.PreTrainedTokenizerFast or tokenizers.Tokenizer
+            Anything with a ``backend_tokenizer`` of the tokenizers package, or one itself.
+        size : int, optional
+            Width of the model's logits (``model.config.vocab_size``); by default the number of ids.
+        eos : sequence of int, optional
+            The ids that end a sequence (``model.generation_config.eos_token_id``); by default ``eos_token_id`` and the
+            special tokens with which chat models end a turn (`guided.vocabulary.content`).
+
+        Raises
+        ------
+        TypeError
+            The object is no fast tokenizer.
+        VocabularyError
+            The tokenizer writes its tokens in a way that is not supported, or fails the round trip.
+        """
+        return cls._of(read_tokenizer(tokenizer), size, eos, None)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        size: int | None = None,
+        *,
+        eos: Sequence[int] | None = None,
+        special: Mapping[str, int] | None = None,
+    ) -> "Vocabulary":
+        """The vocabulary in a tokenizer file: tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json or GGUF.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. Its format is told by what it holds.
+        size : int, optional
+            Width of the model's logits; by default the number of ids.
+        eos : sequence of int, optional
+            The ids that end a sequence; by default what the file declares, and the special tokens with which chat
+            models end a turn (`guided.vocabulary.content`).
+        special : mapping of str to int, optional
+            Special tokens that the file does not hold (tables of ranks hold none).
+
+        Raises
+        ------
+        TypeError
+            The path is no path.
+        VocabularyError
+            The file cannot be read, is damaged or not supported, or fails the round trip.
+        """
+        return cls._of(read_file(path), size, eos, special)
+
+    @classmethod
+    def _of(
+        cls, content: Content, size: int | None, eos: Sequence[int] | None, special: Mapping[str, int] | None
+    ) -> "Vocabulary":
+        """A vocabulary of what a reader found and what the caller knows better."""
+        if eos is None and not special:
+            return cls(content.tokens, content.eos, size, content.special)
+        more = _checked_special(special or {}, (), _LARGEST_SIZE)
+        tokens = content.tokens + [None] * (max([len(content.tokens) - 1, *more.values()]) + 1 - len(content.tokens))
+        if eos is None:
+            eos = sorted({*content.eos, *(more[name] for name in more.keys() & END_NAMES)})
+        return cls(tokens, eos, size, content.special | more)
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:

@@ -1,0 +1,98 @@
+"""What a tokenizer says, before it is a `Vocabulary`: the same few rules for every format.
+
+- **Special tokens spell nothing.** A special token that has bytes in its file (its name, as a rule) loses them here.
+- **End of sequence** is every token that the tokenizer declares as such, and every *special* token whose name is one that
+  chat models end a turn with (`END_NAMES`). Why the second: tokenizers declare one token, while models are trained to
+  stop at several (Llama-3 at ``<|end_of_text|>``, ``<|eom_id|>`` and ``<|eot_id|>``), and which of them depends on whether
+  they chat or complete; llama.cpp goes by names too. Who knows better gives ``eos`` and the rule is not used.
+- ``<|end|>`` ends a turn (Phi) unless there is a ``<|return|>``: then it ends one message of several (gpt-oss).
+- **Holes** between ids, and ids that no encoder makes, spell nothing.
+
+Ids are checked before anything is allocated for them, so a damaged file cannot ask for unbounded memory.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from guided.errors import VocabularyError
+
+__all__ = ["END_NAMES", "Content", "assemble"]
+
+_END_NAMES = """
+    </s> <eos> [EOS] [EOT] <EOT> <|EOT|> <|eot|> <|eom|> <|endoftext|> <|end_of_text|> <|eot_id|> <|eom_id|> <|im_end|>
+    <|end|> <|return|> <|call|> <end_of_turn> <|end_of_turn|> <turn|> <|END_OF_TURN_TOKEN|> <end_of_utterance>
+    <｜end▁of▁sentence｜>
+"""
+END_NAMES = frozenset(_END_NAMES.split())
+
+_MOST_IDS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The arguments of a `Vocabulary`, as a reader found them.
+
+    Attributes
+    ----------
+    tokens : list of (bytes or None)
+        What each id spells.
+    eos : tuple of int
+        Ids that end a sequence, ascending.
+    special : dict of str to int
+        Special tokens by name, the named end of sequence tokens among them.
+    """
+
+    tokens: list[bytes | None]
+    eos: tuple[int, ...]
+    special: dict[str, int]
+
+
+def assemble(
+    spelled: Iterable[tuple[int, bytes]],
+    special: Iterable[tuple[int, str]],
+    declared_eos: Iterable[int] = (),
+    least_size: int = 0,
+) -> Content:
+    """Put what a reader found in order of ids, by the rules above.
+
+    Parameters
+    ----------
+    spelled : iterable of (int, bytes)
+        Ids and what they spell; an id may come twice only if it spells the same.
+    special : iterable of (int, str)
+        Ids and names of the special tokens.
+    declared_eos : iterable of int
+        The ids that the tokenizer itself calls end of sequence.
+    least_size : int
+        Ids below it exist though nothing is known about them.
+
+    Raises
+    ------
+    VocabularyError
+        An id out of range or with two meanings, a special name used twice, an end of sequence id that does not exist.
+    """
+    by_id: dict[int, bytes] = {}
+    for token, data in spelled:
+        if by_id.setdefault(token, data) != data:
+            raise VocabularyError(f"id {token} is given twice, as {by_id[token]!r:.60} and as {data!r:.60}")
+    names: dict[str, int] = {}
+    for token, name in special:
+        if names.setdefault(name, token) != token:
+            raise VocabularyError(f"special token {name!r:.60} is given twice, as id {names[name]} and as id {token}")
+    n_ids = max([least_size - 1, *by_id, *names.values()]) + 1
+    if n_ids > _MOST_IDS or min([0, *by_id, *names.values()]) < 0:
+        wrong = next(i for i in [*by_id, *names.values(), least_size] if not 0 <= i < _MOST_IDS)
+        raise VocabularyError(f"id {wrong} is out of range: no tokenizer has {_MOST_IDS:,} ids")
+
+    eos = set(declared_eos)
+    for token in sorted(eos):
+        if not 0 <= token < n_ids:
+            raise VocabularyError(f"end of sequence id {token} is out of range: the ids are 0 to {n_ids - 1}")
+    eos |= {token for name, token in names.items() if name in END_NAMES - _not_ends(names)}
+    silent = eos.union(names.values())
+    tokens = [None if token in silent else by_id.get(token) or None for token in range(n_ids)]
+    return Content(tokens, tuple(sorted(eos)), names)
+
+
+def _not_ends(names: Iterable[str]) -> set[str]:
+    return {"<|end|>"} if "<|return|>" in names else set()

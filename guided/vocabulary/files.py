@@ -1,0 +1,100 @@
+"""One entrance for all tokenizer files: what a file is, is told by what it holds, never by its name.
+
+====================  ==================================================
+begins with           format
+====================  ==================================================
+``GGUF``              a model in GGUF, of which only the front is read
+``{``                 JSON: tokenizer.json or tekken.json by its members
+base64 and a number   a table of ranks (tiktoken)
+byte 0x0A             a protocol buffer: a SentencePiece model
+====================  ==================================================
+
+Files that are no tokenizers but are often given for one are told by name. Every error begins with the path.
+"""
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from guided.errors import VocabularyError
+from guided.vocabulary.content import Content
+from guided.vocabulary.fields import json_document
+from guided.vocabulary.gguf import read_gguf
+from guided.vocabulary.sentencepiece import read_sentencepiece
+from guided.vocabulary.tekken import read_tekken
+from guided.vocabulary.tiktoken import looks_like_ranks, read_ranks
+from guided.vocabulary.tokenizer_json import read_tokenizer_json
+
+__all__ = ["read_file"]
+
+_HEAD = 4096
+_LARGEST = 1 << 30
+_SUPPORTED = "tokenizer.json, tekken.json, SentencePiece .model, tiktoken ranks, GGUF"
+_OTHERS = (
+    (b"version https://git-lfs", "a Git LFS pointer: fetch the file itself (git lfs pull)"),
+    (b"PK\x03\x04", "a zip archive (PyTorch weights?)"),
+    (b"\x1f\x8b", "compressed with gzip: unpack it first"),
+    (b"\x80", "a pickle (PyTorch weights?)"),
+    (b"<", "a web page or XML"),
+)
+
+
+def read_file(path: str | os.PathLike[str]) -> Content:
+    """The content of a tokenizer file of any supported format.
+
+    Raises
+    ------
+    TypeError
+        The path is no path.
+    VocabularyError
+        The file cannot be read, is cut or damaged, or holds no supported tokenizer; the message begins with the path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be str or a path, not {type(path).__name__}")
+    place = Path(path)
+    try:
+        if place.is_dir():
+            raise VocabularyError("is a folder; give the tokenizer's file in it, such as tokenizer.json")
+        with place.open("rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size, place.parent)
+    except (OSError, ValueError) as error:
+        raise VocabularyError(f"{place}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except VocabularyError as error:
+        raise VocabularyError(f"{place}: {error}") from error
+
+
+def _read(file: BinaryIO, n_bytes: int, folder: Path) -> Content:
+    head = file.read(_HEAD)
+    file.seek(0)
+    if head.startswith(b"GGUF"):
+        return read_gguf(file, n_bytes)
+    if not head:
+        raise VocabularyError("the file is empty")
+    if n_bytes > _LARGEST:
+        raise VocabularyError(f"{n_bytes:,} bytes are too many for a tokenizer; are these the model's weights?")
+    data = file.read()
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"{"):
+        return _read_json(data, folder)
+    if looks_like_ranks(text):
+        return read_ranks(data)
+    if head.startswith(b"\n"):
+        return read_sentencepiece(data)
+    for beginning, what in _OTHERS:
+        if head.startswith(beginning):
+            raise VocabularyError(f"no tokenizer, but {what}; supported are {_SUPPORTED}")
+    raise VocabularyError(f"no known tokenizer format (it begins with {head[:16]!r}); supported are {_SUPPORTED}")
+
+
+def _read_json(data: bytes, folder: Path) -> Content:
+    document = json_document(data)
+    if "model" in document:
+        return read_tokenizer_json(document, data.decode("utf-8-sig"), folder)
+    if "config" in document and "vocab" in document:
+        return read_tekken(document)
+    if len(document) > 256 and all(isinstance(value, int) for value in document.values()):
+        raise VocabularyError(
+            "this is a bare vocab.json, which does not say how tokens are written; give tokenizer.json"
+        )
+    members = ", ".join(map(repr, list(document)[:6]))
+    raise VocabularyError(f"JSON, but neither tokenizer.json nor tekken.json (its members: {members or 'none'})")

@@ -1,0 +1,128 @@
+"""The tokenizer in a GGUF file: keys and values at its front; the tensors after them are not touched.
+
+A GGUF file begins with ``GGUF``, a version, the counts of tensors and of keys, then the keys with typed values. Only versions 2 and 3 in
+little-endian order are read. Lengths are checked against what is left of the file before anything is read for them.
+
+``tokenizer.ggml.model`` is ``gpt2`` (byte-level) or ``llama`` or ``t5`` (SentencePiece); ``token_type`` tells normal tokens from control,
+user-defined, unused and byte tokens as SentencePiece does. User-defined tokens stand for their text.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+from guided.errors import VocabularyError
+from guided.vocabulary.content import Content, assemble
+from guided.vocabulary.spelling import byte_level, byte_of, sentencepiece, utf8
+
+__all__ = ["read_gguf"]
+
+_PREFIX = "tokenizer.ggml."
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
+_SPELLINGS: Mapping[str, tuple[Callable[[str], bytes], Callable[[str], bytes]]] = {
+    # model: (normal tokens, user-defined tokens)
+    "gpt2": (byte_level, utf8),
+    "llama": (sentencepiece, sentencepiece),
+    "t5": (sentencepiece, sentencepiece),
+}
+
+
+def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
+    """The tokenizer of a GGUF file that is open at its start and ``n_bytes`` long.
+
+    Raises
+    ------
+    VocabularyError
+        The file is cut or damaged, of another version, or its tokenizer is of a kind that is not supported.
+    """
+    keys = _Header(file, n_bytes).keys()
+    model = _value(keys, _PREFIX + "model", str)
+    if model not in _SPELLINGS:
+        raise VocabularyError(f"its tokenizer is of the kind {model!r:.60}; supported are {', '.join(_SPELLINGS)}")
+    texts = _value(keys, _PREFIX + "tokens", list)
+    kinds = _value(keys, _PREFIX + "token_type", list) if _PREFIX + "token_type" in keys else [_NORMAL] * len(texts)
+    if len(kinds) != len(texts):
+        raise VocabularyError(f"{len(texts)} tokens have {len(kinds)} types")
+    normal, user_defined = _SPELLINGS[model]
+    spelled: list[tuple[int, bytes]] = []
+    special: list[tuple[int, str]] = []
+    for token, (text, kind) in enumerate(zip(texts, kinds, strict=True)):
+        if not isinstance(text, str):
+            raise VocabularyError(f"token {token} is no string")
+        if kind in (_UNKNOWN, _CONTROL):
+            special.append((token, text))
+        elif kind == _BYTE:
+            spelled.append((token, byte_of(text) or normal(text)))
+        elif kind != _UNUSED:
+            spelled.append((token, user_defined(text) if kind == _USER_DEFINED else normal(text)))
+    ends = [keys[name] for name in (f"{_PREFIX}{end}_token_id" for end in ("eos", "eot", "eom")) if name in keys]
+    if not all(isinstance(end, int) for end in ends):
+        raise VocabularyError("an end of sequence id is no integer")
+    return assemble(spelled, special, ends, least_size=len(texts))
+
+
+class _Header:
+    """A cursor over the front of a GGUF file that never reads past its end."""
+
+    def __init__(self, file: BinaryIO, n_bytes: int) -> None:
+        self._file, self._left = file, n_bytes
+
+    def keys(self) -> dict[str, Any]:
+        """All keys; arrays of numbers and strings as lists."""
+        magic, version, _, n_keys = self._unpack("<4sIQQ")
+        if magic != b"GGUF" or version not in (2, 3):
+            raise VocabularyError(f"GGUF version {version} is not supported (2 and 3 are, in little-endian order)")
+        found: dict[str, Any] = {}
+        for _ in range(n_keys):
+            name = self._string()
+            found[name] = self._typed(self._unpack("<I")[0], name)
+        return found
+
+    def _typed(self, kind: int, name: str) -> Any:
+        if kind == _STRING:
+            return self._string()
+        if kind != _ARRAY:
+            return self._numbers(kind, 1, name)[0]
+        inner, count = self._unpack("<IQ")
+        if inner == _STRING:
+            self._check(8 * count, name)
+            return [self._string() for _ in range(count)]
+        return list(self._numbers(inner, count, name))
+
+    def _numbers(self, kind: int, count: int, name: str) -> tuple[Any, ...]:
+        if kind not in _NUMBERS:
+            raise VocabularyError(f"the value of {name!r:.60} has the unknown type {kind}")
+        self._check(count * struct.calcsize(_NUMBERS[kind]), name)
+        return self._unpack(f"<{count}{_NUMBERS[kind]}")
+
+    def _string(self) -> str:
+        (length,) = self._unpack("<Q")
+        try:
+            return self._take(length).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise VocabularyError(f"a string is not UTF-8: {error.object[:30]!r}") from None
+
+    def _unpack(self, form: str) -> tuple[Any, ...]:
+        return struct.unpack(form, self._take(struct.calcsize(form)))
+
+    def _take(self, length: int) -> bytes:
+        self._check(length, "a value")
+        data = self._file.read(length)
+        if len(data) < length:
+            raise VocabularyError("the file is cut")
+        self._left -= length
+        return data
+
+    def _check(self, length: int, name: str) -> None:
+        if length > self._left:
+            raise VocabularyError(
+                f"the file is cut or damaged: {name:.60} has {length:,} bytes, {self._left:,} are left"
+            )
+
+
+def _value(keys: Mapping[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(keys.get(name), kind):
+        raise VocabularyError(f"it has no {name}: is it a model with a tokenizer?")
+    return keys[name]

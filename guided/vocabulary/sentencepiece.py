@@ -1,0 +1,119 @@
+"""SentencePiece's .model: a protocol buffer of pieces, each with a type, and the trainer's settings.
+
+Pieces of type NORMAL and USER_DEFINED spell their text with ``▁`` as a space, BYTE pieces one byte. UNKNOWN and CONTROL pieces
+are special; UNUSED ones, which no encoder makes, spell nothing. End of sequence is the piece that the trainer was told, if it
+is there and CONTROL. Where the sentencepiece package is installed, a round trip proves the reading; the dummy space that the
+encoder puts before a text (``add_dummy_prefix``) is allowed there, and stays in the bytes (see `guided.vocabulary.spelling`).
+"""
+
+from dataclasses import dataclass
+
+from guided.errors import VocabularyError
+from guided.vocabulary.content import Content, assemble
+from guided.vocabulary.protobuf import fields
+from guided.vocabulary.roundtrip import prove_round_trip
+from guided.vocabulary.spelling import byte_of, sentencepiece
+
+__all__ = ["read_sentencepiece"]
+
+# Numbers of fields in sentencepiece_model.proto.
+_PIECES, _TRAINER, _NORMALIZER = 1, 2, 3
+_PIECE_TEXT, _PIECE_TYPE = 1, 3
+_TRAINER_EOS_ID = 42
+_NORMALIZER_DUMMY_PREFIX = 3
+
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    pieces: list[tuple[str, int]]
+    eos_id: int
+    dummy_prefix: bool
+
+
+def read_sentencepiece(data: bytes) -> Content:
+    """The content of a SentencePiece model.
+
+    Raises
+    ------
+    VocabularyError
+        The file is cut or damaged, or holds no pieces.
+    """
+    model = _parse(data)
+    spelled: list[tuple[int, bytes]] = []
+    special: list[tuple[int, str]] = []
+    for token, (text, kind) in enumerate(model.pieces):
+        if kind in (_UNKNOWN, _CONTROL):
+            special.append((token, text))
+        elif kind == _BYTE:
+            value = byte_of(text)
+            if value is None:
+                raise VocabularyError(f"piece {token} is a byte, but {text!r:.60} does not say which")
+            spelled.append((token, value))
+        elif kind in (_NORMAL, _USER_DEFINED):
+            # Why not `sentencepiece`: a NORMAL piece may look like <0x0A> and still be text.
+            spelled.append((token, sentencepiece(text) if byte_of(text) is None else text.encode("utf-8")))
+        elif kind != _UNUSED:
+            raise VocabularyError(f"piece {token} ({text!r:.60}) has the unknown type {kind}")
+    eos = [model.eos_id] if 0 <= model.eos_id < len(model.pieces) and model.pieces[model.eos_id][1] == _CONTROL else []
+    content = assemble(spelled, special, eos, least_size=len(model.pieces))
+    _prove(content, data, model.dummy_prefix)
+    return content
+
+
+def _parse(data: bytes) -> _Model:
+    pieces: list[tuple[str, int]] = []
+    eos_id, dummy_prefix = 2, True
+    for number, value in fields(data):
+        if number not in (_PIECES, _TRAINER, _NORMALIZER):
+            continue
+        if not isinstance(value, bytes):
+            raise VocabularyError(f"damaged model: field {number} must be a message")
+        if number == _PIECES:
+            pieces.append(_piece(value, len(pieces)))
+        elif number == _TRAINER:
+            eos_id = _signed(_last_int(value, _TRAINER_EOS_ID, eos_id))
+        else:
+            dummy_prefix = bool(_last_int(value, _NORMALIZER_DUMMY_PREFIX, dummy_prefix))
+    if not pieces:
+        raise VocabularyError("the model holds no pieces")
+    return _Model(pieces, eos_id, dummy_prefix)
+
+
+def _piece(message: bytes, token: int) -> tuple[str, int]:
+    text, kind = b"", _NORMAL
+    for number, value in fields(message):
+        if number == _PIECE_TEXT and isinstance(value, bytes):
+            text = value
+        elif number == _PIECE_TYPE and isinstance(value, int):
+            kind = value
+    try:
+        return text.decode("utf-8"), kind
+    except UnicodeDecodeError:
+        raise VocabularyError(f"damaged model: piece {token} is not UTF-8: {text!r:.60}") from None
+
+
+def _last_int(message: bytes, wanted: int, default: int) -> int:
+    value = default
+    for number, found in fields(message):
+        if number == wanted and isinstance(found, int):
+            value = found
+    return value
+
+
+def _signed(value: int) -> int:
+    """A varint as int32: negative numbers are written as 64 bits."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _prove(content: Content, data: bytes, dummy_prefix: bool) -> None:
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError:
+        return
+    try:
+        processor = SentencePieceProcessor(model_proto=data)
+    except RuntimeError as error:
+        raise VocabularyError(f"the sentencepiece package refuses it: {error}") from None
+    prove_round_trip(content.tokens, processor.encode, lambda ids: processor.decode(list(ids)), dummy_prefix)

@@ -1,0 +1,165 @@
+"""Hugging Face's tokenizer.json, from a file or from a fast tokenizer in memory.
+
+The document holds the model's vocabulary (BPE, Unigram or WordLevel), added tokens, and the pipeline around them. Added tokens that
+are *special* spell nothing; other added tokens spell their text. The document does not say which token ends a sequence:
+a ``tokenizer_config.json`` in the same folder does (``eos_token``), and a tokenizer in memory knows (``eos_token_id``).
+
+A tokenizer in memory is taken as it is (duck-typed): ``backend_tokenizer`` or the object itself must have ``to_str``,
+``encode`` and ``decode`` of the tokenizers package; ``transformers`` is not imported.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from guided.errors import VocabularyError
+from guided.vocabulary.content import Content, assemble
+from guided.vocabulary.fields import json_document, member
+from guided.vocabulary.roundtrip import prove_round_trip
+from guided.vocabulary.spelling import Spelling, spelling_of
+
+__all__ = ["read_tokenizer", "read_tokenizer_json"]
+
+_CONFIG = "tokenizer_config.json"
+
+
+def read_tokenizer_json(document: Mapping[str, Any], text: str, folder: Path) -> Content:
+    """The content of a tokenizer.json; proved by a round trip where the tokenizers package is installed.
+
+    Parameters
+    ----------
+    document : mapping
+        The parsed file.
+    text : str
+        The file.
+    folder : Path
+        Where ``tokenizer_config.json`` is looked for.
+
+    Raises
+    ------
+    VocabularyError
+        What is missing, damaged or not supported, and its place in the document.
+    """
+    spelling = spelling_of(document)
+    content = _content(document, spelling, _declared_eos(folder), {})
+    try:
+        import tokenizers
+    except ImportError:
+        return content
+    try:
+        backend = tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the package raises bare Exception
+        raise VocabularyError(f"the tokenizers package refuses it: {error}") from None
+    _prove(content, backend, spelling)
+    return content
+
+
+def read_tokenizer(tokenizer: Any) -> Content:
+    """The content of a fast tokenizer in memory, proved by a round trip.
+
+    Raises
+    ------
+    TypeError
+        The object is no fast tokenizer.
+    VocabularyError
+        Its vocabulary cannot be understood.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not all(callable(getattr(backend, name, None)) for name in ("to_str", "encode", "decode")):
+        raise TypeError(
+            f"from_tokenizer needs a fast Hugging Face tokenizer (one with a backend_tokenizer), not "
+            f"{type(tokenizer).__name__}; load it with use_fast=True, or read its file with guided.Vocabulary.from_file"
+        )
+    document = json_document(backend.to_str())
+    spelling = spelling_of(document)
+    content = _content(document, spelling, _eos_of(tokenizer), _special_of(tokenizer))
+    _prove(content, backend, spelling)
+    return content
+
+
+def _content(
+    document: Mapping[str, Any], spelling: Spelling, eos: Iterable[int | str], special: Mapping[str, int]
+) -> Content:
+    model = member(document, "model", dict, "the document")
+    if model.get("end_of_word_suffix"):
+        raise VocabularyError("model: end_of_word_suffix is not supported: the spaces between words are in no token")
+    pieces = dict(_pieces(model))
+    ids = {piece: token for token, piece in pieces.items()}
+    spelled = {token: spelling.spell(piece) for token, piece in pieces.items()}
+    named = {token: name for name, token in special.items()}
+    for i, added in enumerate(document.get("added_tokens") or ()):
+        place = f"added_tokens[{i}]"
+        token, text = member(added, "id", int, place), member(added, "content", str, place)
+        ids[text] = token
+        if member(added, "special", bool, place):
+            named[token] = text
+        elif pieces.get(token) != text:
+            spelled[token] = spelling.spell_added(text)
+    declared: list[int] = []
+    for end in eos:
+        token = end if isinstance(end, int) else _id_named(end, ids)
+        named.setdefault(token, end if isinstance(end, str) else pieces.get(token, f"eos {token}"))
+        declared.append(token)
+    return assemble(spelled.items(), named.items(), declared)
+
+
+def _pieces(model: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Ids and texts of the model's own tokens."""
+    vocabulary = model.get("vocab")
+    if isinstance(vocabulary, dict):
+        taken: dict[int, str] = {}
+        for piece, token in vocabulary.items():
+            if not isinstance(token, int) or isinstance(token, bool):
+                raise VocabularyError(f"model: the id of {piece!r:.60} must be an integer, not {token!r:.40}")
+            if taken.setdefault(token, piece) != piece:
+                raise VocabularyError(f"model: id {token} is given twice, to {taken[token]!r:.60} and to {piece!r:.60}")
+        yield from taken.items()
+    elif isinstance(vocabulary, list):
+        for token, entry in enumerate(vocabulary):
+            if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
+                raise VocabularyError(f"model: vocab[{token}] must be a pair of text and score, not {entry!r:.60}")
+            yield token, entry[0]
+    else:
+        raise VocabularyError("model: 'vocab' must be an object (BPE, WordLevel) or an array (Unigram)")
+
+
+def _id_named(name: str, ids: Mapping[str, int]) -> int:
+    if name not in ids:
+        raise VocabularyError(f"{_CONFIG} names {name!r:.60} as eos_token, but no token is called so")
+    return ids[name]
+
+
+def _declared_eos(folder: Path) -> list[int | str]:
+    """``eos_token`` of the configuration beside the file: a text, or an object that describes one."""
+    path = folder / _CONFIG
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return []
+    try:
+        eos = json_document(data).get("eos_token")
+        if isinstance(eos, dict):
+            eos = member(eos, "content", str, "eos_token")
+        if eos is not None and not isinstance(eos, str):
+            raise VocabularyError(f"eos_token must be a string, not {eos!r:.40}")
+    except VocabularyError as error:
+        raise VocabularyError(f"{_CONFIG} beside it: {error}") from None
+    return [eos] if eos else []
+
+
+def _eos_of(tokenizer: Any) -> list[int | str]:
+    eos = getattr(tokenizer, "eos_token_id", None)
+    return [] if eos is None else [int(token) for token in (eos if isinstance(eos, list | tuple) else [eos])]
+
+
+def _special_of(tokenizer: Any) -> dict[str, int]:
+    """What a transformers tokenizer leaves out of decoded text beyond what its backend calls special."""
+    names: Sequence[str] = getattr(tokenizer, "all_special_tokens", None) or ()
+    ids: Sequence[int] = getattr(tokenizer, "all_special_ids", None) or ()
+    return {str(name): int(token) for name, token in zip(names, ids, strict=False)}
+
+
+def _prove(content: Content, backend: Any, spelling: Spelling) -> None:
+    encode: Callable[[str], Sequence[int]] = lambda text: backend.encode(text, add_special_tokens=False).ids  # noqa: E731
+    decode: Callable[[Sequence[int]], str] = lambda ids: backend.decode(list(ids), skip_special_tokens=True)  # noqa: E731
+    prove_round_trip(content.tokens, encode, decode, spelling.dummy_prefix)
