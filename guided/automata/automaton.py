@@ -1,7 +1,7 @@
 """`Automaton`: a minimal deterministic automaton over bytes, in canonical form, and its algebra.
 
-Equal languages (with equal labels) give equal arrays, so ``==`` is language equality and a fingerprint names the language. All languages are
-sets of byte strings; those that come from patterns hold valid UTF-8 only, and `~` stays within valid UTF-8.
+Equal languages (with equal labels) give equal arrays, so ``==`` is language equality and a fingerprint names the language.
+All languages are sets of byte strings; those that come from patterns hold valid UTF-8 only, and `~` stays within valid UTF-8.
 """
 
 import hashlib
@@ -107,7 +107,9 @@ class Automaton:
         """
         if not all(hasattr(fsm, name) for name in ("alphabet", "states", "initial", "finals", "map")):
             raise TypeError(f"an interegular FSM is expected, not {type(fsm).__name__}")
-        numbers = {state: i for i, state in enumerate(sorted(fsm.states, key=lambda state: (state != fsm.initial, state)))}
+        numbers = {
+            state: i for i, state in enumerate(sorted(fsm.states, key=lambda state: (state != fsm.initial, state)))
+        }
         symbols: dict[int, list[str]] = {}
         other = None
         for symbol, key in fsm.alphabet.items():
@@ -224,7 +226,11 @@ class Automaton:
         pairs = zip(self.classes.tolist(), other.classes.tolist(), strict=True)
         classes = np.array([joint.setdefault(pair, len(joint)) for pair in pairs], np.uint8)
         table, accepting = product(
-            (self.table, self.accepting), (other.table, other.accepting), np.array(list(joint), np.int32), operation, Limits()
+            (self.table, self.accepting),
+            (other.table, other.accepting),
+            np.array(list(joint), np.int32),
+            operation,
+            Limits(),
         )
         return Automaton.from_table(table, classes, accepting)
 

@@ -86,9 +86,7 @@ def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Auto
     is_kept[representative[:count]] = True
     edges = np.flatnonzero(is_kept[parent])
     table[block[parent[edges]], classes[rooted_byte[edges + 1]]] = block[edges + 1]
-    return Automaton.from_table(
-        table, classes.astype(np.uint8), final[representative[:count]], start=int(block[0])
-    )
+    return Automaton.from_table(table, classes.astype(np.uint8), final[representative[:count]], start=int(block[0]))
 
 
 def _parents(depth: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

@@ -74,7 +74,9 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
         )  # fmt: skip
         count = int(cursor[1])
         if count > limits.states:
-            raise LimitError("states", count, limits.states, "the pattern is too ambiguous for a deterministic automaton")
+            raise LimitError(
+                "states", count, limits.states, "the pattern is too ambiguous for a deterministic automaton"
+            )
         match status:
             case kernel.DONE:
                 break

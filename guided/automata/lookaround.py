@@ -212,9 +212,7 @@ def _without_subsumed(threads: set[Thread]) -> Threads:
     by_state: dict[int, list[frozenset[Any]]] = {}
     for state, owed in threads:
         by_state.setdefault(state, []).append(owed)
-    return frozenset(
-        (state, owed) for state, owed in threads if not any(less < owed for less in by_state[state])
-    )
+    return frozenset((state, owed) for state, owed in threads if not any(less < owed for less in by_state[state]))
 
 
 def _adjacency(edges: Int32Array, n_states: int) -> list[list[tuple[int, ...]]]:

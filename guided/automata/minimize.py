@@ -85,7 +85,13 @@ def merge_columns(table: Int32Array, classes: UInt8Array) -> tuple[Int32Array, U
 
 
 def canonical(
-    table: Int32Array, classes: UInt8Array, accepting: BoolArray, labels: Int32Array, start: int = 0, *, is_minimal: bool = False
+    table: Int32Array,
+    classes: UInt8Array,
+    accepting: BoolArray,
+    labels: Int32Array,
+    start: int = 0,
+    *,
+    is_minimal: bool = False,
 ) -> tuple[Int32Array, UInt8Array, BoolArray, Int32Array]:
     """The canonical form: (table, classes, accepting, labels), start state 0.
 

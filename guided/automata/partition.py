@@ -1,4 +1,4 @@
-"""Minterms: the coarsest partition of the code points that respects a list of character sets.
+r"""Minterms: the coarsest partition of the code points that respects a list of character sets.
 
 Automata over characters run on *classes*, one per distinct membership vector, so that their size depends on how many sets a
 pattern uses and not on how many characters these hold: ``\\w+`` has two classes.

@@ -91,4 +91,3 @@ def char_intersection(left: CharDFA, right: CharDFA, limits: Limits) -> CharDFA:
 def _buffers(capacity: int, width: int) -> tuple[Int32Array, Int32Array, Int32Array]:
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
     return np.empty((capacity, 2), np.int32), np.full((capacity, width), DEAD, np.int32), slots
-

@@ -65,7 +65,11 @@ def to_bytes(
     while state < n:
         capacity = 2 * capacity + n_nodes
         if count > limits.states or capacity * width > 2 * limits.transitions:
-            what, given, limit = ("states", count, limits.states) if count > limits.states else ("transitions", capacity * width, limits.transitions)
+            what, given, limit = (
+                ("states", count, limits.states)
+                if count > limits.states
+                else ("transitions", capacity * width, limits.transitions)
+            )
             raise LimitError(what, given, limit)
         grown = np.full((capacity, width), DEAD, np.int32)
         grown[:count] = out[:count]
@@ -76,4 +80,3 @@ def to_bytes(
     final = np.zeros(count, np.bool_)
     final[:n] = accepting
     return out[:count], classes, final
-

@@ -9,7 +9,6 @@ __all__ = ["DONE", "MORE_BUCKETS", "MORE_MEMBERS", "MORE_STATES", "STEPS_SPENT",
 DONE, MORE_STATES, MORE_MEMBERS, MORE_BUCKETS, STEPS_SPENT = 0, 1, 2, 3, 4
 
 
-
 @kernel
 def _close(k, bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members):
     """Empty-edge closure of the bucket that begins at k, kept to core states: (size, order-free hash, states visited)."""

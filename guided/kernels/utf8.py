@@ -11,7 +11,6 @@ from guided.kernels.jit import kernel
 __all__ = ["expand", "refill", "utf8_tree"]
 
 
-
 @kernel
 def _class_if_uniform(starts, classes, low, span):
     """Class of low..low + span - 1 where it is one, -1 where that is no text, -2 where it is mixed."""

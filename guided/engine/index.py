@@ -1,0 +1,135 @@
+"""`Index`: a compiled spec over a vocabulary, immutable to its users and shared by threads."""
+
+from dataclasses import dataclass, field
+
+from guided.arrays import Int32Array
+from guided.errors import VocabularyError
+from guided.guide.explanation import Explanation, describe_bytes
+from guided.guide.guide import Guide
+from guided.index.regular import RegularIndex
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Index"]
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """For every state the tokens that may come next, and where each leads. Made by `guided.compile`.
+
+    Attributes
+    ----------
+    tables : RegularIndex
+        The tables.
+    vocabulary : Vocabulary
+        The vocabulary it was compiled for.
+    spec_fingerprint : str
+        What was compiled.
+    unenforced : tuple of str
+        What the spec asks for and the index does not enforce; empty unless that was asked for.
+    notes : tuple of str
+        Remarks of the compiler.
+    """
+
+    tables: RegularIndex
+    vocabulary: Vocabulary
+    spec_fingerprint: str
+    unenforced: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def initial(self) -> int:
+        """The state of the empty text."""
+        return 0
+
+    @property
+    def final(self) -> int:
+        """The state after EOS, from where nothing follows."""
+        return self.tables.final
+
+    @property
+    def n_states(self) -> int:
+        """Number of states without `final`."""
+        return self.tables.n_states
+
+    @property
+    def labels(self) -> Int32Array:
+        """Label of each state, as the spec gave it: int32, shape (n_states,)."""
+        return self.tables.automaton.labels
+
+    def guide(self) -> Guide:
+        """A new guide at the empty text."""
+        return Guide(self)
+
+    def allowed(self, state: int) -> Int32Array:
+        """Ids of the tokens allowed in a state, EOS among them: int32, ascending. O(size)."""
+        return self.tables.allowed(self._checked(state))
+
+    def next(self, state: int, token: int) -> int:
+        """The state after a token; -1 where it is not allowed. O(1)."""
+        return self.tables.lookup.next(state, token)
+
+    def mask(self, state: int) -> Int32Array:
+        """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
+        return self.tables.mask(state)
+
+    def mask_within(self, state: int, budget: int) -> Int32Array:
+        """The mask of tokens after which ``budget - 1`` more can complete a text."""
+        return self.tables.mask_within(state, budget)
+
+    def is_accepting(self, state: int) -> bool:
+        """May a text end in this state?"""
+        return state == self.final or self.tables.lookup.accepting[state]
+
+    def remaining(self, state: int) -> int:
+        """Least number of tokens from a state to acceptance, EOS not counted."""
+        return 0 if state == self.final else int(self.tables.distance[state])
+
+    def accepts(self, data: bytes) -> bool:
+        """Is a whole text in the language? O(len(data))."""
+        return self.tables.automaton.accepts(data)
+
+    def forced(self, state: int) -> bytes:
+        """Bytes that every continuation of a state begins with."""
+        return self.tables.forced(state)
+
+    def explain(self, state: int, token: int) -> Explanation:
+        """Why a token is or is not allowed in a state."""
+        data = self.vocabulary[token] if 0 <= token < len(self.vocabulary) else None
+        allowed = self.next(state, token) >= 0
+        if state == self.final:
+            return Explanation(token, data, False, 0, "nothing", "the text has ended")
+        if data is None:
+            return self._explain_without_bytes(state, token, allowed)
+        place, count = self.tables.trace(state, data)
+        expected = describe_bytes(self.tables.onward(place), may_end=self.is_accepting(place) and count == 0)
+        if allowed:
+            reason = "all its bytes fit"
+        elif count < len(data):
+            reason = f"its byte {count} ({data[count : count + 1]!r}) cannot come there"
+        else:
+            reason = "its bytes fit, but no sequence of tokens completes the text after it"
+        return Explanation(token, data, allowed, count, expected, reason)
+
+    def _explain_without_bytes(self, state: int, token: int, allowed: bool) -> Explanation:
+        expected = describe_bytes(self.tables.onward(state), may_end=self.is_accepting(state))
+        if not 0 <= token < self.vocabulary.size:
+            reason = f"there is no such token: ids run from 0 to {self.vocabulary.size - 1}"
+        elif token in self.vocabulary.eos:
+            reason = "the text may end here" if allowed else "it ends the text, which is not complete"
+        else:
+            reason = "it is a special or padding token and spells nothing"
+        return Explanation(token, None, allowed, 0, expected, reason)
+
+    def _checked(self, state: int) -> int:
+        if not 0 <= state <= self.final:
+            raise ValueError(f"states run from 0 to {self.final}, not {state}")
+        return state
+
+    def check_vocabulary(self, vocabulary: Vocabulary) -> None:
+        """Raise VocabularyError unless the index was compiled for this vocabulary."""
+        if vocabulary is not self.vocabulary and vocabulary.fingerprint != self.vocabulary.fingerprint:
+            raise VocabularyError(
+                "the index was compiled for another vocabulary "
+                f"({self.vocabulary.fingerprint[:12]}, {len(self.vocabulary)} tokens) than the model's "
+                f"({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
+            )

@@ -1,0 +1,142 @@
+"""Specs: what may be said, before any vocabulary. Each lowers itself to an automaton, and `compile` knows only that.
+
+A spec is immutable and has a fingerprint of what it says, which names it in index files and caches.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import interegular
+
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_strings, from_tree
+from guided.errors import PatternError, SchemaError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+
+__all__ = ["Choice", "Regex", "Spec", "fingerprint_of"]
+
+
+@runtime_checkable
+class Spec(Protocol):
+    """What may be said."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of what the spec says."""
+
+    def lower(self, limits: Limits) -> Automaton:
+        """The automaton of the spec's texts."""
+
+
+def fingerprint_of(kind: str, *parts: str | bytes) -> str:
+    """SHA-256 in hex over a kind and its parts, each with its length."""
+    digest = hashlib.sha256()
+    for part in (kind, *parts):
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        digest.update(b"%d:" % len(data))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """The texts that a regular expression matches from end to end, as ``re.fullmatch``.
+
+    Parameters
+    ----------
+    pattern : str
+        Python's ``re`` syntax; see docs/patterns.md.
+    builder : {"guided", "interegular"}
+        Who builds the automaton. ``"interegular"`` has that library build its FSM over characters; it refuses or misreads more patterns
+        and is slower (docs/adr/0003), and is there to be compared with.
+
+    Raises
+    ------
+    PatternError
+        When lowered: the pattern is malformed, or asks for what no automaton can do; with its position.
+    """
+
+    pattern: str
+    builder: Literal["guided", "interegular"] = "guided"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str):
+            raise TypeError(f"a pattern is a str, not {type(self.pattern).__name__}")
+        if self.builder not in ("guided", "interegular"):
+            raise ValueError(f"builder is 'guided' or 'interegular', not {self.builder!r}")
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of pattern and builder."""
+        return fingerprint_of("regex", self.pattern, self.builder)
+
+    def lower(self, limits: Limits) -> Automaton:
+        """The automaton of the pattern.
+
+        Raises
+        ------
+        PatternError, LimitError
+        """
+        tree = parse(self.pattern, limits=limits)
+        if self.builder == "guided":
+            return from_tree(tree, limits)
+        try:
+            fsm = interegular.parse_pattern(self.pattern).to_fsm()
+        except (interegular.InvalidSyntax, interegular.Unsupported) as error:
+            reason = f"interegular refuses the pattern ({type(error).__name__}: {error}); use builder='guided'"
+            raise PatternError(reason, self.pattern, 0) from error
+        return Automaton.from_interegular(fsm, limits)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Choice:
+    """Exactly one of some texts.
+
+    Parameters
+    ----------
+    options : iterable of str
+        At least one; the order does not matter to what is allowed.
+
+    Raises
+    ------
+    SchemaError
+        There is no option, one stands twice, or one holds a lone surrogate.
+    """
+
+    options: tuple[str, ...]
+
+    def __init__(self, options: Iterable[str]) -> None:
+        if isinstance(options, (str, bytes)):
+            raise TypeError("options are a list of texts, not one text")
+        found = tuple(options)
+        seen: set[str] = set()
+        for position, option in enumerate(found):
+            if not isinstance(option, str):
+                raise TypeError(f"option {position} is a {type(option).__name__}, not a str")
+            if option in seen:
+                raise SchemaError(f"option {option!r} stands twice", f"/{position}", "choice")
+            seen.add(option)
+            try:
+                option.encode()
+            except UnicodeEncodeError as error:
+                raise SchemaError("a lone surrogate is no text", f"/{position}", "choice") from error
+        if not found:
+            raise SchemaError("a choice needs at least one option", "", "choice")
+        object.__setattr__(self, "options", found)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the set of options."""
+        return fingerprint_of("choice", *sorted(self.options))
+
+    def lower(self, limits: Limits) -> Automaton:
+        """The automaton of the options.
+
+        Raises
+        ------
+        LimitError
+        """
+        return from_strings((option.encode() for option in self.options), limits)

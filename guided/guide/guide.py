@@ -1,0 +1,202 @@
+"""`Guide`: where one text stands in an index. Sans-IO: no model, no torch, nothing but states.
+
+Everything that changes where a text stands lives here. The index is immutable and shared; a guide is a list of states, cheap to make, fork
+and roll back. States are integers of the index's choosing, so the same guide runs over every kind of index.
+"""
+
+from collections.abc import Iterable, Sequence
+from operator import index as as_index
+from typing import Protocol
+
+import numpy as np
+
+from guided.arrays import Int32Array
+from guided.errors import LimitError, TokenRejected
+from guided.guide.explanation import Explanation
+
+__all__ = ["Guide", "Steps"]
+
+
+class Steps(Protocol):
+    """What a guide needs of an index: states as integers, and where tokens lead."""
+
+    @property
+    def initial(self) -> int:
+        """The state of the empty text."""
+
+    @property
+    def final(self) -> int:
+        """The state after EOS."""
+
+    def mask(self, state: int) -> Int32Array:
+        """Shared read-only mask of a state."""
+
+    def mask_within(self, state: int, budget: int) -> Int32Array:
+        """Mask of the tokens that leave acceptance within reach of ``budget - 1`` more."""
+
+    def next(self, state: int, token: int) -> int:
+        """The state after a token, or -1."""
+
+    def is_accepting(self, state: int) -> bool:
+        """May the text end here?"""
+
+    def remaining(self, state: int) -> int:
+        """Least number of tokens to acceptance."""
+
+    def accepts(self, data: bytes) -> bool:
+        """Is a whole text in the language?"""
+
+    def forced(self, state: int) -> bytes:
+        """Bytes that every continuation begins with."""
+
+    def explain(self, state: int, token: int) -> Explanation:
+        """Why a token is allowed or not."""
+
+
+class Guide:
+    """The position of one text in an index. Not thread-safe; the index it runs over is.
+
+    Made by ``index.guide()``. Masks are ``ndarray[int32]`` of shape ``(ceil(size / 32),)``: bit ``t & 31`` of word ``t >> 5`` is token t,
+    least significant bit first, 1 = allowed.
+    """
+
+    __slots__ = ("_history", "_state", "_steps")
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._state = steps.initial
+        self._history: list[int] = []
+
+    @property
+    def state(self) -> int:
+        """The state of the index that the text has reached."""
+        return self._state
+
+    @property
+    def is_accepting(self) -> bool:
+        """May the text end here? True once it has ended."""
+        return self._state == self._steps.final or self._steps.is_accepting(self._state)
+
+    @property
+    def is_finished(self) -> bool:
+        """Has EOS been read?"""
+        return self._state == self._steps.final
+
+    @property
+    def remaining(self) -> int:
+        """Least number of tokens to a text that may end, EOS not counted; 0 where it may end now."""
+        return 0 if self.is_finished else self._steps.remaining(self._state)
+
+    def mask(self, out: Int32Array | None = None) -> Int32Array:
+        """The allowed tokens. O(1) on a state seen before; all zeros once the guide is finished.
+
+        Parameters
+        ----------
+        out : ndarray[int32], shape (ceil(size / 32),), optional
+            Filled and returned. Without it the result is shared, read-only and valid for ever.
+        """
+        mask = self._steps.mask(self._state)
+        if out is None:
+            return mask
+        np.copyto(out, mask, casting="no")
+        return out
+
+    def mask_within(self, budget: int) -> Int32Array:
+        """The allowed tokens that leave a complete text within reach of ``budget`` tokens, this one included and EOS not counted.
+
+        So a text steered by it is never cut. Empty but for EOS where ``budget`` is 0.
+
+        Raises
+        ------
+        LimitError
+            ``budget`` is smaller than `remaining`: no text fits.
+        """
+        if budget < self.remaining:
+            raise LimitError("tokens", self.remaining, budget, "no complete text is that short")
+        return self._steps.mask_within(self._state, budget)
+
+    def advance(self, token: int) -> None:
+        """Read one token. O(1). EOS is a token like any other, and finishes the guide.
+
+        Raises
+        ------
+        TokenRejected
+            The token is not allowed here; the guide is unchanged.
+        TypeError
+            ``token`` is no integer.
+        """
+        state = self._steps.next(self._state, token)
+        if state < 0:
+            raise TokenRejected(as_index(token), self._steps.explain(self._state, as_index(token)).expected)
+        self._history.append(self._state)
+        self._state = state
+
+    def advance_many(self, tokens: Iterable[int]) -> int:
+        """Read tokens up to the first that is not allowed; how many were read."""
+        count = 0
+        step = self._steps.next
+        for token in tokens:
+            state = step(self._state, token)
+            if state < 0:
+                break
+            self._history.append(self._state)
+            self._state = state
+            count += 1
+        return count
+
+    def validate(self, tokens: Sequence[int]) -> int:
+        """How many of the tokens `advance_many` would read; the guide stays where it is."""
+        state, step = self._state, self._steps.next
+        for count, token in enumerate(tokens):
+            state = step(state, token)
+            if state < 0:
+                return count
+        return len(tokens)
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens, EOS among them.
+
+        Raises
+        ------
+        LimitError
+            Fewer than ``n`` tokens were read; the guide is unchanged.
+        ValueError
+            ``n`` is negative.
+        """
+        if n < 0:
+            raise ValueError(f"rollback takes a count of tokens, not {n}")
+        if n > len(self._history):
+            raise LimitError("rollback", n, len(self._history), "that many tokens were never read")
+        if n:
+            self._state = self._history[-n]
+            del self._history[-n:]
+
+    def fork(self) -> "Guide":
+        """An independent guide at the same place, with the same history."""
+        twin = Guide.__new__(Guide)
+        twin._steps, twin._state, twin._history = self._steps, self._state, self._history.copy()
+        return twin
+
+    def reset(self) -> None:
+        """Back to the empty text."""
+        self._state = self._steps.initial
+        self._history.clear()
+
+    def accepts(self, data: bytes) -> bool:
+        """Is this whole text, from the start, in the language? The guide stays where it is. O(len(data))."""
+        return self._steps.accepts(data)
+
+    def forced(self) -> bytes:
+        """Bytes that must come next whatever is chosen; empty where the text may end or there is a choice."""
+        return b"" if self.is_finished else self._steps.forced(self._state)
+
+    def explain(self, token: int) -> Explanation:
+        """Why a token is or is not allowed here: the byte where it dies, and what was expected."""
+        return self._steps.explain(self._state, as_index(token))
+
+    def __len__(self) -> int:
+        """Number of tokens read."""
+        return len(self._history)
+
+    def __bool__(self) -> bool:
+        return True

@@ -1,0 +1,323 @@
+"""`RegularIndex`: for every state of an automaton, the tokens that may come next and where each leads.
+
+States are the automaton's, from 0 (the start), and one more, ``final``: what EOS leads to from an accepting state, and from where nothing
+follows. Tables (Q states, F functions that tokens use, V tokens):
+
+- ``token_function[t]``: function of token t, -1 for tokens that no state allows;
+- rows by state, a CSR: ``functions`` (ascending) and ``targets``: where a token of that function leads;
+- states with the same functions and finality share one mask, built on first use and valid for ever.
+
+Invariants: only live states are targets (liveness at token level: from each, some sequence of tokens reaches acceptance, even where
+the vocabulary lacks a byte). A mask has EOS exactly where the state accepts. The tables never change after construction; masks only
+come into being, so threads need no lock.
+
+Complexity: next state O(1) through a dense table where Q x F is small, else one binary search among the state's functions, whose number
+does not depend on the text, and hardly on the vocabulary. A mask is O(its tokens) the first time, O(1) after.
+Ref: Willard and Louf 2023, Algorithms 3 and 4; the sharing by functions is this package's own.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
+from guided.automata.automaton import Automaton
+from guided.errors import VocabularyError
+from guided.index.walk import TokenFunctions, token_functions
+from guided.kernels import rows as kernel
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["RegularIndex", "build_regular"]
+
+_DENSE_CELLS = 1 << 20
+_DENSE_MASK = 512
+
+
+@dataclass(frozen=True, eq=False)
+class RegularIndex:
+    """Tables of a regular index; all arrays are read-only. Made by `build_regular`.
+
+    Attributes
+    ----------
+    automaton : Automaton
+        The byte automaton; its states are the index's.
+    eos : tuple of int
+        Tokens that end the text.
+    size : int
+        Width of masks in tokens.
+    token_function : ndarray[int32], shape (n_tokens,)
+        Function of each token, or -1.
+    row_indptr : ndarray[int64], shape (n_states + 1,)
+        Rows by state.
+    row_functions, row_targets : ndarray[int32], shape (n_pairs,)
+        Functions (ascending) and next states of each row.
+    group_indptr : ndarray[int64], shape (n_functions + 1,)
+        Tokens by function.
+    group_tokens : ndarray[int32], shape (n_tokens_with_function,)
+        Token ids, ascending within a function.
+    distance : ndarray[int32], shape (n_states,)
+        Least number of tokens to an accepting state, EOS not counted; -1 where there is none.
+    mask_of : ndarray[int32], shape (n_states,)
+        Number of each state's mask.
+    mask_state : ndarray[int32], shape (n_masks,)
+        One state of each mask.
+    """
+
+    automaton: Automaton
+    eos: tuple[int, ...]
+    size: int
+    token_function: Int32Array
+    row_indptr: Int64Array
+    row_functions: Int32Array
+    row_targets: Int32Array
+    group_indptr: Int64Array
+    group_tokens: Int32Array
+    distance: Int32Array
+    mask_of: Int32Array
+    mask_state: Int32Array
+    _masks: list[Int32Array | None] = field(init=False, repr=False)
+    _function_words: dict[int, Int32Array] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # One more mask, of the final state: nothing.
+        masks: list[Int32Array | None] = [None] * len(self.mask_state)
+        masks.append(freeze(np.zeros(mask_words(self.size), np.int32)))
+        object.__setattr__(self, "_masks", masks)
+
+    @property
+    def n_states(self) -> int:
+        """States of the automaton; ``final`` is one more."""
+        return self.automaton.n_states
+
+    @property
+    def final(self) -> int:
+        """The state after EOS."""
+        return self.automaton.n_states
+
+    @cached_property
+    def lookup(self) -> "Lookup":
+        """The same tables as memoryviews and plain Python objects, for the per-token path."""
+        return Lookup(self)
+
+    def mask(self, state: int) -> Int32Array:
+        """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
+        number = int(self.mask_of[state]) if state != self.final else len(self.mask_state)
+        found = self._masks[number]
+        if found is None:
+            found = self._masks[number] = freeze(self._fill(int(self.mask_state[number])))
+        return found
+
+    def mask_within(self, state: int, budget: int) -> Int32Array:
+        """The mask of tokens after which at most ``budget - 1`` more tokens reach acceptance; EOS where the state accepts.
+
+        O(tokens) where the budget binds; the ordinary mask where it does not.
+        """
+        if state == self.final:
+            return self.mask(state)
+        begin, end = int(self.row_indptr[state]), int(self.row_indptr[state + 1])
+        fits = self.distance[self.row_targets[begin:end]] < budget
+        if fits.all():
+            return self.mask(state)
+        words = np.zeros(mask_words(self.size), np.int32)
+        kernel.fill_mask(self.row_functions[begin:end][fits], self.group_indptr, self.group_tokens, words)
+        self._allow_eos(state, words)
+        return freeze(words)
+
+    def next(self, state: int, token: int) -> int:
+        """The state after a token, or -1. O(1)."""
+        return self.lookup.next(state, token)
+
+    def allowed(self, state: int) -> Int32Array:
+        """Ids of the allowed tokens, ascending: int32."""
+        bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
+        return freeze(np.flatnonzero(bits).astype(np.int32))
+
+    def trace(self, state: int, data: bytes) -> tuple[int, int]:
+        """Read bytes as far as they go: (the byte state reached, how many were read)."""
+        table, classes = self.automaton.table, self.automaton.classes
+        for count, byte in enumerate(data):
+            target = int(table[state, classes[byte]])
+            if target < 0:
+                return state, count
+            state = target
+        return state, len(data)
+
+    def onward(self, state: int) -> list[int]:
+        """Bytes that may follow a byte state, ascending."""
+        row = self.automaton.table[state]
+        return np.flatnonzero(row[self.automaton.classes] >= 0).tolist()
+
+    def forced(self, state: int) -> bytes:
+        """The longest byte string that every continuation of a state begins with. A language without end stops at a repeated state."""
+        found, seen = bytearray(), set()
+        while not self.automaton.accepting[state] and state not in seen:
+            seen.add(state)
+            following = self.onward(state)
+            if len(following) != 1:
+                break
+            found.append(following[0])
+            state = int(self.automaton.table[state, self.automaton.classes[following[0]]])
+        return bytes(found)
+
+    def _fill(self, state: int) -> Int32Array:
+        words = np.zeros(mask_words(self.size), np.int32)
+        functions = self.row_functions[self.row_indptr[state] : self.row_indptr[state + 1]]
+        large = np.diff(self.group_indptr)[functions] >= _DENSE_MASK
+        kernel.fill_mask(functions[~large], self.group_indptr, self.group_tokens, words)
+        for function in functions[large].tolist():
+            kernel.or_words(words, self._words_of(function))
+        self._allow_eos(state, words)
+        return words
+
+    def _words_of(self, function: int) -> Int32Array:
+        """Bits of the tokens of one large function, kept: many states share it."""
+        found = self._function_words.get(function)
+        if found is None:
+            found = np.zeros(mask_words(self.size), np.int32)
+            kernel.fill_mask(np.array([function], np.int32), self.group_indptr, self.group_tokens, found)
+            self._function_words[function] = found
+        return found
+
+    def _allow_eos(self, state: int, words: Int32Array) -> None:
+        if self.automaton.accepting[state]:
+            unsigned = words.view(np.uint32)
+            for token in self.eos:
+                unsigned[token >> 5] |= np.uint32(1 << (token & 31))
+
+
+class Lookup:
+    """Next states without numpy's scalars: memoryviews index three times as fast."""
+
+    __slots__ = (
+        "accepting",
+        "dense",
+        "eos",
+        "final",
+        "functions",
+        "indptr",
+        "n_functions",
+        "n_tokens",
+        "targets",
+        "token_function",
+    )
+
+    def __init__(self, index: RegularIndex) -> None:
+        self.token_function = index.token_function.data
+        self.n_tokens = len(index.token_function)
+        self.n_functions = len(index.group_indptr) - 1
+        self.accepting = index.automaton.accepting.tolist()
+        self.eos = frozenset(index.eos)
+        self.final = index.final
+        self.indptr, self.functions, self.targets = (
+            array.data for array in (index.row_indptr, index.row_functions, index.row_targets)
+        )
+        self.dense: memoryview | None = None
+        if index.n_states * self.n_functions <= _DENSE_CELLS:
+            table = np.full(index.n_states * self.n_functions, -1, np.int32)
+            source = np.repeat(np.arange(index.n_states), np.diff(index.row_indptr))
+            table[source * self.n_functions + index.row_functions] = index.row_targets
+            self.dense = table.data
+
+    def next(self, state: int, token: int) -> int:
+        """The state after a token, or -1."""
+        if state == self.final or not 0 <= token < self.n_tokens:
+            return -1
+        function: int = self.token_function[token]
+        if function < 0:
+            return self.final if token in self.eos and self.accepting[state] else -1
+        if self.dense is not None:
+            target: int = self.dense[state * self.n_functions + function]
+            return target
+        begin, end = self.indptr[state], self.indptr[state + 1]
+        found = bisect_left(self.functions, function, begin, end)
+        if found < end and self.functions[found] == function:
+            return int(self.targets[found])
+        return -1
+
+
+def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) -> RegularIndex:
+    """The index of an automaton over a vocabulary.
+
+    Raises
+    ------
+    VocabularyError
+        No sequence of tokens spells a text of the language, or the vocabulary has no EOS to end it with.
+    LimitError
+        A budget is passed.
+    """
+    if automaton.is_empty():
+        raise VocabularyError("the language is empty: no text matches, whatever the vocabulary")
+    if not vocabulary.eos:
+        raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
+    trie = vocabulary.trie
+    functions = token_functions(automaton, trie, limits)
+    n_functions = len(functions.indptr) - 1
+    number = np.full(n_functions, -1, np.int32)
+    token_function = np.empty(len(trie.token_node), np.int32)
+    group_indptr = np.zeros(n_functions + 1, np.int64)
+    group_tokens = np.empty(len(trie.token_node), np.int32)
+    used = kernel.group_tokens(
+        functions.node_function, trie.token_node, number, token_function, group_indptr, group_tokens
+    )
+    distance = _distances(automaton.accepting, functions, number)
+    if distance[0] < 0:
+        raise VocabularyError(_why_unspellable(automaton, vocabulary))
+    n_pairs = len(functions.source)
+    row_indptr = np.zeros(automaton.n_states + 1, np.int64)
+    row_functions, row_targets = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    kept = kernel.transpose(
+        functions.indptr,
+        functions.source,
+        functions.target,
+        number,
+        distance >= 0,
+        row_indptr,
+        row_functions,
+        row_targets,
+    )
+    row_functions = row_functions[:kept].copy()
+    n_states = automaton.n_states
+    mask_of, mask_state = np.empty(n_states, np.int32), np.empty(n_states, np.int32)
+    slots = np.full(1 << (2 * n_states).bit_length(), -1, np.int32)
+    n_masks = kernel.intern_rows(
+        row_indptr, row_functions, automaton.accepting, mask_of, mask_state, np.empty(n_states, np.uint64), slots
+    )
+    return RegularIndex(
+        automaton=automaton,
+        eos=vocabulary.eos,
+        size=vocabulary.size,
+        token_function=freeze(token_function),
+        row_indptr=freeze(row_indptr),
+        row_functions=freeze(row_functions),
+        row_targets=freeze(row_targets[:kept].copy()),
+        group_indptr=freeze(group_indptr[: used + 1].copy()),
+        group_tokens=freeze(group_tokens[: group_indptr[used]].copy()),
+        distance=freeze(distance),
+        mask_of=freeze(mask_of),
+        mask_state=freeze(mask_state[:n_masks].copy()),
+    )
+
+
+def _distances(accepting: BoolArray, functions: TokenFunctions, number: Int32Array) -> Int32Array:
+    n_states, n_pairs = len(accepting), len(functions.source)
+    distance, queue = np.empty(n_states, np.int32), np.empty(n_states, np.int32)
+    kernel.token_distances(
+        accepting, functions.indptr, functions.source, functions.target, number,
+        distance, np.zeros(n_states + 1, np.int64), np.empty(n_pairs, np.int32), queue,
+    )  # fmt: skip
+    return distance
+
+
+def _why_unspellable(automaton: Automaton, vocabulary: Vocabulary) -> str:
+    missing = set(vocabulary.missing_bytes)
+    witness = automaton.witness() or b""
+    lacking = sorted({byte for byte in witness if byte in missing})
+    which = (
+        f"; for example {witness[:40]!r} needs the bytes {bytes(lacking[:8])!r}, which no token has alone"
+        if lacking
+        else ""
+    )
+    return f"no sequence of tokens spells a text of the language{which}"

@@ -1,0 +1,95 @@
+"""Automaton x trie -> the transition functions of all tokens: buffers and budgets around the kernel.
+
+See `guided.kernels.walk` for the idea. The result is Outlines' Algorithm 3 and 4 for every state at once: the graph of token v's function
+is the set of (state, next state) pairs that reading v's bytes gives.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.arrays import UNKNOWN, Int32Array, Int64Array
+from guided.automata.automaton import Automaton
+from guided.errors import LimitError
+from guided.kernels import walk as kernel
+from guided.limits import Limits
+from guided.vocabulary.trie import TokenTrie
+
+__all__ = ["TokenFunctions", "token_functions"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenFunctions:
+    """The distinct functions met in a walk of the trie; function 0 is the identity.
+
+    Attributes
+    ----------
+    node_function : ndarray[int32], shape (n_nodes,)
+        Function of each trie node, -1 where it is nowhere defined.
+    indptr : ndarray[int64], shape (n_functions + 1,)
+        Pairs of each function.
+    source, target : ndarray[int32], shape (n_pairs,)
+        The pairs, sources ascending within a function.
+    """
+
+    node_function: Int32Array
+    indptr: Int64Array
+    source: Int32Array
+    target: Int32Array
+
+
+def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> TokenFunctions:
+    """The functions of all trie nodes over an automaton's states.
+
+    Raises
+    ------
+    LimitError
+        ``transitions`` of ``limits`` is passed by the pairs of all functions.
+
+    Notes
+    -----
+    O(nodes) look-ups and O(states) for each distinct (function, class of bytes).
+    """
+    n_states, k = automaton.table.shape
+    capacity, n_pairs = 256, max(1 << 14, 16 * n_states)
+    memo = np.full((capacity, k), UNKNOWN, np.int32)
+    ptr = np.zeros(capacity + 1, np.int64)
+    src, dst = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    src[:n_states] = dst[:n_states] = np.arange(n_states, dtype=np.int32)
+    ptr[1] = n_states
+    hashes = np.zeros(capacity, np.uint64)
+    slots = np.full(2 * capacity, -1, np.int32)
+    node_function = np.full(trie.n_nodes, -1, np.int32)
+    stack = np.zeros(trie.max_depth + 1, np.int32)
+    cursor = np.array([0, 1], np.int64)
+    # The identity is never found by content (no byte is empty): a function equal to it may be interned twice, which is harmless.
+    while status := kernel.walk(
+        trie.byte, trie.depth, trie.skip, automaton.classes, automaton.table, memo, ptr, src, dst, hashes, slots,
+        node_function, stack, cursor,
+    ):  # fmt: skip
+        count = int(cursor[1])
+        if status == kernel.MORE_PAIRS:
+            used = int(ptr[count])
+            if used > limits.transitions:
+                raise LimitError("transitions", used, limits.transitions, "too many states for this vocabulary")
+            n_pairs *= 2
+            src, dst = _grown(src, n_pairs, used), _grown(dst, n_pairs, used)
+        else:
+            capacity *= 4
+            wider = np.full((capacity, k), UNKNOWN, np.int32)
+            wider[: len(memo)] = memo
+            memo = wider
+            longer, hashed = np.zeros(capacity + 1, np.int64), np.zeros(capacity, np.uint64)
+            longer[: count + 1], hashed[:count] = ptr[: count + 1], hashes[:count]
+            ptr, hashes = longer, hashed
+            slots = np.full(2 * capacity, -1, np.int32)
+            kernel.rehash(hashes, count, slots)
+    count = int(cursor[1])
+    used = int(ptr[count])
+    return TokenFunctions(node_function, ptr[: count + 1], src[:used], dst[:used])
+
+
+def _grown(array: Int32Array, length: int, used: int) -> Int32Array:
+    grown = np.empty(length, np.int32)
+    grown[:used] = array[:used]
+    return grown
