@@ -1,9 +1,14 @@
 """Sets of characters as sorted, disjoint intervals of code points.
 
 The universe is Unicode's scalar values: 0 to 0x10FFFF without the surrogates 0xD800 to 0xDFFF, because text is UTF-8 and
-UTF-8 cannot spell a surrogate. All operations are linear in the number of intervals; nothing is dense.
+UTF-8 cannot spell a surrogate. Nothing is dense: union sorts the intervals (which for two sets is one merge), intersection,
+difference and complement are linear in them, membership is a binary search.
+
+Invariant: equal sets have equal ``ranges``. No interval touches the next one; those that end at 0xD7FF and begin at 0xE000 are
+apart, as UTF-8 needs them.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -34,7 +39,7 @@ class Charset:
         """The union of inclusive ranges in any order; surrogates are left out."""
         pieces: list[tuple[int, int]] = []
         for low, high in sorted(_without_surrogates(ranges)):
-            if pieces and _touches(pieces[-1][1], low):
+            if pieces and low <= pieces[-1][1] + 1:
                 if high > pieces[-1][1]:
                     pieces[-1] = (pieces[-1][0], high)
             else:
@@ -60,14 +65,26 @@ class Charset:
         return Charset.of(gaps)
 
     def __and__(self, other: "Charset") -> "Charset":
-        return ~(~self | ~other)
+        pieces: list[tuple[int, int]] = []
+        mine, others = iter(self.ranges), iter(other.ranges)
+        a, b = next(mine, None), next(others, None)
+        while a and b:
+            low, high = max(a[0], b[0]), min(a[1], b[1])
+            if low <= high:
+                pieces.append((low, high))
+            if a[1] < b[1]:
+                a = next(mine, None)
+            else:
+                b = next(others, None)
+        return Charset(tuple(pieces))
 
     def __sub__(self, other: "Charset") -> "Charset":
-        return ~(~self | other)
+        return self & ~other
 
     def __contains__(self, character: str) -> bool:
         point = ord(character)
-        return any(low <= point <= high for low, high in self.ranges)
+        after = bisect_right(self.ranges, (point, _LAST))
+        return after > 0 and point <= self.ranges[after - 1][1]
 
     def __bool__(self) -> bool:
         return bool(self.ranges)
@@ -75,11 +92,6 @@ class Charset:
     def __len__(self) -> int:
         """Number of characters."""
         return sum(high - low + 1 for low, high in self.ranges)
-
-
-def _touches(high: int, low: int) -> bool:
-    # Invariant: the gap of surrogates does not split an interval in two: ..0xD7FF and 0xE000.. stay apart, as UTF-8 needs them.
-    return low <= high + 1
 
 
 def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:

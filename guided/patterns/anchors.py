@@ -1,0 +1,133 @@
+r"""What ``^ $ \A \Z \b \B`` become: assertions about the character before and the one after.
+
+The text is matched from end to end, so an anchor that can only be met at its own end of the text holds there and is dropped:
+``^[a-z]{1,1000}$`` has no assertion left. `without_outer_anchors` finds those along both edges of the tree, through groups,
+alternatives, optional parts, assertions and what has no width, in time linear in the edges. Any other anchor stays and is exact:
+in ``a$\n`` the ``$`` holds, in ``a^b`` nothing does.
+
+Nodes are shared: the anchors here are recognized by identity.
+"""
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+from guided.patterns.branches import union
+from guided.patterns.characters import NEWLINE
+from guided.patterns.charset import Charset
+from guided.patterns.flags import ASCII
+from guided.patterns.properties import class_escape
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, alternate, concat
+
+__all__ = [
+    "FIRST",
+    "FIRST_OF_LINE",
+    "LAST",
+    "LAST_OF_LINE",
+    "LAST_OR_NEWLINE",
+    "boundary",
+    "no_boundary",
+    "without_outer_anchors",
+]
+
+_ANY = Chars(Charset.UNIVERSE)
+_NO_NEWLINE = Chars(~NEWLINE)
+
+FIRST = Look(_ANY, behind=True, negative=True)
+FIRST_OF_LINE = Look(_NO_NEWLINE, behind=True, negative=True)
+LAST = Look(_ANY, behind=False, negative=True)
+LAST_OF_LINE = Look(_NO_NEWLINE, behind=False, negative=True)
+# Why: without MULTILINE, $ also holds before a newline that ends the text. So it fails before a newline and one more.
+LAST_OR_NEWLINE = Look(alternate([_NO_NEWLINE, concat([Literal("\n"), _ANY])]), behind=False, negative=True)
+
+
+def boundary(flags: int) -> Node:
+    r"""``\b``: one neighbour is a word character and the other, if there is one, is not."""
+    return _boundaries(flags & ASCII)[0]
+
+
+def no_boundary(flags: int) -> Node:
+    r"""``\B``: both neighbours are word characters or neither is; before Python 3.14 never in the empty text."""
+    return _boundaries(flags & ASCII)[1]
+
+
+@cache
+def _boundaries(flags: int) -> tuple[Node, Node]:
+    words = class_escape("w", flags)
+    word, other = Chars(words), Chars(~words)
+    after, not_after = Look(word, behind=True, negative=False), Look(word, behind=True, negative=True)
+    before, not_before = Look(word, behind=False, negative=False), Look(word, behind=False, negative=True)
+    edge = alternate([concat([after, not_before]), concat([not_after, before])])
+    if sys.version_info >= (3, 14):
+        return edge, alternate([concat([after, before]), concat([not_after, not_before])])
+    # Why: "neither is a word character" must find one of the two, which the empty text has not.
+    after_other, before_other = Look(other, behind=True, negative=False), Look(other, behind=False, negative=False)
+    inside = [concat([after, before]), concat([after_other, not_before]), concat([not_after, before_other])]
+    return edge, alternate(inside)
+
+
+def without_outer_anchors(root: Node) -> Node:
+    """The tree of a whole pattern, without the anchors that always hold."""
+    return _trim(_trim(root, (FIRST, FIRST_OF_LINE), 1), (LAST, LAST_OF_LINE, LAST_OR_NEWLINE), -1)
+
+
+@dataclass(slots=True)
+class _Visit:
+    """A node whose parts along the edge are being trimmed; ``parts`` from the edge inwards, done up to ``done``."""
+
+    node: Node
+    parts: list[Node]
+    done: int = 0
+
+
+def _trim(root: Node, anchors: tuple[Node, ...], step: int) -> Node:
+    # Invariant: every node entered begins (step 1) or ends (step -1) where the text does.
+    visits: list[_Visit] = []
+    trimmed = _enter(root, anchors, step, visits)
+    while visits:
+        visit = visits[-1]
+        if trimmed is not None:
+            visit.parts[visit.done] = trimmed
+            inner = isinstance(visit.node, Concat) and not _is_empty(trimmed)
+            visit.done = len(visit.parts) if inner else visit.done + 1
+        if visit.done < len(visit.parts):
+            trimmed = _enter(visit.parts[visit.done], anchors, step, visits)
+        else:
+            visits.pop()
+            trimmed = _rebuilt(visit.node, visit.parts[::step])
+    assert trimmed is not None
+    return trimmed
+
+
+def _enter(node: Node, anchors: tuple[Node, ...], step: int, visits: list[_Visit]) -> Node | None:
+    """The node trimmed if it has no parts at this edge, else None and a visit to its parts."""
+    if node in anchors:
+        return Literal("")
+    match node:
+        case Concat(items) | Alternate(items) if items:
+            visits.append(_Visit(node, list(items[::step])))
+        case Repeat(item, _, 1):
+            visits.append(_Visit(node, [item]))
+        case Look(item, behind=behind) if behind == (step == -1):
+            visits.append(_Visit(node, [item]))
+        case _:
+            return node
+    return None
+
+
+def _rebuilt(node: Node, parts: list[Node]) -> Node:
+    match node:
+        case Concat(items) if any(old is not new for old, new in zip(items, parts, strict=True)):
+            kept = [part for part in parts if not (isinstance(part, Literal) and not part.text)]
+            return concat(kept) if kept else Literal("")
+        case Alternate(items) if any(old is not new for old, new in zip(items, parts, strict=True)):
+            return union(parts)
+        case Repeat(item, minimum, maximum) if item is not parts[0]:
+            return Repeat(parts[0], minimum, maximum)
+        case Look(item, behind, negative) if item is not parts[0]:
+            return Look(parts[0], behind, negative)
+    return node
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, Look) or (isinstance(node, Literal) and not node.text)

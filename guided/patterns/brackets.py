@@ -1,0 +1,52 @@
+r"""Bracket sets: ``[a-z\d_]``, ``[^...]``.
+
+A ``]`` that comes first is a character, and so is a ``-`` that does not stand between two characters. Verbose mode does not
+reach inside. IGNORECASE folds characters and ranges; escapes that name sets are added as they are; negation comes last.
+Pairs such as ``[[``, ``--`` and ``&&``, which `re` warns may get a meaning, are plain characters.
+"""
+
+from guided.patterns.casefold import Folding
+from guided.patterns.charset import Charset
+from guided.patterns.escapes import escape_in_brackets
+from guided.patterns.source import Source
+
+__all__ = ["bracket_set"]
+
+
+def bracket_set(source: Source, start: int, flags: int, folding: Folding | None) -> Charset:
+    """The set whose ``[`` at ``start`` has been read; ``folding`` is None where case matters.
+
+    Raises
+    ------
+    PatternError
+        The brackets do not close, a range is bad, or so is an escape.
+    """
+    negated = source.accept("^")
+    ranges: list[tuple[int, int]] = []
+    named = Charset.EMPTY
+    closed = False
+    while not closed:
+        here = source.position
+        low = _member(source, start, flags)
+        # Why: before the closing bracket a hyphen is a member, which the next turn reads.
+        if source.text.startswith("-]", source.position) or not source.accept("-"):
+            if isinstance(low, str):
+                ranges.append((ord(low), ord(low)))
+            else:
+                named |= low
+        else:
+            high = _member(source, start, flags)
+            if not isinstance(low, str) or not isinstance(high, str) or high < low:
+                raise source.error(f"bad character range {source.text[here : source.position]}", here)
+            ranges.append((ord(low), ord(high)))
+        closed = source.accept("]")
+    found = (folding.ranges(ranges) if folding else Charset.of(ranges)) | named
+    return ~found if negated else found
+
+
+def _member(source: Source, start: int, flags: int) -> str | Charset:
+    here = source.position
+    character = source.take()
+    if not character:
+        raise source.error("unterminated character set", start)
+    return escape_in_brackets(source, here, flags) if character == "\\" else character

@@ -1,0 +1,134 @@
+"""What an open group has read so far: its finished alternatives, and the items of the one being read.
+
+Characters collect in a literal run, whose last character a quantifier can still take for itself. What may be repeated depends on
+the last thing read, as in `re`: not an anchor, not a repeat, not nothing. Finished alternatives of one character each become
+one set of characters; the order of alternatives says nothing about a language, so the set stands where the first of them stood.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from guided.patterns.casefold import Folding
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat
+
+__all__ = ["Branches", "Last", "union"]
+
+
+class Last(Enum):
+    """What was read last in an alternative."""
+
+    NOTHING = auto()
+    ANCHOR = auto()
+    REPEAT = auto()
+    ITEM = auto()
+
+
+@dataclass(slots=True)
+class Branches:
+    """The alternatives of one open group.
+
+    Attributes
+    ----------
+    last : Last
+        What a quantifier would repeat.
+    """
+
+    last: Last = Last.NOTHING
+    _finished: list[Node] = field(default_factory=list)
+    _items: list[Node] = field(default_factory=list)
+    _run: list[str] = field(default_factory=list)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing but comments has been read."""
+        return self.last is Last.NOTHING and not self._finished
+
+    def characters(self, run: str, folding: Folding | None) -> None:
+        """Add characters, each standing for its class under ``folding``."""
+        self.last = Last.ITEM
+        if folding is None:
+            self._run.append(run)
+            return
+        for character in run:
+            equal = folding.character(character)
+            if equal is None:
+                self._run.append(character)
+            else:
+                self._end_run()
+                self._items.append(Chars(equal))
+
+    def charset(self, charset: Charset) -> None:
+        """Add one character of a set."""
+        self.last = Last.ITEM
+        if len(charset) == 1:
+            self._run.append(chr(charset.ranges[0][0]))
+        else:
+            self.node(Chars(charset))
+
+    def node(self, node: Node) -> None:
+        """Add a group or an assertion."""
+        self.last = Last.ITEM
+        self._end_run()
+        self._items.append(node)
+
+    def anchor(self, node: Node) -> None:
+        """Add an anchor, which can not be repeated."""
+        self.node(node)
+        self.last = Last.ANCHOR
+
+    def repeat(self, minimum: int, maximum: int | None) -> None:
+        """Repeat the last item.
+
+        Invariant: `last` is ``ITEM``.
+        """
+        if self._run:
+            run = "".join(self._run)
+            self._run = [run[:-1]] if len(run) > 1 else []
+            self._end_run()
+            item: Node = Literal(run[-1])
+        else:
+            item = self._items.pop()
+        self._items.append(item if minimum == maximum == 1 else Repeat(item, minimum, maximum))
+        self.last = Last.REPEAT
+
+    def end_branch(self) -> None:
+        """Finish an alternative; another follows."""
+        self._end_run()
+        self._finished.append(concat(self._items) if self._items else Literal(""))
+        self._items = []
+        self.last = Last.NOTHING
+
+    def close(self) -> Node:
+        """The node of all alternatives; the last one ends here."""
+        self.end_branch()
+        return union(self._finished)
+
+    def _end_run(self) -> None:
+        if self._run:
+            self._items.append(Literal("".join(self._run)))
+            self._run = []
+
+
+def union(branches: Iterable[Node]) -> Node:
+    """Any of the branches, those of one character as one set."""
+    kept: list[Node] = []
+    ranges: list[tuple[int, int]] = []
+    place = 0
+    for branch in branches:
+        match branch:
+            case Literal(text) if len(text) == 1:
+                found: tuple[tuple[int, int], ...] = ((ord(text), ord(text)),)
+            case Chars(charset):
+                found = charset.ranges
+            case _:
+                kept.append(branch)
+                continue
+        if not ranges:
+            place = len(kept)
+        ranges.extend(found)
+    if ranges:
+        merged = Charset.of(ranges)
+        kept.insert(place, Literal(chr(merged.ranges[0][0])) if len(merged) == 1 else Chars(merged))
+    return alternate(kept)

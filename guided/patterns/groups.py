@@ -1,0 +1,144 @@
+"""What an opening parenthesis opens: a group, an assertion, flags, a comment, or something that no automaton can do.
+
+Group names are checked and then forgotten: nothing can refer to a group. The flags of a scoped group hold inside it; those of a
+global one, which must come first in the pattern, hold for all of it.
+"""
+
+import re
+from dataclasses import dataclass
+
+from guided.patterns.flags import LETTERS, TYPES, combine
+from guided.patterns.source import Source
+
+__all__ = ["Assertion", "Comment", "GlobalFlags", "Group", "Opening", "opening"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``(...)``, ``(?:...)``, ``(?P<name>...)``, ``(?i-s:...)``."""
+
+    flags: int
+    name: str | None = None
+    captures: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""
+
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalFlags:
+    """``(?i)``."""
+
+    added: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """``(?#...)``."""
+
+
+Opening = Group | Assertion | GlobalFlags | Comment
+
+_COMMENT = re.compile(r"(?:[^\\)]+|\\.)*+", re.DOTALL)
+
+
+def opening(source: Source, start: int, flags: int) -> Opening:
+    """Read what follows the ``(`` at ``start``, up to the contents of the group.
+
+    Raises
+    ------
+    PatternError
+        The syntax is unknown or unfinished, or asks for a backreference, a conditional or an atomic group.
+    """
+    if not source.accept("?"):
+        return Group(flags, captures=True)
+    sign = _sign(source)
+    if sign == "P":
+        return _named(source, start, flags)
+    if sign == ":":
+        return Group(flags)
+    if sign == "#":
+        source.run(_COMMENT)
+        if not source.accept(")"):
+            raise source.error("missing ), unterminated comment", start)
+        return Comment()
+    if sign in "=!":
+        return Assertion(behind=False, negative=sign == "!")
+    if sign == "<":
+        direction = _sign(source)
+        if direction not in "=!":
+            raise source.error(f"unknown extension ?<{direction}", start + 1)
+        return Assertion(behind=True, negative=direction == "!")
+    if sign == "(":
+        raise source.error("conditional group: no automaton can ask whether an earlier group matched", start)
+    if sign == ">":
+        raise source.error("atomic group: its language depends on the order of attempts", start)
+    if sign in LETTERS or sign in "-L":
+        source.position -= 1
+        return _flags(source, flags)
+    raise source.error(f"unknown extension ?{sign}", start + 1)
+
+
+def _sign(source: Source) -> str:
+    sign = source.take()
+    if not sign:
+        raise source.error("unexpected end of pattern", source.position)
+    return sign
+
+
+def _named(source: Source, start: int, flags: int) -> Group:
+    if source.accept("<"):
+        place = source.position
+        name = source.until(">", "group name")
+        _check_name(name, source, place)
+        return Group(flags, name, captures=True)
+    if source.accept("="):
+        place = source.position
+        _check_name(source.until(")", "group name"), source, place)
+        raise source.error("backreference: no automaton can compare with an earlier match", start)
+    raise source.error(f"unknown extension ?P{_sign(source)}", start + 1)
+
+
+def _check_name(name: str, source: Source, place: int) -> None:
+    if not name.isidentifier():
+        raise source.error(f"bad character in group name {name!r}", place)
+
+
+def _flags(source: Source, flags: int) -> Group | GlobalFlags:
+    """Read ``i)``, ``i:``, ``i-s:`` or ``-s:``."""
+    added = removed = 0
+    end = "-"
+    if not source.accept("-"):
+        added, end = _letters(source, ")-:", "missing -, : or )")
+        if added & TYPES == TYPES:
+            raise source.error("bad inline flags: flags 'a' and 'u' are incompatible", source.position - 1)
+    if end == ")":
+        return GlobalFlags(added)
+    if end == "-":
+        removed, _ = _letters(source, ":", "missing :")
+        if removed & TYPES:
+            raise source.error("bad inline flags: cannot turn off flags 'a', 'u' and 'L'", source.position - 1)
+        if added & removed:
+            raise source.error("bad inline flags: flag turned on and off", source.position - 1)
+    return Group(combine(flags, added, removed))
+
+
+def _letters(source: Source, ends: str, missing: str) -> tuple[int, str]:
+    """Read at least one flag and the character after the last one."""
+    found = 0
+    while True:
+        place = source.position
+        letter = source.take()
+        if found and letter and letter in ends:
+            return found, letter
+        if letter == "L":
+            raise source.error("bad inline flags: cannot use 'L' flag with a str pattern", place)
+        if letter not in LETTERS:
+            reason = "unknown flag" if letter.isalpha() else missing if found else "missing flag"
+            raise source.error(reason, place)
+        found |= LETTERS[letter]

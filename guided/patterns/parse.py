@@ -1,0 +1,206 @@
+r"""Text of a regular expression -> tree, with the syntax of Python's `re` for str patterns and the meaning of ``re.fullmatch``.
+
+One loop over the text and one explicit stack of open groups: linear time, no recursion, every error at its offset. Reasons and offsets
+of syntax errors are those of `re` unless it gives none.
+
+Extensions: ``\p{..}`` (see `properties`); lookbehind of bounded width need not have a fixed one; counts have no upper limit.
+Refused, because no automaton or none of reasonable size does it: backreferences, conditional groups, unbounded lookbehind. Refused, because
+the language would depend on what a backtracking matcher tries first: atomic groups, possessive quantifiers. Refused, because the text
+is UTF-8: lone surrogates. Refused as `re` refuses it for str patterns: the flag L.
+
+What the parser does not do: it compiles nothing and rules nothing out. ``a^b`` is a tree that matches nothing, and
+``(a{1000}){1000}`` a small one.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from guided.errors import LimitError
+from guided.limits import Limits
+from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST_OF_LINE, LAST_OR_NEWLINE, without_outer_anchors
+from guided.patterns.brackets import bracket_set
+from guided.patterns.branches import Branches
+from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
+from guided.patterns.characters import NEWLINE
+from guided.patterns.charset import Charset
+from guided.patterns.escapes import escape
+from guided.patterns.flags import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, join, of_argument
+from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, opening
+from guided.patterns.quantifiers import quantifier
+from guided.patterns.source import Source
+from guided.patterns.tree import Look, Node
+from guided.patterns.width import max_width
+
+__all__ = ["parse"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ORDINARY = re.compile(r"[^\\\[(){*+?^$|.]+")
+_ORDINARY_VERBOSE = re.compile(r"[^\\\[(){*+?^$|.# \t\n\r\v\f]+")
+_SPACE_VERBOSE = re.compile(r"[ \t\n\r\v\f]+")
+_COMMENT_VERBOSE = re.compile(r"#(?:[^\\\n]+|\\.)*+", re.DOTALL)
+_NOT_NEWLINE = ~NEWLINE
+
+
+@dataclass(slots=True)
+class _Open:
+    """A group that has not been closed; the whole pattern is the outermost one."""
+
+    start: int
+    flags: int
+    assertion: Assertion | None = None
+    branches: Branches = field(default_factory=Branches)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A pattern being read. Invariant: ``open`` holds the groups around the cursor, outermost first."""
+
+    source: Source
+    open: list[_Open]
+    limits: Limits
+    groups: int = 0
+    names: dict[str, int] = field(default_factory=dict)
+
+
+def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # noqa: B008 - frozen
+    """The tree of a pattern.
+
+    Parameters
+    ----------
+    pattern : str
+        A regular expression in the syntax of `re`.
+    flags : int
+        Any of ``re.A``, ``I``, ``M``, ``S``, ``U`` and ``X``.
+    limits : Limits
+        ``pattern_length`` and ``depth`` apply.
+
+    Returns
+    -------
+    Node
+        A tree whose language is the set of texts that ``re.fullmatch(pattern, text, flags)`` matches.
+
+    Raises
+    ------
+    PatternError
+        The pattern is malformed or asks for what is refused; ``position`` is the offset of the culprit.
+    LimitError
+        The pattern is longer than ``pattern_length`` or nests groups deeper than ``depth``.
+    """
+    if not isinstance(pattern, str):
+        raise TypeError(f"a pattern is a str, not {type(pattern).__name__}")
+    if len(pattern) > limits.pattern_length:
+        raise LimitError("pattern_length", len(pattern), limits.pattern_length)
+    source = Source(pattern)
+    surrogate = _SURROGATE.search(pattern)
+    if surrogate:
+        raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
+    reading = _Reading(source, [_Open(0, of_argument(flags, pattern))], limits)
+    while not source.at_end:
+        _read_token(reading)
+    if len(reading.open) > 1:
+        raise source.error("missing ), unterminated subpattern", reading.open[-1].start)
+    return without_outer_anchors(reading.open[0].branches.close())
+
+
+def _read_token(reading: _Reading) -> None:
+    """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group."""
+    source, group = reading.source, reading.open[-1]
+    flags, branches = group.flags, group.branches
+    if flags & VERBOSE and (source.run(_SPACE_VERBOSE) or _comment(source)):
+        return
+    start = source.position
+    run = source.run(_ORDINARY_VERBOSE if flags & VERBOSE else _ORDINARY)
+    if run:
+        branches.characters(run, _folding(flags))
+        return
+    sign = source.text[start]
+    if sign in "*+?{":
+        found = quantifier(source, branches.last)
+        if found is not None:
+            branches.repeat(found.minimum, found.maximum)
+            return
+    source.position += 1
+    match sign:
+        case "\\":
+            _add(branches, escape(source, start, flags, reading.groups), flags)
+        case "[":
+            branches.charset(bracket_set(source, start, flags, _folding(flags)))
+        case ".":
+            branches.charset(Charset.UNIVERSE if flags & DOTALL else _NOT_NEWLINE)
+        case "^":
+            branches.anchor(FIRST_OF_LINE if flags & MULTILINE else FIRST)
+        case "$":
+            branches.anchor(LAST_OF_LINE if flags & MULTILINE else LAST_OR_NEWLINE)
+        case "|":
+            branches.end_branch()
+        case "(":
+            _open_group(reading, start)
+        case ")":
+            _close_group(reading, start)
+        case _:
+            branches.characters(sign, None)
+
+
+def _add(branches: Branches, atom: str | Charset | Node, flags: int) -> None:
+    match atom:
+        case str():
+            branches.characters(atom, _folding(flags))
+        case Charset():
+            branches.charset(atom)
+        case Node():
+            branches.anchor(atom)
+
+
+def _open_group(reading: _Reading, start: int) -> None:
+    group = reading.open[-1]
+    match opening(reading.source, start, group.flags):
+        case Group(flags, name, captures):
+            reading.groups += captures
+            if name is not None:
+                _define(reading, name, start)
+            reading.open.append(_Open(start, flags))
+        case Assertion() as assertion:
+            reading.open.append(_Open(start, group.flags, assertion))
+        case GlobalFlags(added):
+            if len(reading.open) > 1 or not group.branches.is_untouched:
+                raise reading.source.error("global flags not at the start of the expression", start)
+            group.flags = join(group.flags, added, reading.source, start)
+        case Comment():
+            pass
+    depth = len(reading.open) - 1
+    if depth > reading.limits.depth:
+        raise LimitError("depth", depth, reading.limits.depth)
+
+
+def _define(reading: _Reading, name: str, start: int) -> None:
+    if name in reading.names:
+        reason = f"redefinition of group name {name!r} as group {reading.groups}; was group {reading.names[name]}"
+        raise reading.source.error(reason, start + len("(?P<"))
+    reading.names[name] = reading.groups
+
+
+def _close_group(reading: _Reading, start: int) -> None:
+    if len(reading.open) == 1:
+        raise reading.source.error("unbalanced parenthesis", start)
+    closed = reading.open.pop()
+    node = closed.branches.close()
+    if closed.assertion is not None:
+        if closed.assertion.behind and max_width(node) is None:
+            reason = "look-behind of unbounded width; bound its repeats, as in {0,100}"
+            raise reading.source.error(reason, closed.start)
+        node = Look(node, closed.assertion.behind, closed.assertion.negative)
+    reading.open[-1].branches.node(node)
+
+
+def _comment(source: Source) -> bool:
+    """Skip a comment of verbose mode; an escaped newline does not end it."""
+    found = source.run(_COMMENT_VERBOSE)
+    if found and source.text.startswith("\\", source.position):
+        raise source.error("bad escape (end of pattern)", source.position)
+    return bool(found)
+
+
+def _folding(flags: int) -> Folding | None:
+    if not flags & IGNORECASE:
+        return None
+    return ascii_folding() if flags & ASCII else unicode_folding()

@@ -1,0 +1,108 @@
+r"""The escapes that name a set of characters: ``\d \w \s`` and their complements, and ``\p{...}``.
+
+``\p`` is an extension: `re` refuses it. General categories, by short or long name, come from Python's own Unicode tables; any
+other name is looked up in the optional package ``regex``. Names are compared as Unicode has it, without case, spaces, hyphens and
+underscores. ``\P{..}`` and ``\p{^..}`` are complements. Neither the ASCII flag nor IGNORECASE changes a property:
+``(?i)\p{Lu}`` is upper case, as in PCRE2.
+"""
+
+from guided.patterns.characters import ASCII_CLASSES, category, unicode_class
+from guided.patterns.charset import Charset
+from guided.patterns.flags import ASCII
+from guided.patterns.scripts import named_property
+from guided.patterns.source import Source
+
+__all__ = ["class_escape", "property_escape"]
+
+# Long names and aliases of the general categories (Unicode's PropertyValueAliases.txt), compared by `_loose`.
+_CATEGORIES = {
+    "C": "Other",
+    "Cc": "Control cntrl",
+    "Cf": "Format",
+    "Cn": "Unassigned",
+    "Co": "PrivateUse",
+    "Cs": "Surrogate",
+    "L": "Letter",
+    "LC": "CasedLetter",
+    "Ll": "LowercaseLetter",
+    "Lm": "ModifierLetter",
+    "Lo": "OtherLetter",
+    "Lt": "TitlecaseLetter",
+    "Lu": "UppercaseLetter",
+    "M": "Mark CombiningMark",
+    "Mc": "SpacingMark",
+    "Me": "EnclosingMark",
+    "Mn": "NonspacingMark",
+    "N": "Number",
+    "Nd": "DecimalNumber digit",
+    "Nl": "LetterNumber",
+    "No": "OtherNumber",
+    "P": "Punctuation punct",
+    "Pc": "ConnectorPunctuation",
+    "Pd": "DashPunctuation",
+    "Pe": "ClosePunctuation",
+    "Pf": "FinalPunctuation",
+    "Pi": "InitialPunctuation",
+    "Po": "OtherPunctuation",
+    "Ps": "OpenPunctuation",
+    "S": "Symbol",
+    "Sc": "CurrencySymbol",
+    "Sk": "ModifierSymbol",
+    "Sm": "MathSymbol",
+    "So": "OtherSymbol",
+    "Z": "Separator",
+    "Zl": "LineSeparator",
+    "Zp": "ParagraphSeparator",
+    "Zs": "SpaceSeparator",
+}
+_SHORT = {alias.lower(): short for short, names in _CATEGORIES.items() for alias in (short, *names.split())}
+_SPECIAL = {"any": Charset.UNIVERSE, "ascii": Charset.of([(0, 0x7F)])}
+_OF_CATEGORY = ("gc", "generalcategory", "category")
+
+
+def class_escape(letter: str, flags: int) -> Charset:
+    r"""What ``\d \D \s \S \w \W`` matches under the flags."""
+    lower = letter.lower()
+    found = ASCII_CLASSES[lower] if flags & ASCII else unicode_class(lower)
+    return found if letter == lower else ~found
+
+
+def property_escape(source: Source, start: int) -> Charset:
+    r"""Read the braces of ``\p{..}`` or ``\P{..}``, whose backslash is at ``start``.
+
+    Raises
+    ------
+    PatternError
+        The braces are malformed, the property is unknown, or it needs the package ``regex``.
+    """
+    if not source.accept("{"):
+        raise source.error("missing {", source.position)
+    negated = source.text[start + 1] == "P"
+    if source.accept("^"):
+        negated = not negated
+    name = source.until("}", "property name")
+    found = _category(name)
+    if found is None:
+        try:
+            found = named_property(name)
+        except ImportError:
+            reason = f"property {name!r} is no general category; others need the package 'regex' (pip install regex)"
+            raise source.error(reason, start) from None
+    if found is None:
+        raise source.error(f"unknown property {name!r}", start)
+    return ~found if negated else found
+
+
+def _category(name: str) -> Charset | None:
+    kind, _, value = _loose(name).replace(":", "=").rpartition("=")
+    if kind and kind not in _OF_CATEGORY:
+        return None
+    if not kind and value in _SPECIAL:
+        return _SPECIAL[value]
+    if not kind and value == "assigned":
+        return ~category("Cn")
+    return category(_SHORT[value]) if value in _SHORT else None
+
+
+def _loose(name: str) -> str:
+    return name.lower().replace(" ", "").replace("-", "").replace("_", "")
