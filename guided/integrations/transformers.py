@@ -1,0 +1,181 @@
+"""``guided.Model``: a model of the transformers library with its tokenizer.
+
+The tokenizer is used in two ways that must not be mixed up. A *prompt* is encoded as the tokenizer does it, special
+tokens by name included. *Text that is inserted* (a tool's result) is encoded to exactly its bytes: whatever it says, it
+can not become a special token.
+
+Neither torch nor transformers is imported here: both objects come from outside. The forward pass is
+`guided.integrations.forward`'s.
+"""
+
+import copy
+from typing import Any
+
+from guided.errors import ModelError, VocabularyError
+from guided.generate.model import Batch, LanguageModel, Prompt, Session, check_messages
+from guided.integrations.forward import CachedSession, Forward, PaddedBatch
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Model"]
+
+_CPU_BLOCK, _GPU_BLOCK = 64, 512
+_CACHED_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
+_ANCHORS = ("\n", "a", ".")
+
+
+class Model(LanguageModel):
+    """A causal language model of transformers with its tokenizer.
+
+    Parameters
+    ----------
+    hf_model : transformers.PreTrainedModel
+        With a language head. It is switched to evaluation mode, and stays on its device.
+    hf_tokenizer : transformers.PreTrainedTokenizerBase
+        A fast one.
+
+    Raises
+    ------
+    ModelError
+        No causal model, one whose state can not be rewound, or one that does not fit the tokenizer.
+    VocabularyError
+        The tokenizer can not be read.
+    """
+
+    def __init__(self, hf_model: Any, hf_tokenizer: Any) -> None:
+        config = _checked_config(hf_model)
+        size = _logit_width(hf_model, config)
+        eos = getattr(getattr(hf_model, "generation_config", None), "eos_token_id", None)
+        if eos is not None:
+            eos = list(eos) if isinstance(eos, list | tuple) else [int(eos)]
+        try:
+            vocabulary = Vocabulary.from_tokenizer(hf_tokenizer, size, eos=eos)
+        except VocabularyError as error:
+            raise ModelError(f"the tokenizer does not fit the model: {error}") from error
+        block = _CPU_BLOCK if hf_model.device.type == "cpu" else _GPU_BLOCK
+        super().__init__(vocabulary, block, getattr(config, "max_position_embeddings", None))
+        hf_model.eval()
+        self.hf_model, self.hf_tokenizer = hf_model, hf_tokenizer
+        self._forward = Forward(hf_model)
+        self._backend = getattr(hf_tokenizer, "backend_tokenizer", hf_tokenizer)
+        self._plain_backend: Any = None
+        self._ids: dict[bytes, int] | None = None
+
+    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+        """The tokens of a prompt.
+
+        A str is encoded as the tokenizer does it: special tokens in it count as such, and a beginning of sequence is
+        added if the tokenizer adds one. Messages go through the chat template; if the last one is the assistant's, it
+        is continued.
+
+        Raises
+        ------
+        ModelError
+            The tokenizer has no chat template, or its template refuses the messages; or the prompt is empty and the
+            tokenizer knows no token to begin with.
+        """
+        if isinstance(prompt, str):
+            tokens = list(self._backend.encode(prompt).ids)
+        else:
+            tokens = list(self._backend.encode(self._templated(prompt), add_special_tokens=False).ids)
+        if not tokens:
+            begin = getattr(self.hf_tokenizer, "bos_token_id", None)
+            if begin is None:
+                raise ModelError("the prompt is empty, and this tokenizer has no token that begins a sequence")
+            tokens = [int(begin)]
+        return tokens
+
+    def encode(self, text: str) -> list[int]:
+        """Tokens that spell exactly the text: names of special tokens in it are plain text, and nothing is added.
+
+        Raises
+        ------
+        ModelError
+            The vocabulary can not spell the text.
+        """
+        plain = self._plain()
+        data = text.encode()
+        tokens = list(plain.encode(text, add_special_tokens=False).ids)
+        if self.vocabulary.decode(tokens) == data:
+            return tokens
+        # Why anchors: tokenizers that begin every text with a space do not begin the rest of a text with one.
+        for anchor in _ANCHORS:
+            tokens = list(plain.encode(anchor + text, add_special_tokens=False).ids)
+            for begin in range(1, len(tokens) + 1):
+                if self.vocabulary.decode(tokens[:begin]).endswith(anchor.encode()):
+                    break
+            if self.vocabulary.decode(tokens[begin:]) == data:
+                return tokens[begin:]
+        return self._longest_matches(data)
+
+    def session(self) -> Session:
+        """A new, empty session."""
+        return CachedSession(self._forward, self.vocabulary.size, self.block, self.context_length)
+
+    def batch(self, width: int) -> Batch:
+        """A batch whose rows share each forward pass."""
+        return PaddedBatch(self._forward, width, self.vocabulary.size, self.block, self.context_length)
+
+    def _templated(self, messages: Prompt) -> str:
+        check_messages(messages)
+        continued = messages[-1]["role"] == "assistant"  # type: ignore[index]
+        if not getattr(self.hf_tokenizer, "chat_template", None):
+            raise ModelError("this tokenizer has no chat template: give the prompt as one str")
+        try:
+            text = self.hf_tokenizer.apply_chat_template(
+                [dict(message) for message in messages],  # type: ignore[arg-type]
+                tokenize=False,
+                add_generation_prompt=not continued,
+                continue_final_message=continued,
+            )
+        except Exception as error:  # templates are programs, and raise what they like
+            raise ModelError(f"the model's chat template refuses these messages: {error}") from error
+        return str(text)
+
+    def _plain(self) -> Any:
+        """The tokenizer's backend, but names of special tokens are plain text to it."""
+        if self._plain_backend is None:
+            backend = copy.deepcopy(self._backend)
+            backend.encode_special_tokens = True
+            backend.no_truncation()
+            backend.no_padding()
+            self._plain_backend = backend
+        return self._plain_backend
+
+    def _longest_matches(self, data: bytes) -> list[int]:
+        """The text cut into the longest tokens from left to right."""
+        if self._ids is None:
+            self._ids = {spelled: token for token, spelled in reversed(list(enumerate(self.vocabulary))) if spelled}
+        tokens, begin, longest = [], 0, self.vocabulary.max_token_length
+        while begin < len(data):
+            for end in range(min(begin + longest, len(data)), begin, -1):
+                token = self._ids.get(data[begin:end])
+                if token is not None:
+                    break
+            else:
+                raise ModelError(f"the vocabulary can not spell byte {data[begin]:#04x} of {data[:60]!r}")
+            tokens.append(token)
+            begin = end
+        return tokens
+
+
+def _checked_config(hf_model: Any) -> Any:
+    """The text configuration of a model that this module can drive."""
+    if not hasattr(hf_model, "config") or not callable(getattr(hf_model, "get_output_embeddings", None)):
+        raise TypeError(f"hf_model must be a model of transformers, not {type(hf_model).__name__}")
+    if getattr(hf_model.config, "is_encoder_decoder", False):
+        raise ModelError(f"{type(hf_model).__name__} is an encoder-decoder model; a causal language model is needed")
+    config = hf_model.config.get_text_config() if hasattr(hf_model.config, "get_text_config") else hf_model.config
+    others = set(getattr(config, "layer_types", None) or ()) - _CACHED_LAYERS
+    if others:
+        raise ModelError(
+            f"{type(hf_model).__name__} has layers ({', '.join(sorted(others))}) whose state can not be rewound"
+        )
+    return config
+
+
+def _logit_width(hf_model: Any, config: Any) -> int:
+    head = hf_model.get_output_embeddings()
+    if head is None:
+        raise ModelError(f"{type(hf_model).__name__} has no language head, so it gives no logits")
+    weight = getattr(head, "weight", None)
+    return int(config.vocab_size if weight is None else weight.shape[0])
