@@ -20,6 +20,8 @@ __all__ = ["read_gguf"]
 _PREFIX = "tokenizer.ggml."
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_MOST_STRINGS, _LARGEST_ARRAY = 1 << 24, 1 << 28
+_ENDS, _NONE = ("eos", "eot", "eom"), 0xFFFFFFFF
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _SPELLINGS: Mapping[str, tuple[Callable[[str], bytes], Callable[[str], bytes]]] = {
     # model: (normal tokens, user-defined tokens)
@@ -57,10 +59,13 @@ def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
             spelled.append((token, byte_of(text) or normal(text)))
         elif kind != _UNUSED:
             spelled.append((token, user_defined(text) if kind == _USER_DEFINED else normal(text)))
-    ends = [keys[name] for name in (f"{_PREFIX}{end}_token_id" for end in ("eos", "eot", "eom")) if name in keys]
-    if not all(isinstance(end, int) for end in ends):
-        raise VocabularyError("an end of sequence id is no integer")
-    return assemble(spelled, special, ends, least_size=len(texts))
+    return assemble(spelled, special, _ends(keys), least_size=len(texts))
+
+
+def _ends(keys: Mapping[str, Any]) -> list[int]:
+    """The declared ids that end a sequence, a turn, or a message."""
+    ends = [_value(keys, name, int) for name in (f"{_PREFIX}{end}_token_id" for end in _ENDS) if name in keys]
+    return [end for end in ends if end != _NONE]
 
 
 class _Header:
@@ -87,6 +92,8 @@ class _Header:
             return self._numbers(kind, 1, name)[0]
         inner, count = self._unpack("<IQ")
         if inner == _STRING:
+            if count > _MOST_STRINGS:
+                raise VocabularyError(f"{name:.60} has {count:,} strings; the file is damaged")
             self._check(8 * count, name)
             return [self._string() for _ in range(count)]
         return list(self._numbers(inner, count, name))
@@ -94,7 +101,10 @@ class _Header:
     def _numbers(self, kind: int, count: int, name: str) -> tuple[Any, ...]:
         if kind not in _NUMBERS:
             raise VocabularyError(f"the value of {name!r:.60} has the unknown type {kind}")
-        self._check(count * struct.calcsize(_NUMBERS[kind]), name)
+        length = count * struct.calcsize(_NUMBERS[kind])
+        if length > _LARGEST_ARRAY:
+            raise VocabularyError(f"{name:.60} has {length:,} bytes; the file is damaged")
+        self._check(length, name)
         return self._unpack(f"<{count}{_NUMBERS[kind]}")
 
     def _string(self) -> str:
@@ -124,5 +134,5 @@ class _Header:
 
 def _value(keys: Mapping[str, Any], name: str, kind: type) -> Any:
     if not isinstance(keys.get(name), kind):
-        raise VocabularyError(f"it has no {name}: is it a model with a tokenizer?")
+        raise VocabularyError(f"it has no {name} that is {kind.__name__}; is it a model with a tokenizer?")
     return keys[name]

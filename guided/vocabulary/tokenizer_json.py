@@ -50,6 +50,8 @@ def read_tokenizer_json(document: Mapping[str, Any], text: str, folder: Path) ->
         backend = tokenizers.Tokenizer.from_str(text)
     except Exception as error:  # the package raises bare Exception
         raise VocabularyError(f"the tokenizers package refuses it: {error}") from None
+    backend.no_truncation()
+    backend.no_padding()
     _prove(content, backend, spelling)
     return content
 
@@ -70,9 +72,15 @@ def read_tokenizer(tokenizer: Any) -> Content:
             f"from_tokenizer needs a fast Hugging Face tokenizer (one with a backend_tokenizer), not "
             f"{type(tokenizer).__name__}; load it with use_fast=True, or read its file with guided.Vocabulary.from_file"
         )
-    document = json_document(backend.to_str())
+    text = backend.to_str()
+    document = json_document(text)
     spelling = spelling_of(document)
     content = _content(document, spelling, _eos_of(tokenizer), _special_of(tokenizer))
+    if document.get("truncation") or document.get("padding"):
+        # Why a copy: these are settings of whoever uses the tokenizer, and a text that is cut can not be compared.
+        backend = type(backend).from_str(text)
+        backend.no_truncation()
+        backend.no_padding()
     _prove(content, backend, spelling)
     return content
 
@@ -81,13 +89,19 @@ def _content(
     document: Mapping[str, Any], spelling: Spelling, eos: Iterable[int | str], special: Mapping[str, int]
 ) -> Content:
     model = member(document, "model", dict, "the document")
-    if model.get("end_of_word_suffix"):
-        raise VocabularyError("model: end_of_word_suffix is not supported: the spaces between words are in no token")
+    for marker in ("end_of_word_suffix", "continuing_subword_prefix"):
+        if model.get(marker):
+            raise VocabularyError(
+                f"model: {marker} {model[marker]!r:.20} is not supported: the spaces between words are in no token"
+            )
     pieces = dict(_pieces(model))
     ids = {piece: token for token, piece in pieces.items()}
     spelled = {token: spelling.spell(piece) for token, piece in pieces.items()}
     named = {token: name for name, token in special.items()}
-    for i, added in enumerate(document.get("added_tokens") or ()):
+    more = document.get("added_tokens") or []
+    if not isinstance(more, list):
+        raise VocabularyError(f"'added_tokens' must be an array, not {more!r:.40}")
+    for i, added in enumerate(more):
         place = f"added_tokens[{i}]"
         token, text = member(added, "id", int, place), member(added, "content", str, place)
         ids[text] = token
@@ -156,7 +170,7 @@ def _special_of(tokenizer: Any) -> dict[str, int]:
     """What a transformers tokenizer leaves out of decoded text beyond what its backend calls special."""
     names: Sequence[str] = getattr(tokenizer, "all_special_tokens", None) or ()
     ids: Sequence[int] = getattr(tokenizer, "all_special_ids", None) or ()
-    return {str(name): int(token) for name, token in zip(names, ids, strict=False)}
+    return {str(name): int(token) for name, token in zip(names, ids, strict=False) if token is not None}
 
 
 def _prove(content: Content, backend: Any, spelling: Spelling) -> None:
