@@ -31,7 +31,7 @@ def assert_equals_oracle(tokens: list[bytes | None], trie: TokenTrie) -> None:
     nodes = oracle.preorder
     assert trie.byte.tolist() == [node[-1] for node in nodes]
     assert trie.depth.tolist() == [len(node) - 1 for node in nodes]
-    assert trie.skip.tolist() == [oracle.skip(i) for i in range(len(nodes))]
+    assert trie.skip.tolist() == oracle.skips
     rows = [trie.token_ids[trie.token_indptr[i] : trie.token_indptr[i + 1]].tolist() for i in range(len(nodes))]
     assert rows == [oracle.ends[node] for node in nodes]
     ends = [nodes.index(token) if token else -1 for token in tokens]
