@@ -79,13 +79,14 @@ class RegularIndex:
     mask_of: Int32Array
     mask_state: Int32Array
     _masks: list[Int32Array | None] = field(init=False, repr=False)
+    _mask_of_state: list[Int32Array | None] = field(init=False, repr=False)
     _function_words: dict[int, Int32Array] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        # One more mask, of the final state: nothing.
-        masks: list[Int32Array | None] = [None] * len(self.mask_state)
-        masks.append(freeze(np.zeros(mask_words(self.size), np.int32)))
-        object.__setattr__(self, "_masks", masks)
+        by_state: list[Int32Array | None] = [None] * self.n_states
+        by_state.append(freeze(np.zeros(mask_words(self.size), np.int32)))
+        object.__setattr__(self, "_masks", [None] * len(self.mask_state))
+        object.__setattr__(self, "_mask_of_state", by_state)
 
     @property
     def n_states(self) -> int:
@@ -104,11 +105,7 @@ class RegularIndex:
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
-        number = int(self.mask_of[state]) if state != self.final else len(self.mask_state)
-        found = self._masks[number]
-        if found is None:
-            found = self._masks[number] = freeze(self._fill(int(self.mask_state[number])))
-        return found
+        return found if (found := self._mask_of_state[state]) is not None else self._build(state)
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """The mask of tokens after which at most ``budget - 1`` more tokens reach acceptance; EOS where the state accepts.
@@ -161,6 +158,15 @@ class RegularIndex:
             found.append(following[0])
             state = int(self.automaton.table[state, self.automaton.classes[following[0]]])
         return bytes(found)
+
+    def _build(self, state: int) -> Int32Array:
+        """The mask of a state that has not been asked for before. Threads that meet here build equal masks, and one is kept."""
+        number = int(self.mask_of[state])
+        found = self._masks[number]
+        if found is None:
+            found = self._masks[number] = freeze(self._fill(int(self.mask_state[number])))
+        self._mask_of_state[state] = found
+        return found
 
     def _fill(self, state: int) -> Int32Array:
         words = np.zeros(mask_words(self.size), np.int32)
@@ -223,9 +229,10 @@ class Lookup:
 
     def next(self, state: int, token: int) -> int:
         """The state after a token, or -1."""
-        if state == self.final or not 0 <= token < self.n_tokens:
+        if not 0 <= state < self.final:
             return -1
-        function: int = self.token_function[token]
+        # Why: EOS may be an id beyond the tokens, in the padding of the logits.
+        function: int = self.token_function[token] if 0 <= token < self.n_tokens else -1
         if function < 0:
             return self.final if token in self.eos and self.accepting[state] else -1
         if self.dense is not None:
