@@ -32,6 +32,6 @@ class Limits:
     pattern_length: int = 4_000_000
     depth: int = 10_000
     nfa_states: int = 4_000_000
-    states: int = 400_000
-    transitions: int = 24_000_000
+    states: int = 1_000_000
+    transitions: int = 32_000_000
     steps: int = 400_000_000

@@ -75,7 +75,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
         count = int(cursor[1])
         if count > limits.states:
             raise LimitError(
-                "states", count, limits.states, "the pattern is too ambiguous for a deterministic automaton"
+                "states", count, limits.states, "the language is too large or too ambiguous for a deterministic automaton"
             )
         match status:
             case kernel.DONE:
@@ -90,8 +90,8 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
                 slots = _rehash(hashes, count, 4 * capacity)
             case kernel.MORE_MEMBERS:
                 pool = _grown(pool, 2 * len(pool) + n, 0)
-                if len(pool) > 4 * limits.transitions:
-                    raise LimitError("transitions", len(pool) // 4, limits.transitions)
+                if len(pool) > 2 * limits.transitions:
+                    raise LimitError("transitions", len(pool) // 2, limits.transitions, "too ambiguous")
             case kernel.MORE_BUCKETS:
                 buckets *= 2
                 bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
