@@ -26,7 +26,7 @@ _HOMES = {
     "ModelError": "guided.errors",
     "PatternError": "guided.errors",
     "Regex": "guided.engine.specs",
-    "Result": "guided.generate.generator",
+    "Result": "guided.generate.events",
     "SchemaError": "guided.errors",
     "TokenRejected": "guided.errors",
     "Tool": "guided.calls.tool",
@@ -78,8 +78,8 @@ if TYPE_CHECKING:
     from guided.generate.api import generator as generator
     from guided.generate.api import regex as regex
     from guided.generate.api import tools as tools
+    from guided.generate.events import Result as Result
     from guided.generate.generator import Generator as Generator
-    from guided.generate.generator import Result as Result
     from guided.guide.explanation import Explanation as Explanation
     from guided.guide.guide import Guide as Guide
     from guided.integrations.load import load as load
