@@ -120,7 +120,7 @@ class LimitError(GuidedError):
 
     def __init__(self, what: str, given: int, limit: int, advice: str = "") -> None:
         self.what, self.given, self.limit = what, given, limit
-        super().__init__(f"{what}: {given:,} needed, {limit:,} allowed{'; ' + advice if advice else ''}")
+        super().__init__(f"{what}: {_count(given)} needed, {_count(limit)} allowed{'; ' + advice if advice else ''}")
 
 
 class TokenRejected(GuidedError):
@@ -161,6 +161,11 @@ class CallError(GuidedError):
 
 class ModelError(GuidedError):
     """A model that is missing, cannot be fetched or loaded, or does not fit its tokenizer."""
+
+
+def _count(number: int) -> str:
+    # Why: Python refuses to write numbers of more than 4,300 digits, and a pattern may ask for as many copies.
+    return f"{number:,}" if abs(number) < 2**63 else f"2**{int(number).bit_length() - 1} or more"
 
 
 def _excerpt(text: str, position: int, width: int = 60) -> str:

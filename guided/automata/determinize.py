@@ -83,7 +83,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
             case kernel.MORE_STATES:
                 capacity = max(2 * capacity, count + n_classes)
                 if capacity * n_classes > 2 * limits.transitions:
-                    raise LimitError("transitions", count * n_classes, limits.transitions)
+                    raise LimitError("transitions", (count + n_classes) * n_classes, limits.transitions)
                 table = _grown(table, capacity, DEAD)
                 accepting, hashes = _grown(accepting, capacity, 0), _grown(hashes, capacity, 0)
                 set_indptr = _grown(set_indptr, capacity + 1, 0)
@@ -91,9 +91,11 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
             case kernel.MORE_MEMBERS:
                 pool = _grown(pool, 2 * len(pool) + n, 0)
                 if len(pool) > 2 * limits.transitions:
-                    raise LimitError("transitions", len(pool) // 2, limits.transitions, "too ambiguous")
+                    raise LimitError("transitions", -(-len(pool) // 2), limits.transitions, "too ambiguous")
             case kernel.MORE_BUCKETS:
                 buckets *= 2
+                if buckets > 2 * limits.transitions:
+                    raise LimitError("transitions", buckets, limits.transitions, "too ambiguous")
                 bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
             case _:
                 raise LimitError("steps", int(cursor[2]), limits.steps, "the pattern is too ambiguous")

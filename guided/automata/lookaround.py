@@ -29,6 +29,7 @@ from guided.limits import Limits
 __all__ = ["determinize_with_assertions"]
 
 ENDED = -1
+_TOO_MANY = "too many assertions at once"
 
 # A thread is (state, obligations) and an obligation is (negative, threads); the recursion ends in ``Any`` for the type checker.
 Thread: TypeAlias = tuple[int, frozenset[Any]]
@@ -65,8 +66,10 @@ def determinize_with_assertions(nfa: NFA, parts: Partition, limits: Limits) -> C
             number = numbers.setdefault(target, len(numbers))
             if number == len(work):
                 work.append(target)
-                if number >= limits.states or number * parts.n_classes > limits.transitions:
-                    raise LimitError("states", number + 1, limits.states, "too many assertions at once")
+                if number >= limits.states:
+                    raise LimitError("states", number + 1, limits.states, _TOO_MANY)
+                if number * parts.n_classes > limits.transitions:
+                    raise LimitError("transitions", number * parts.n_classes, limits.transitions, _TOO_MANY)
             row.append(number)
         rows.append(row)
     accepting = np.array([any(_holds_at_end(thread) for thread in threads) for threads, _ in work], np.bool_)
@@ -193,7 +196,7 @@ class _Machine:
     def _spend(self, count: int) -> None:
         self.steps += count
         if _STEP_COST * self.steps > self.limits.steps:
-            raise LimitError("steps", _STEP_COST * self.steps, self.limits.steps, "too many assertions at once")
+            raise LimitError("steps", _STEP_COST * self.steps, self.limits.steps, _TOO_MANY)
 
 
 def _judge(negative: bool, threads: Threads) -> Obligation | bool:

@@ -270,9 +270,9 @@ class _Emitter:
 
 def _copy_block(pool: "array[int]", width: int, mark: int, size: int, copies: int) -> None:
     """Append ``copies - 1`` copies of the edges from ``mark`` on, each shifted by ``size`` states (not the set's number)."""
-    block = np.array(pool[mark:], np.int32).reshape(-1, width)
-    if copies < 2 or not len(block):
+    if copies < 2 or len(pool) == mark:
         return
+    block = np.array(pool[mark:], np.int32).reshape(-1, width)
     shift = np.zeros(width, np.int32)
     shift[0] = shift[-1] = size
     offsets = np.arange(1, copies, dtype=np.int32)[:, None, None] * shift

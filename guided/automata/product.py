@@ -59,8 +59,10 @@ def product(
     ):
         count = int(cursor[1])
         capacity = 2 * capacity + q
-        if count > limits.states or count * q > limits.transitions:
+        if count > limits.states:
             raise LimitError("states", count, limits.states, "the product of two automata is too large")
+        if count * q > limits.transitions:
+            raise LimitError("transitions", count * q, limits.transitions, "the product of two automata is too large")
         old = pairs[:count], table[:count]
         pairs, table, slots = _buffers(capacity, q)
         pairs[:count], table[:count] = old

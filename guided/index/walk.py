@@ -17,6 +17,8 @@ from guided.vocabulary.trie import TokenTrie
 
 __all__ = ["TokenFunctions", "token_functions"]
 
+_LARGE = 1 << 16
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenFunctions:
@@ -75,7 +77,9 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
             n_pairs *= 2
             src, dst = _grown(src, n_pairs, used), _grown(dst, n_pairs, used)
         else:
-            capacity *= 4
+            capacity *= 4 if capacity < _LARGE else 2
+            if capacity * k > 4 * limits.transitions:
+                raise LimitError("transitions", capacity * k, limits.transitions, "too many states for this vocabulary")
             wider = np.full((capacity, k), UNKNOWN, np.int32)
             wider[: len(memo)] = memo
             memo = wider
