@@ -62,10 +62,11 @@ class Branches:
     def charset(self, charset: Charset) -> None:
         """Add one character of a set."""
         self.last = Last.ITEM
-        if len(charset) == 1:
-            self._run.append(chr(charset.ranges[0][0]))
-        else:
+        single = charset.single()
+        if single is None:
             self.node(Chars(charset))
+        else:
+            self._run.append(single)
 
     def node(self, node: Node) -> None:
         """Add a group or an assertion."""
@@ -130,5 +131,6 @@ def union(branches: Iterable[Node]) -> Node:
         ranges.extend(found)
     if ranges:
         merged = Charset.of(ranges)
-        kept.insert(place, Literal(chr(merged.ranges[0][0])) if len(merged) == 1 else Chars(merged))
+        single = merged.single()
+        kept.insert(place, Chars(merged) if single is None else Literal(single))
     return alternate(kept)

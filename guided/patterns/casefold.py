@@ -49,7 +49,7 @@ class Folding:
     def character(self, character: str) -> Charset | None:
         """The class of a character, or None if it is only itself."""
         members = self.classes.get(ord(character))
-        return Charset.of((member, member) for member in members) if members else None
+        return _charset(members) if members else None
 
     def ranges(self, ranges: Sequence[tuple[int, int]]) -> Charset:
         """The union of the classes of all characters in the ranges; linear in the cased ones among them."""
@@ -60,6 +60,11 @@ class Folding:
             if high > _LAST_OF_BMP and low < high:
                 found.extend((point, point) for point, upper in self.expanding if low <= upper <= high)
         return Charset.of(found)
+
+
+@cache
+def _charset(members: tuple[int, ...]) -> Charset:
+    return Charset.of((member, member) for member in members)
 
 
 @cache

@@ -51,6 +51,10 @@ class Charset:
         """The set of one character."""
         return cls.of([(ord(character), ord(character))])
 
+    def single(self) -> str | None:
+        """The only character, or None if there is not exactly one."""
+        return chr(self.ranges[0][0]) if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1] else None
+
     def __or__(self, other: "Charset") -> "Charset":
         return Charset.of(self.ranges + other.ranges)
 

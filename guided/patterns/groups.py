@@ -5,6 +5,7 @@ global one, which must come first in the pattern, hold for all of it.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from guided.patterns.flags import LETTERS, TYPES, combine
@@ -44,6 +45,7 @@ class Comment:
 
 Opening = Group | Assertion | GlobalFlags | Comment
 
+_REMOVABLE = {letter: flag for letter, flag in LETTERS.items() if not flag & TYPES}
 _COMMENT = re.compile(r"(?:[^\\)]+|\\.)*+", re.DOTALL)
 
 
@@ -114,21 +116,17 @@ def _flags(source: Source, flags: int) -> Group | GlobalFlags:
     added = removed = 0
     end = "-"
     if not source.accept("-"):
-        added, end = _letters(source, ")-:", "missing -, : or )")
-        if added & TYPES == TYPES:
-            raise source.error("bad inline flags: flags 'a' and 'u' are incompatible", source.position - 1)
+        added, end = _letters(source, LETTERS, ")-:", "missing -, : or )")
     if end == ")":
         return GlobalFlags(added)
     if end == "-":
-        removed, _ = _letters(source, ":", "missing :")
-        if removed & TYPES:
-            raise source.error("bad inline flags: cannot turn off flags 'a', 'u' and 'L'", source.position - 1)
+        removed, _ = _letters(source, _REMOVABLE, ":", "missing :")
         if added & removed:
             raise source.error("bad inline flags: flag turned on and off", source.position - 1)
     return Group(combine(flags, added, removed))
 
 
-def _letters(source: Source, ends: str, missing: str) -> tuple[int, str]:
+def _letters(source: Source, allowed: Mapping[str, int], ends: str, missing: str) -> tuple[int, str]:
     """Read at least one flag and the character after the last one."""
     found = 0
     while True:
@@ -141,4 +139,8 @@ def _letters(source: Source, ends: str, missing: str) -> tuple[int, str]:
         if letter not in LETTERS:
             reason = "unknown flag" if letter.isalpha() else missing if found else "missing flag"
             raise source.error(reason, place)
-        found |= LETTERS[letter]
+        if letter not in allowed:
+            raise source.error("bad inline flags: cannot turn off flags 'a', 'u' and 'L'", place)
+        found |= allowed[letter]
+        if found & TYPES == TYPES:
+            raise source.error("bad inline flags: flags 'a', 'u' and 'L' are incompatible", place)
