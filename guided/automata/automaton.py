@@ -69,6 +69,11 @@ class Automaton:
         start : int
             The start state.
 
+        Raises
+        ------
+        ValueError
+            The shapes do not fit, or a state or a column is out of range.
+
         Notes
         -----
         O(n k log n) for n states and k columns (Hopcroft 1971).
@@ -76,6 +81,7 @@ class Automaton:
         table = np.ascontiguousarray(table, np.int32)
         accepting = np.ascontiguousarray(accepting, np.bool_)
         labels = np.zeros(len(table), np.int32) if labels is None else np.ascontiguousarray(labels, np.int32)
+        _check_table(table, np.asarray(classes), accepting, labels, start)
         return cls._frozen(*canonical(table, np.ascontiguousarray(classes, np.uint8), accepting, labels, start))
 
     @classmethod
@@ -233,6 +239,23 @@ class Automaton:
             Limits(),
         )
         return Automaton.from_table(table, classes, accepting)
+
+
+def _check_table(
+    table: Int32Array, classes: "np.ndarray[Any, Any]", accepting: BoolArray, labels: Int32Array, start: int
+) -> None:
+    """Refuse what kernels, which check no bounds, would read past."""
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"a table has rows for states and columns for classes, not the shape {table.shape}")
+    n, k = table.shape
+    shapes = {"classes": (classes, (256,)), "accepting": (accepting, (n,)), "labels": (labels, (n,))}
+    for name, (array, shape) in shapes.items():
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+    if classes.min() < 0 or classes.max() >= k:
+        raise ValueError(f"columns run from 0 to {k - 1}, and classes names {classes.min()} to {classes.max()}")
+    if table.max() >= n or not 0 <= start < n:
+        raise ValueError(f"states run from 0 to {n - 1}, and the table goes to {table.max()}, the start is {start}")
 
 
 @cache

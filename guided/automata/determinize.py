@@ -75,7 +75,10 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
         count = int(cursor[1])
         if count > limits.states:
             raise LimitError(
-                "states", count, limits.states, "the language is too large or too ambiguous for a deterministic automaton"
+                "states",
+                count,
+                limits.states,
+                "the language is too large or too ambiguous for a deterministic automaton",
             )
         match status:
             case kernel.DONE:

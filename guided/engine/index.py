@@ -65,24 +65,24 @@ class Index:
         return self.tables.allowed(self._checked(state))
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token; -1 where it is not allowed. O(1)."""
+        """The state after a token; -1 where it is not allowed, and after -1. O(1)."""
         return self.tables.lookup.next(state, token)
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
-        return self.tables.mask(state)
+        return self.tables.mask(self._checked(state))
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """The mask of tokens after which ``budget - 1`` more can complete a text."""
-        return self.tables.mask_within(state, budget)
+        return self.tables.mask_within(self._checked(state), budget)
 
     def is_accepting(self, state: int) -> bool:
         """May a text end in this state?"""
-        return state == self.final or self.tables.lookup.accepting[state]
+        return self._checked(state) == self.final or self.tables.lookup.accepting[state]
 
     def remaining(self, state: int) -> int:
         """Least number of tokens from a state to acceptance, EOS not counted."""
-        return 0 if state == self.final else int(self.tables.distance[state])
+        return 0 if self._checked(state) == self.final else int(self.tables.distance[state])
 
     def accepts(self, data: bytes) -> bool:
         """Is a whole text in the language? O(len(data))."""
@@ -90,10 +90,11 @@ class Index:
 
     def forced(self, state: int) -> bytes:
         """Bytes that every continuation of a state begins with."""
-        return self.tables.forced(state)
+        return b"" if self._checked(state) == self.final else self.tables.forced(state)
 
     def explain(self, state: int, token: int) -> Explanation:
         """Why a token is or is not allowed in a state."""
+        state = self._checked(state)
         data = self.vocabulary[token] if 0 <= token < len(self.vocabulary) else None
         allowed = self.next(state, token) >= 0
         if state == self.final:

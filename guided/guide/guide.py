@@ -94,11 +94,23 @@ class Guide:
         ----------
         out : ndarray[int32], shape (ceil(size / 32),), optional
             Filled and returned. Without it the result is shared, read-only and valid for ever.
+
+        Raises
+        ------
+        TypeError
+            ``out`` is no array of int32.
+        ValueError
+            ``out`` has another shape, or is read-only.
         """
         mask = self._steps.mask(self._state)
         if out is None:
             return mask
-        np.copyto(out, mask, casting="no")
+        if not isinstance(out, np.ndarray) or out.dtype != np.int32:
+            given = f"one of {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise TypeError(f"out must be an ndarray of int32, not {given}")
+        if out.shape != mask.shape:
+            raise ValueError(f"out has shape {out.shape}, the mask has {mask.shape}")
+        np.copyto(out, mask)
         return out
 
     def mask_within(self, budget: int) -> Int32Array:
