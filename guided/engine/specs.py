@@ -85,7 +85,7 @@ class Regex:
             return from_tree(tree, limits)
         try:
             fsm = interegular.parse_pattern(self.pattern).to_fsm()
-        except (interegular.InvalidSyntax, interegular.Unsupported) as error:
+        except Exception as error:  # Why: beside its own errors it raises RecursionError, AttributeError and more
             reason = f"interegular refuses the pattern ({type(error).__name__}: {error}); use builder='guided'"
             raise PatternError(reason, self.pattern, 0) from error
         return Automaton.from_interegular(fsm, limits)
