@@ -139,7 +139,8 @@ def download(file: PackagedFile, target: Path) -> None:
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
     """Show on stderr that something goes on, and for how long; one plain line where stderr is no terminal."""
-    console = Console(stderr=True)
+    # Why not Console(stderr=True): that looks sys.stderr up each time, and libraries redirect it.
+    console = Console(file=sys.stderr)
     if not console.is_terminal:
         console.print(f"guided: {text} ...", highlight=False, soft_wrap=True)
         yield
