@@ -1,8 +1,13 @@
 """Slow and obvious definitions that fast code is compared against, one section per subject."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
 
+import numpy as np
+
+from guided.automata.automaton import Automaton
 from guided.patterns.tree import (
     Alternate,
     Chars,
@@ -14,6 +19,7 @@ from guided.patterns.tree import (
     Node,
     Repeat,
 )
+from guided.vocabulary.vocabulary import Vocabulary
 
 # ------------------------------------------------------------------------------------------------------------ tries
 
@@ -118,3 +124,185 @@ class _Spans:
                 break
             everything, turns = everything | reached, turns + 1
         return everything
+
+
+# --------------------------------------------------------------------------------------------------- automata, small
+
+
+class AllTexts:
+    """Every text over an alphabet to a length, shortest first, and which of them a tree matches; memoized by node.
+
+    A node is a relation on the positions of each text: ``spans[t, i]`` has bit j where the node matches ``texts[t][i:j]`` in its
+    place. `Intersect` and `Complement` look their operands up in the shorter text that the span is.
+    """
+
+    def __init__(self, alphabet: str, length: int) -> None:
+        self.alphabet, self.length = alphabet, length
+        self.texts = ["".join(text) for n in range(length + 1) for text in product(alphabet, repeat=n)]
+        number = {text: t for t, text in enumerate(self.texts)}
+        places = range(length + 1)
+        self._inside = np.array([[i <= len(text) for i in places] for text in self.texts])
+        self._sub = np.array([[[number[text[i:j]] for j in places] for i in places] for text in self.texts])
+        self._is_span = np.array([[[i <= j <= len(text) for j in places] for i in places] for text in self.texts])
+        self._lengths = np.array([len(text) for text in self.texts])
+        self._known: dict[Node, np.ndarray] = {}
+
+    def matched(self, node: Node) -> np.ndarray:
+        """bool, shape (n_texts,): which texts the node matches from end to end."""
+        return (self._spans(node)[:, 0] >> self._lengths) & 1 == 1
+
+    def _spans(self, node: Node) -> np.ndarray:
+        if node not in self._known:
+            self._known[node] = self._compute(node)
+        return self._known[node]
+
+    def _compute(self, node: Node) -> np.ndarray:
+        match node:
+            case Literal(literal):
+                return self._of(lambda text, i: [i + len(literal)] if text.startswith(literal, i) else [])
+            case Chars(charset):
+                return self._of(lambda text, i: [i + 1] if i < len(text) and text[i] in charset else [])
+            case Concat(items):
+                return reduce(self._then, map(self._spans, items), self._nothing())
+            case Alternate(items):
+                return reduce(np.bitwise_or, map(self._spans, items), np.zeros_like(self._nothing()))
+            case Repeat(item, minimum, maximum):
+                once, reached = self._spans(item), self._nothing()
+                for _ in range(minimum):
+                    reached = self._then(reached, once)
+                every = reached
+                for _ in range(self.length + 1 if maximum is None else maximum - minimum):
+                    reached = self._then(reached, once)
+                    every = every | reached
+                return every
+            case Look(item, behind, negative):
+                spans = self._spans(item)
+                found = spans != 0
+                if behind:
+                    ends = np.bitwise_or.accumulate(spans, axis=1)
+                    found = (ends >> np.arange(self.length + 1)) & 1 == 1
+                return np.where(found != negative, self._nothing(), 0)
+            case Intersect(items):
+                return self._whole(np.logical_and.reduce([self.matched(item) for item in items]))
+            case Complement(item):
+                return self._whole(~self.matched(item))
+        raise TypeError(node)
+
+    def _of(self, ends: Callable[[str, int], list[int]]) -> np.ndarray:
+        places = range(self.length + 1)
+        return np.array([[sum(1 << j for j in ends(text, i)) for i in places] for text in self.texts]) * self._inside
+
+    def _nothing(self) -> np.ndarray:
+        return np.where(self._inside, 1 << np.arange(self.length + 1), 0)
+
+    def _then(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        reached = np.zeros_like(first)
+        for j in range(self.length + 1):
+            reached |= np.where((first >> j) & 1 == 1, second[:, j : j + 1], 0)
+        return reached
+
+    def _whole(self, matched: np.ndarray) -> np.ndarray:
+        return ((matched[self._sub] & self._is_span) << np.arange(self.length + 1)).sum(axis=2)
+
+    def accepted(self, automaton: Automaton) -> np.ndarray:
+        """bool, shape (n_texts,): which texts an automaton accepts, read one character after the other."""
+        dead = automaton.n_states
+        table = np.vstack(
+            [np.where(automaton.table < 0, dead, automaton.table), np.full(automaton.table.shape[1], dead)]
+        )
+        level, levels = np.zeros(1, np.int64), [np.zeros(1, np.int64)]
+        for _ in range(self.length):
+            level = np.stack(
+                [_read(table, automaton.classes, level, c.encode()) for c in self.alphabet], axis=1
+            ).ravel()
+            levels.append(level)
+        return np.append(automaton.accepting, False)[np.concatenate(levels)]
+
+
+def _read(table: np.ndarray, classes: np.ndarray, states: np.ndarray, data: bytes) -> np.ndarray:
+    for byte in data:
+        states = table[states, classes[byte]]
+    return states
+
+
+# ------------------------------------------------------------------------------------------------ the index, by hand
+
+
+def transitions_of(automaton: Automaton) -> dict[tuple[int, int], int]:
+    """An automaton as the function of the textbooks: (state, byte) -> state, where there is one."""
+    rows = automaton.table[:, automaton.classes].tolist()
+    return {(state, byte): target for state, row in enumerate(rows) for byte, target in enumerate(row) if target >= 0}
+
+
+def find_subsequences(
+    delta: Mapping[tuple[int, int], int], states: Iterable[int], token: bytes
+) -> list[tuple[int, ...]]:
+    """Algorithm 3 of Willard and Louf 2023: the sequences of states that read a token, by the state where they begin.
+
+    As printed it appends an empty sequence where the walk fails; those are left out.
+    """
+    found = []
+    for start in states:
+        if (start, token[0]) not in delta:
+            continue
+        state, sequence = start, [start]
+        for byte in token:
+            if (state, byte) not in delta:
+                sequence = []
+                break
+            state = delta[state, byte]
+            sequence.append(state)
+        if sequence:
+            found.append(tuple(sequence))
+    return found
+
+
+def map_states(
+    delta: Mapping[tuple[int, int], int], states: Sequence[int], tokens: Sequence[bytes | None]
+) -> dict[int, dict[int, int]]:
+    """Algorithm 4: for every state the tokens that can be read from it; here with the state that each leads to."""
+    sigma: dict[int, dict[int, int]] = {state: {} for state in states}
+    for token, data in enumerate(tokens):
+        if data:
+            for sequence in find_subsequences(delta, states, data):
+                sigma[sequence[0]][token] = sequence[-1]
+    return sigma
+
+
+class SlowIndex:
+    """What `guided.index` computes, from the definitions: Algorithm 4, then liveness and distances as fixpoints."""
+
+    def __init__(self, automaton: Automaton, vocabulary: Vocabulary) -> None:
+        self.states, self.final = range(automaton.n_states), automaton.n_states
+        self.accepting = {state for state in self.states if automaton.accepting[state]}
+        self.vocabulary = vocabulary
+        sigma = map_states(transitions_of(automaton), self.states, vocabulary.tokens)
+        self.distance = dict.fromkeys(self.accepting, 0)
+        for count in range(1, automaton.n_states + 1):
+            ring = [s for s in self.states if any(self.distance.get(t) == count - 1 for t in sigma[s].values())]
+            if not any(state not in self.distance for state in ring):
+                break
+            for state in ring:
+                self.distance.setdefault(state, count)
+        self.steps = {
+            state: {token: target for token, target in row.items() if target in self.distance}
+            for state, row in sigma.items()
+        }
+        for state in self.accepting:
+            self.steps[state] |= dict.fromkeys(vocabulary.eos, self.final)
+        self.steps[self.final] = {}
+
+    def allowed(self, state: int) -> list[int]:
+        """Ids of the allowed tokens, EOS among them."""
+        return sorted(self.steps[state])
+
+    def allowed_within(self, state: int, budget: int) -> list[int]:
+        """The allowed tokens after which ``budget - 1`` more reach acceptance; EOS costs nothing."""
+        return sorted(t for t, s in self.steps[state].items() if s == self.final or self.distance[s] <= budget - 1)
+
+    def mask(self, tokens: Iterable[int]) -> np.ndarray:
+        """The mask of some tokens, bit by bit."""
+        words = [0] * -(-self.vocabulary.size // 32)
+        for token in tokens:
+            words[token // 32] |= 1 << token % 32
+        return np.array(words, np.uint32).view(np.int32)
