@@ -1,0 +1,64 @@
+"""The program ``guided``: its commands, and its entry point.
+
+This module and those of the commands import nothing heavy at the top, so that ``guided --help`` answers at once; what a
+command needs it imports when it runs.
+"""
+
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+
+from guided.cli.boundary import command
+from guided.cli.check import check
+from guided.cli.explain import explain
+from guided.cli.run import run
+from guided.cli.warmup import warmup
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="guided",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        print(f"guided {version('guided-decoding')}")
+        raise typer.Exit
+
+
+@app.callback(
+    help="Exact by construction: what a language model says matches a regular expression, is one of your choices, "
+    "or calls your Python functions without a syntax error."
+)
+def _program(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+for _function in (run, check, explain, warmup):
+    command(app, _function)
+
+
+def main() -> None:
+    """Run the program with the arguments of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        # Why: a terminal that can not show a character shows its escape, and nothing fails.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = lambda message, *_, **__: f"Warning: {message}\n"
+    try:
+        app(prog_name="guided")
+    except KeyboardInterrupt:  # between commands: while modules are imported
+        sys.exit(130)

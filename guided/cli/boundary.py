@@ -1,0 +1,85 @@
+"""The boundary between commands and the process: exit codes, error messages, ``--debug``.
+
+A command is a function of its options that returns an exit code and raises what goes wrong; it never exits. `command`
+makes of it what typer registers: the same options and ``--debug``, with every error turned into one message on stderr.
+
+Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or an error of the input, 3 a fault of the program itself,
+130 interrupted.
+"""
+
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from guided.cli.output import print_json
+from guided.errors import GuidedError
+
+__all__ = ["ACCEPTED", "REJECTED", "UsageError", "command"]
+
+ACCEPTED, REJECTED = 0, 1
+_WRONG, _FAULT, _INTERRUPTED = 2, 3, 130
+
+_Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
+
+
+class UsageError(GuidedError):
+    """Options that do not make sense, alone or together."""
+
+
+def command(app: typer.Typer, function: Callable[..., int]) -> None:
+    """Register a command, named as its function; its docstring is its help."""
+
+    @functools.wraps(function)
+    def guarded(*, debug: bool = False, **options: Any) -> None:
+        try:
+            code = function(**options)
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            code = _INTERRUPTED
+        except Exception as error:  # the one place where errors become messages
+            if debug:
+                raise
+            code = _report(error, function.__name__, as_json=bool(options.get("as_json")))
+        raise typer.Exit(code)
+
+    extra = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
+    signature = inspect.signature(function)
+    guarded.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), extra], return_annotation=None
+    )
+    guarded.__annotations__ = {**function.__annotations__, "debug": _Debug, "return": None}
+    text = _help(function.__doc__ or "")
+    app.command(help=text, short_help=text.partition("\n\n")[0])(guarded)
+
+
+def _report(error: Exception, name: str, *, as_json: bool) -> int:
+    """Say on stderr what went wrong; the exit code."""
+    kind, code = type(error).__name__, _WRONG
+    if isinstance(error, GuidedError):
+        message = str(error)
+    elif isinstance(error, OSError):
+        message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+    else:
+        message = (
+            f"this is a fault of guided itself ({kind}: {error}); run it again with --debug, and report what it shows"
+        )
+        code = _FAULT
+    if isinstance(error, UsageError):
+        message += f"\nTry 'guided {name} --help' for help."
+    if as_json:
+        print_json({"error": kind, "message": str(error), **getattr(error, "__dict__", {})}, to_stderr=True)
+    else:
+        print(f"Error: {message}", file=sys.stderr)
+    return code
+
+
+def _help(docstring: str) -> str:
+    """The help of a docstring: indented paragraphs stay as they are, all others are wrapped to the terminal."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
+    return "\n\n".join(f"\b\n{text}" if text.startswith(" ") else text for text in paragraphs)

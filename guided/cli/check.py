@@ -1,0 +1,220 @@
+"""``guided check``: is a text in a language, and where does it leave it?"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guided.cli.boundary import ACCEPTED, REJECTED
+from guided.cli.output import aligned, console, excerpt, print_json, shown_bytes
+from guided.cli.specs import (
+    ChoiceOption,
+    EosOption,
+    JsonOption,
+    RegexOption,
+    VocabularyOption,
+    read_vocabulary,
+    spec_of,
+)
+
+if TYPE_CHECKING:
+    from guided.automata.automaton import Automaton
+    from guided.engine.index import Index
+
+__all__ = ["Place", "check", "first_rejection"]
+
+
+def check(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")],
+    regex: RegexOption = None,
+    choice: ChoiceOption = None,
+    vocabulary: VocabularyOption = None,
+    eos: EosOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    r"""Check whether a text is accepted; if not, show where it fails and what was expected.
+
+    With a vocabulary the text is also cut into tokens and read token by token, as a model would say it. The cut is the
+    one with the fewest tokens.
+
+    The exit code is 0 if the text is accepted, 1 if it is rejected, 2 after an error.
+
+    For example:
+
+      guided check --regex '\d{4}-\d{2}' 2024-1x
+      guided check --choice yes --choice no maybe
+      git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
+    """
+    from guided.limits import Limits
+
+    spec = spec_of(regex, choice)
+    data = _standard_input() if text == "-" else os.fsencode(text)
+    automaton = spec.lower(Limits())
+    place = first_rejection(automaton, data)
+    steps = None
+    if vocabulary is not None:
+        from guided.engine.compile import compile as compile_spec
+
+        steps = _steps(compile_spec(spec, read_vocabulary(vocabulary, eos)), data)
+    accepted = place is None and (steps is None or all(step.allowed for step in steps))
+    if as_json:
+        print_json({"accepted": accepted, **_as_data(place), **_steps_as_data(steps)})
+    else:
+        _show(data, place, accepted)
+        _show_steps(steps)
+    return ACCEPTED if accepted else REJECTED
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text leaves a language.
+
+    Attributes
+    ----------
+    byte, character : int
+        Offset of the first character that can not come, in bytes and in characters; the length of a text that ends too
+        early.
+    ends_early : bool
+        Is the whole text the beginning of an accepted one?
+    expected : str
+        What could have come there.
+    """
+
+    byte: int
+    character: int
+    ends_early: bool
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One token of a text, whether it may come, and how many may; ``token`` is None for what no tokens spell."""
+
+    token: int | None
+    data: bytes
+    allowed: bool
+    n_choices: int
+    reason: str
+
+
+def first_rejection(automaton: "Automaton", data: bytes) -> Place | None:
+    """Where a text leaves the language of an automaton; None if it is accepted. O(len(data))."""
+    from guided.cli.expected import characters_after, describe
+
+    state, count = 0, 0
+    while count < len(data) and (target := automaton.run(data[count : count + 1], state)) >= 0:
+        state, count = target, count + 1
+    ends_early = count == len(data)
+    if ends_early and automaton.accepting[state]:
+        return None
+    begin = _whole_characters(data[:count])
+    before = automaton.run(data[:begin])
+    expected = describe(characters_after(automaton, before), may_end=bool(automaton.accepting[before]))
+    return Place(begin, len(_decoded(data[:begin])), ends_early, expected)
+
+
+def _steps(index: "Index", data: bytes) -> list[_Step]:
+    """The text's tokens up to the first that is not allowed, and the end of the text."""
+    from guided.cli.tokens import fewest_tokens
+
+    vocabulary = index.vocabulary
+    tokens = fewest_tokens(vocabulary, data)
+    if tokens is None:
+        return [_Step(None, data, False, 0, "no sequence of tokens spells it")]
+    guide, steps = index.guide(), []
+    for token in [*tokens, vocabulary.eos[0]]:
+        verdict = guide.explain(token)
+        steps.append(
+            _Step(token, verdict.data or b"", verdict.allowed, len(index.allowed(guide.state)), verdict.reason)
+        )
+        if not verdict.allowed:
+            break
+        guide.advance(token)
+    return steps
+
+
+def _show(data: bytes, place: Place | None, accepted: bool) -> None:
+    out = console()
+    if place is None:
+        out.print("accepted" if accepted else "rejected by the vocabulary only", style="green" if accepted else "red")
+        return
+    text = _decoded(data)
+    if place.ends_early:
+        where = "the text ends too early"
+    else:
+        where = f"character {place.character} ({_shown_character(text, place.character)}) can not come there"
+    out.print("rejected", style="red", end="")
+    out.print(f": {where}")
+    for line in excerpt(text, place.character):
+        out.print(line)
+    out.print(f"expected {place.expected}")
+
+
+def _show_steps(steps: Sequence[_Step] | None) -> None:
+    if steps is None:
+        return
+    out = console()
+    out.print("token by token (the cut with the fewest tokens):")
+    rows = [("id", "token", "choices", "verdict")]
+    for step in steps:
+        name = shown_bytes(step.data) if step.data else "(end of text)"
+        verdict = "ok" if step.allowed else f"refused: {step.reason}"
+        rows.append(("" if step.token is None else str(step.token), name, f"{step.n_choices:,}", verdict))
+    for line in aligned(rows):
+        out.print(line)
+
+
+def _as_data(place: Place | None) -> dict[str, Any]:
+    if place is None:
+        return {}
+    return {
+        "byte": place.byte,
+        "character": place.character,
+        "ends_early": place.ends_early,
+        "expected": place.expected,
+    }
+
+
+def _steps_as_data(steps: Sequence[_Step] | None) -> dict[str, Any]:
+    if steps is None:
+        return {}
+    return {
+        "tokens": [
+            {
+                "id": step.token,
+                "text": step.data.decode(errors="backslashreplace"),
+                "allowed": step.allowed,
+                "choices": step.n_choices,
+                "reason": step.reason,
+            }
+            for step in steps
+        ]
+    }
+
+
+def _standard_input() -> bytes:
+    """All of standard input, without the newline at its end that programs write."""
+    data = sys.stdin.buffer.read()
+    return data.removesuffix(b"\n").removesuffix(b"\r") if data.endswith(b"\n") else data
+
+
+def _whole_characters(data: bytes) -> int:
+    """Number of bytes up to the end of the last whole character; the bytes are the beginning of a text."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return len(data)
+
+
+def _decoded(data: bytes) -> str:
+    """The text, with a lone surrogate for each byte that is no UTF-8."""
+    return data.decode(errors="surrogateescape")
+
+
+def _shown_character(text: str, position: int) -> str:
+    char = text[position]
+    return f"the byte {ord(char) - 0xDC00:#04x}" if "\udc80" <= char <= "\udcff" else repr(char)

@@ -1,0 +1,219 @@
+"""``guided explain``: why a token is or is not allowed after a text."""
+
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
+from guided.cli.check import first_rejection
+from guided.cli.output import console, excerpt, print_json, shown_bytes
+from guided.cli.specs import (
+    ChoiceOption,
+    EosOption,
+    JsonOption,
+    RegexOption,
+    VocabularyOption,
+    read_vocabulary,
+    spec_of,
+)
+from guided.cli.tokens import fewest_tokens, ids_by_bytes
+
+if TYPE_CHECKING:
+    from guided.engine.index import Index
+    from guided.guide.explanation import Explanation
+    from guided.guide.guide import Guide
+    from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["explain"]
+
+
+def explain(
+    token: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TOKEN", help="A token id, the name of a special token, or the text that a token spells."
+        ),
+    ] = None,
+    regex: RegexOption = None,
+    choice: ChoiceOption = None,
+    after: Annotated[str, typer.Option("--after", metavar="TEXT", help="What was said so far.")] = "",
+    vocabulary: VocabularyOption = None,
+    eos: EosOption = None,
+    as_text: Annotated[
+        bool, typer.Option("--text", help="TOKEN is text, even if it looks like an id or a name.")
+    ] = False,
+    sample: Annotated[int, typer.Option("--sample", min=0, help="How many of the allowed tokens to show.")] = 12,
+    as_json: JsonOption = False,
+) -> int:
+    r"""Explain why a token is or is not allowed after a text, and show which tokens are.
+
+    Without TOKEN only the allowed tokens are shown. A text that is no single token is cut into the fewest tokens, and
+    each is explained up to the first that is refused. Without --vocabulary, the tokens are those of the default model.
+
+    The exit code is 0 if the token is allowed, 1 if it is not, 2 after an error.
+
+    For example:
+
+      guided explain --regex '\d{4}-\d{2}' --after 2024 -- -1
+      guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
+    """
+    from guided.engine.compile import compile as compile_spec
+
+    spec = spec_of(regex, choice)
+    words = read_vocabulary(vocabulary, eos)
+    tokens = None if token is None else _tokens_of(token, words, as_text=as_text)
+    index = compile_spec(spec, words)
+    guide = index.guide()
+    said = os.fsencode(after)
+    if not _read(guide, words, said):
+        return _show_dead(index, said, as_json=as_json)
+    place = _Place.of(index, guide, sample)
+    verdicts = _verdicts(guide, tokens or [])
+    if as_json:
+        print_json({"after": after, **place.as_data(), "verdicts": [_as_data(verdict) for verdict in verdicts]})
+    else:
+        _show(shown_bytes(said), place, verdicts, is_one=len(tokens or []) == 1)
+    return ACCEPTED if all(verdict.allowed for verdict in verdicts) else REJECTED
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What may come after the text so far.
+
+    Attributes
+    ----------
+    n_allowed, n_tokens : int
+        Allowed tokens, and all of them.
+    may_end : bool
+        Is the text so far accepted? Then the tokens that end a text are allowed too.
+    least : int
+        The fewest tokens to an accepted text.
+    forced : bytes
+        What every continuation begins with.
+    sample : list of (int, bytes)
+        The first allowed tokens with bytes.
+    has_more : bool
+        Are there more of those?
+    """
+
+    n_allowed: int
+    n_tokens: int
+    may_end: bool
+    least: int
+    forced: bytes
+    sample: list[tuple[int, bytes]]
+    has_more: bool
+
+    @classmethod
+    def of(cls, index: "Index", guide: "Guide", count: int) -> "_Place":
+        allowed = index.allowed(guide.state).tolist()
+        spelled = [(token, data) for token in allowed if (data := index.vocabulary[token])]
+        return cls(
+            n_allowed=len(allowed),
+            n_tokens=len(index.vocabulary),
+            may_end=guide.is_accepting,
+            least=guide.remaining,
+            forced=guide.forced(),
+            sample=spelled[:count],
+            has_more=len(spelled) > count,
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "allowed": self.n_allowed,
+            "may_end": self.may_end,
+            "least_tokens": self.least,
+            "forced": _text(self.forced),
+            "sample": [{"id": token, "text": _text(data)} for token, data in self.sample],
+        }
+
+
+def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[int]:
+    """The tokens that the argument means."""
+    if not as_text and given in vocabulary.special:
+        return [vocabulary.special[given]]
+    if not as_text and given.isdecimal():
+        if int(given) >= vocabulary.size:
+            raise UsageError(
+                f"there is no token {given}: ids run from 0 to {vocabulary.size - 1} (with --text it is a text)"
+            )
+        return [int(given)]
+    data = os.fsencode(given)
+    whole = ids_by_bytes(vocabulary).get(data)
+    tokens = fewest_tokens(vocabulary, data) if whole is None else [whole]
+    if not tokens:
+        reason = "is empty" if not data else "can not be spelled with this vocabulary"
+        raise UsageError(f"TOKEN {shown_bytes(data)} {reason}")
+    return tokens
+
+
+def _read(guide: "Guide", vocabulary: "Vocabulary", said: bytes) -> bool:
+    """Bring the guide to the end of a text; False if it does not get there."""
+    tokens = fewest_tokens(vocabulary, said)
+    return tokens is not None and guide.advance_many(tokens) == len(tokens)
+
+
+def _verdicts(guide: "Guide", tokens: list[int]) -> list["Explanation"]:
+    """The verdicts on tokens that come one after the other, up to the first refusal."""
+    verdicts = []
+    for token in tokens:
+        verdicts.append(guide.explain(token))
+        if not verdicts[-1].allowed:
+            break
+        guide.advance(token)
+    return verdicts
+
+
+def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bool) -> None:
+    out = console()
+    out.print(f"after {said}: {place.n_allowed:,} of {place.n_tokens:,} tokens are allowed")
+    if place.sample:
+        pieces = [f"{token} {shown_bytes(data)}" for token, data in place.sample]
+        out.print(f"    {', '.join([*pieces, '...'] if place.has_more else pieces)}")
+    if place.may_end:
+        out.print("    the text may end here")
+    else:
+        out.print(f"    at least {place.least} more token{'s' * (place.least != 1)} to the end")
+    if place.forced:
+        out.print(f"    it must go on with {shown_bytes(place.forced)}")
+    if verdicts and not is_one:
+        out.print("the text is no single token; cut into the fewest:")
+    for verdict in verdicts:
+        spelled = "which spells nothing" if verdict.data is None else shown_bytes(verdict.data)
+        out.print(f"token {verdict.token}, {spelled}, is ", end="")
+        out.print("allowed" if verdict.allowed else "not allowed", style="green" if verdict.allowed else "red", end="")
+        expected = "" if verdict.allowed else f"; expected {verdict.expected}"
+        out.print(f": {verdict.reason}{expected}")
+
+
+def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
+    """The text so far is no beginning of an accepted one: say where it fails."""
+    place = first_rejection(index.tables.automaton, said)
+    if as_json:
+        print_json({"after": _text(said), "allowed": 0, "failed": None if place is None else asdict(place)})
+        return REJECTED
+    out = console()
+    out.print(f"nothing may come after {shown_bytes(said)}: it is no beginning of an accepted text")
+    if place is not None and not place.ends_early:
+        for line in excerpt(said.decode(errors="surrogateescape"), place.character):
+            out.print(line)
+        out.print(f"expected {place.expected}")
+    return REJECTED
+
+
+def _as_data(verdict: "Explanation") -> dict[str, Any]:
+    text = None if verdict.data is None else _text(verdict.data)
+    return {
+        "id": verdict.token,
+        "text": text,
+        "allowed": verdict.allowed,
+        "reason": verdict.reason,
+        "expected": verdict.expected,
+    }
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")

@@ -1,0 +1,84 @@
+"""What commands write: lines for people, one JSON document per line for programs.
+
+Data from outside (texts, patterns, tokens) may hold anything: it is never read as markup, and characters that are not
+printable are escaped, so that it can not steer the terminal. Colours appear on terminals only, and not under NO_COLOR.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["aligned", "console", "excerpt", "print_json", "progress", "shown", "shown_bytes", "width"]
+
+_EXCERPT = 60
+
+
+def console(*, to_stderr: bool = False) -> "Console":
+    """A console on which nothing but explicit styles has an effect, and long lines are left to the terminal."""
+    from rich.console import Console
+
+    return Console(stderr=to_stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def print_json(data: Any, *, to_stderr: bool = False) -> None:
+    """One JSON document on a line of its own, in ASCII; what JSON does not know is written as a string."""
+    print(json.dumps(data, default=str), file=sys.stderr if to_stderr else sys.stdout, flush=True)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[str], None]]:
+    """A line on stderr while something goes on, which the function given changes; nothing where stderr is no terminal."""
+    out = console(to_stderr=True)
+    if not out.is_terminal:
+        yield lambda _: None
+        return
+    with out.status(what) as status:
+        yield status.update
+
+
+def shown(text: str) -> str:
+    """The text with everything that is not printable escaped; a lone surrogate that stands for a byte, as that byte."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def shown_bytes(data: bytes) -> str:
+    """Bytes in quotes: as text where they are text, as bytes where they are not."""
+    try:
+        return repr(data.decode())
+    except UnicodeDecodeError:
+        return repr(data)
+
+
+def width(text: str) -> int:
+    """Columns that a printable text takes on a terminal."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def excerpt(text: str, position: int) -> list[str]:
+    """The text around a position, and a line with a caret below that place."""
+    start = max(0, position - _EXCERPT // 2)
+    before, after = shown(text[start:position]), shown(text[position : start + _EXCERPT])
+    lead, tail = ("..." if start else ""), ("..." if start + _EXCERPT < len(text) else "")
+    return [f"    {lead}{before}{after}{tail}", f"    {' ' * (len(lead) + width(before))}^"]
+
+
+def aligned(rows: Iterable[Sequence[str]], *, indent: int = 4) -> list[str]:
+    """Lines with the cells of each column below each other."""
+    table = [list(row) for row in rows]
+    widths = [max(map(width, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        cells = (cell + " " * (room - width(cell)) for cell, room in zip(row, widths, strict=True))
+        lines.append((" " * indent + "  ".join(cells)).rstrip())
+    return lines
+
+
+def _escaped(char: str) -> str:
+    return f"\\x{ord(char) - 0xDC00:02x}" if "\udc80" <= char <= "\udcff" else ascii(char)[1:-1]

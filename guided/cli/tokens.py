@@ -1,0 +1,38 @@
+"""Cutting a text into tokens without its tokenizer.
+
+An index accepts a text however it is cut, so any cut will do to check one. This one has the fewest tokens, and of those
+the one whose tokens are longest at the front. It is not the cut that the model's tokenizer makes.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["fewest_tokens", "ids_by_bytes"]
+
+
+def ids_by_bytes(vocabulary: "Vocabulary") -> dict[bytes, int]:
+    """The lowest id of each byte string. O(len(vocabulary))."""
+    return {data: token for token, data in reversed(list(enumerate(vocabulary))) if data}
+
+
+def fewest_tokens(vocabulary: "Vocabulary", data: bytes) -> list[int] | None:
+    """Tokens that spell the bytes; None if there are none. O(len(data) x number of different token lengths)."""
+    ids = ids_by_bytes(vocabulary)
+    lengths = sorted({len(token) for token in ids}, reverse=True)
+    # Invariant: from i on, least[i] tokens are enough, and the first of them has step[i] bytes; 0 where there are none.
+    unreachable = len(data) + 1
+    least, step = [unreachable] * len(data) + [0], [0] * len(data)
+    for begin in range(len(data) - 1, -1, -1):
+        for length in lengths:
+            end = begin + length
+            if end <= len(data) and least[end] + 1 < least[begin] and data[begin:end] in ids:
+                least[begin], step[begin] = least[end] + 1, length
+    tokens, begin = [], 0
+    while begin < len(data):
+        if not step[begin]:
+            return None
+        tokens.append(ids[data[begin : begin + step[begin]]])
+        begin += step[begin]
+    return tokens

@@ -1,0 +1,100 @@
+"""``guided warmup``: compile every kernel now, so that nothing has to wait for it later.
+
+Kernels are compiled on first use, once per machine, and kept in numba's cache. Numba compiles a kernel for the types of
+its arguments, so the kernels are not called here: small inputs go through the same functions that real ones go through.
+Tests hold that all kernels are reached, and that real inputs need no further compilation.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from guided.cli.boundary import ACCEPTED
+from guided.cli.output import console, print_json, progress
+from guided.cli.specs import JsonOption
+
+__all__ = ["kernels", "warm", "warmup"]
+
+
+def warmup(as_json: JsonOption = False) -> int:
+    """Compile all kernels on small inputs, and say where the compiled code is kept.
+
+    Once per machine (some seconds): later runs load the compiled code. Set NUMBA_CACHE_DIR to choose the folder.
+    """
+    begin = time.perf_counter()
+    with progress("compiling kernels") as say:
+        warm(lambda what: say(f"compiling kernels: {what}"))
+    seconds = time.perf_counter() - begin
+    found = kernels()
+    folder = _folder(found)
+    compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in found.values())
+    if as_json:
+        print_json({"kernels": len(found), "compiled": compiled, "seconds": round(seconds, 3), "cache": folder})
+        return ACCEPTED
+    out = console()
+    out.print(f"{len(found)} kernels are ready after {seconds:.1f} s: {_how(len(found), compiled)}")
+    out.print(f"cache: {folder or 'none: no folder is writable, so every process compiles; set NUMBA_CACHE_DIR'}")
+    return ACCEPTED
+
+
+def warm(advance: Callable[[str], None]) -> None:
+    """Send small inputs through everything that uses kernels; ``advance`` hears what comes next."""
+    advance("tries of vocabularies")
+    from guided.automata.automaton import Automaton
+    from guided.engine.compile import compile as compile_spec
+    from guided.engine.specs import Choice, Regex
+    from guided.limits import Limits
+    from guided.vocabulary.vocabulary import Vocabulary
+
+    # Why pairs: masks of many tokens of one kind are made by a kernel of their own.
+    pairs = [bytes([first, second]) for first in range(97, 123) for second in range(97, 123)]
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), *pairs, None], eos=[256 + len(pairs)])
+    assert vocabulary.trie.max_depth
+
+    advance("regular expressions")
+    automaton = Regex(r"(?i)[a-c]{2,40}x|[^b]*\w{0,30}ü|\d+").lower(Limits())
+    assert automaton.witness()
+    Regex(r"(?!ab)[a-z]+(?<=c)").lower(Limits())
+
+    advance("choices")
+    # Why so many: tables that outgrow their first size are made anew by kernels of their own.
+    words = {
+        "".join(chr(97 + (place * place + 7 * number * (place + 1)) % 26) for place in range(4)) for number in range(26)
+    }
+    names = Choice(sorted(words | {first + last for first in words for last in words}))
+    names.lower(Limits())
+
+    advance("algebra of languages")
+    other = Regex(r"[a-z]{0,60}\w").lower(Limits())
+    assert isinstance(~(automaton & other) - (automaton | other), Automaton)
+
+    advance("indices and masks")
+    for spec in (Regex(r"[a-z]+(,[a-z]+){0,30}"), Regex("(?s).*"), names):
+        index = compile_spec(spec, vocabulary)
+        for state in range(index.n_states):
+            index.mask(state)
+            index.mask_within(state, index.remaining(state) + 1)
+
+
+def kernels() -> dict[str, Any]:
+    """All kernels in the modules loaded so far, by module and name; none if numba does not compile."""
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("guided.kernels.")]
+    return {
+        f"{module.__name__}.{name}": value
+        for module in modules
+        for name, value in vars(module).items()
+        if hasattr(value, "stats") and hasattr(value, "py_func") and value.__module__ == module.__name__
+    }
+
+
+def _folder(found: dict[str, Any]) -> str | None:
+    """Where numba keeps the compiled code."""
+    paths = {kernel.stats.cache_path for kernel in found.values()} - {None}
+    return str(sorted(paths)[0]) if paths else None
+
+
+def _how(count: int, compiled: int) -> str:
+    if not count:
+        return "numba's compiler is switched off (NUMBA_DISABLE_JIT)"
+    return f"{compiled} compiled now" if compiled else "all from the cache"
