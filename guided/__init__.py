@@ -37,6 +37,7 @@ _HOMES = {
     "compile": "guided.engine.compile",
     "generator": "guided.generate.api",
     "load": "guided.integrations.load",
+    "load_index": "guided.engine.files",
     "regex": "guided.generate.api",
     "tools": "guided.generate.api",
 }
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from guided.calls.spec import Tools as Tools
     from guided.calls.tool import Tool as Tool
     from guided.engine.compile import compile as compile  # noqa: A004
+    from guided.engine.files import load_index as load_index
     from guided.engine.index import Index as Index
     from guided.engine.specs import Choice as Choice
     from guided.engine.specs import Regex as Regex

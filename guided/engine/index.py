@@ -1,12 +1,14 @@
 """`Index`: a compiled spec over a vocabulary, immutable to its users and shared by threads."""
 
+import os
 from dataclasses import dataclass, field
 
 from guided.arrays import Int32Array
 from guided.errors import VocabularyError
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
-from guided.index.regular import RegularIndex
+from guided.index.regular import KIND, RegularIndex
+from guided.index.storage import write_arrays
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Index"]
@@ -55,6 +57,26 @@ class Index:
     def labels(self) -> Int32Array:
         """Label of each state, as the spec gave it: int32, shape (n_states,)."""
         return self.tables.automaton.labels
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to one file, in one step; `guided.load_index` reads it.
+
+        The same index gives the same bytes in any process. docs/format.md describes the file.
+
+        Raises
+        ------
+        IndexFormatError
+            The place cannot be written; what was there is unchanged.
+        """
+        fields = {
+            "kind": KIND,
+            "spec": self.spec_fingerprint,
+            "vocabulary": self.vocabulary.fingerprint,
+            "tokens": len(self.vocabulary),
+            "unenforced": list(self.unenforced),
+            "notes": list(self.notes),
+        }
+        write_arrays(path, fields, self.tables.arrays())
 
     def guide(self) -> Guide:
         """A new guide at the empty text."""

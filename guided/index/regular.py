@@ -19,8 +19,10 @@ Ref: Willard and Louf 2023, Algorithms 3 and 4; the sharing by functions is this
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
@@ -30,7 +32,15 @@ from guided.kernels import rows as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["RegularIndex", "build_regular"]
+__all__ = ["AUTOMATON_ARRAYS", "KIND", "TABLE_ARRAYS", "RegularIndex", "build_regular"]
+
+# What a file of an index holds.
+KIND = "regular"
+AUTOMATON_ARRAYS = ("table", "classes", "accepting", "labels")
+TABLE_ARRAYS = (
+    "token_function", "row_indptr", "row_functions", "row_targets", "group_indptr", "group_tokens", "distance", "mask_of", "mask_state",
+)  # fmt: skip
+
 
 _DENSE_CELLS = 1 << 20
 _DENSE_MASK = 512
@@ -102,6 +112,11 @@ class RegularIndex:
     def lookup(self) -> "Lookup":
         """The same tables as memoryviews and plain Python objects, for the per-token path."""
         return Lookup(self)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All arrays by name: what a file of the index holds."""
+        automaton = {name: getattr(self.automaton, name) for name in AUTOMATON_ARRAYS}
+        return automaton | {name: getattr(self, name) for name in TABLE_ARRAYS}
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""

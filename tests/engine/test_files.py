@@ -1,0 +1,148 @@
+"""Index files: the same bytes for the same input, and a typed error for every other."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import guided
+from guided.index.storage import read_arrays, write_arrays
+
+BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [b"ab", None], eos=[257])
+PATTERN = r"[ab]{1,3}|é+"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("files") / "a.index"
+    guided.compile(guided.Regex(PATTERN), BYTES).save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_an_index_comes_back_whole(tmp_path, mmap: bool) -> None:
+    index = guided.compile(guided.Regex(PATTERN), BYTES)
+    index.save(tmp_path / "a.index")
+    again = guided.load_index(tmp_path / "a.index", BYTES, mmap=mmap)
+    assert again.spec_fingerprint == index.spec_fingerprint
+    assert again.n_states == index.n_states
+    for state in range(index.n_states + 1):
+        assert np.array_equal(again.allowed(state), index.allowed(state))
+        for token in range(len(BYTES)):
+            assert again.next(state, token) == index.next(state, token)
+    guide = again.guide()
+    assert guide.advance_many([257]) == 0
+    assert guide.advance_many([256, 257]) == 2
+
+
+def test_the_same_index_gives_the_same_bytes_in_every_process(tmp_path) -> None:
+    code = (
+        "import sys, guided\n"
+        "v = guided.Vocabulary([bytes([b]) for b in range(256)] + [b'ab', None], eos=[257])\n"
+        f"guided.compile(guided.Regex({PATTERN!r}), v).save(sys.argv[1])\n"
+    )
+    contents = set()
+    for seed in ("0", "1", "77"):
+        path = tmp_path / seed
+        subprocess.run(
+            [sys.executable, "-c", code, str(path)], check=True, env={"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"}
+        )
+        contents.add(path.read_bytes())
+    assert len(contents) == 1
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_every_damage_is_noticed(saved: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    damaged = bytearray(saved)
+    kind = data.draw(st.sampled_from(["flip", "cut", "grow", "zero", "swap"]))
+    place = data.draw(st.integers(0, len(saved) - 1))
+    if kind == "flip":
+        damaged[place] ^= 1 << data.draw(st.integers(0, 7))
+    elif kind == "cut":
+        del damaged[place:]
+    elif kind == "grow":
+        damaged[place:place] = data.draw(st.binary(min_size=1, max_size=70))
+    elif kind == "zero":
+        damaged[place : place + 64] = bytes(len(damaged[place : place + 64]))
+    else:
+        other = data.draw(st.integers(0, len(saved) - 1))
+        damaged[place], damaged[other] = damaged[other], damaged[place]
+    path = tmp_path_factory.getbasetemp() / "damaged.index"
+    path.write_bytes(damaged)
+    if bytes(damaged) == saved:
+        guided.load_index(path, BYTES)
+    else:
+        with pytest.raises(guided.IndexFormatError):
+            guided.load_index(path, BYTES)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("row_targets", 10_000),
+        ("row_functions", -1),
+        ("group_tokens", 258),
+        ("token_function", 1 << 30),
+        ("table", 99),
+        ("classes", 200),
+        ("mask_of", -2),
+        ("mask_state", 10_000),
+        ("row_indptr", 7),
+        ("group_indptr", -3),
+    ],
+)
+def test_tables_that_point_outside_are_refused_whatever_the_digests_say(tmp_path, name: str, value: int) -> None:
+    path = tmp_path / "forged.index"
+    guided.compile(guided.Regex(PATTERN), BYTES).save(path)
+    fields, arrays = read_arrays(path)
+    fields.pop("sha256")
+    forged = arrays[name].copy()
+    forged.flat[0] = value
+    write_arrays(path, fields, arrays | {name: forged})
+    with pytest.raises(guided.IndexFormatError, match="refer to what they do not hold"):
+        guided.load_index(path, BYTES)
+
+
+def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:
+    path = tmp_path / "a.index"
+    with pytest.raises(guided.IndexFormatError, match=r"cannot be read: No such file"):
+        guided.load_index(path, BYTES)
+    path.write_bytes(b"")
+    for mmap in (False, True):
+        with pytest.raises(guided.IndexFormatError, match="no index file: it is empty"):
+            guided.load_index(path, BYTES, mmap=mmap)
+    path.write_bytes(saved[:8] + (2).to_bytes(4, "little") + saved[12:])
+    with pytest.raises(
+        guided.IndexFormatError, match=r"version 2 of the format, and this release reads version 1: compile it again"
+    ):
+        guided.load_index(path, BYTES)
+    path.write_bytes(saved)
+    other = guided.Vocabulary([b"a", b"b", None], eos=[2])
+    with pytest.raises(
+        guided.IndexFormatError, match=r"another vocabulary .*258 tokens.* than the one given .*3 tokens.*: compile it"
+    ):
+        guided.load_index(path, other)
+    with pytest.raises(TypeError, match="a Vocabulary is expected, not list"):
+        guided.load_index(path, [b"a"])
+    with pytest.raises(guided.IndexFormatError, match="cannot be written"):
+        guided.compile(guided.Regex("a"), BYTES).save(tmp_path / "missing" / "a.index")
+
+
+def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.index"
+    index = guided.compile(guided.Regex("a"), BYTES)
+    index.save(path)
+    before = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(guided.IndexFormatError, match="No space left on device"):
+        guided.compile(guided.Regex("b"), BYTES).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
