@@ -1,5 +1,6 @@
 """Slow and obvious definitions that fast code is compared against, one section per subject."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -306,3 +307,21 @@ class SlowIndex:
         for token in tokens:
             words[token // 32] |= 1 << token % 32
         return np.array(words, np.uint32).view(np.int32)
+
+
+# --------------------------------------------------------------------------------------------------------- sampling
+
+
+def slow_masses(
+    logits: Sequence[float], allowed: Iterable[int], temperature: float, top_k: int | None, min_p: float | None
+) -> dict[int, float]:
+    """The distribution of `guided.generate.sampler` without top-p (whose edge is a matter of rounding), token by token."""
+    finite = [token for token in allowed if math.isfinite(logits[token])]
+    ranked = sorted(finite, key=lambda token: (-logits[token], token))
+    if temperature == 0:
+        return {ranked[0]: 1.0}
+    best = logits[ranked[0]]
+    weights = {token: math.exp((logits[token] - best) / temperature) for token in ranked[:top_k]}
+    weights = {token: weight for token, weight in weights.items() if weight >= (min_p or 0) and weight > 0}
+    total = math.fsum(weights.values())
+    return {token: weight / total for token, weight in weights.items()}
