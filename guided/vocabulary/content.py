@@ -69,7 +69,7 @@ def assemble(
     Raises
     ------
     VocabularyError
-        An id out of range or with two meanings, a special name used twice, an end of sequence id that does not exist.
+        An id out of range or with two meanings, a special name that is empty or used twice, an end of sequence id that does not exist.
     """
     by_id: dict[int, bytes] = {}
     for token, data in spelled:
@@ -77,6 +77,8 @@ def assemble(
             raise VocabularyError(f"id {token} is given twice, as {by_id[token]!r:.60} and as {data!r:.60}")
     names: dict[str, int] = {}
     for token, name in special:
+        if not name:
+            raise VocabularyError(f"special token {token} has an empty name")
         if names.setdefault(name, token) != token:
             raise VocabularyError(f"special token {name!r:.60} is given twice, as id {names[name]} and as id {token}")
     n_ids = max([least_size - 1, *by_id, *names.values()]) + 1

@@ -53,12 +53,14 @@ def read_file(path: str | os.PathLike[str]) -> Content:
         raise TypeError(f"path must be str or a path, not {type(path).__name__}")
     place = Path(path)
     try:
+        if "\0" in str(place):
+            raise VocabularyError("is no path: it holds a zero byte")
         if place.is_dir():
             raise VocabularyError("is a folder; give the tokenizer's file in it, such as tokenizer.json")
         with place.open("rb") as file:
             return _read(file, os.fstat(file.fileno()).st_size, place.parent)
-    except (OSError, ValueError) as error:
-        raise VocabularyError(f"{place}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise VocabularyError(f"{place}: cannot be read: {error.strerror or error}") from None
     except VocabularyError as error:
         raise VocabularyError(f"{place}: {error}") from error
 

@@ -37,20 +37,25 @@ def read_tekken(document: Mapping[str, Any]) -> Content:
         raise VocabularyError(
             f"config: {n_special} special tokens and {len(entries)} ranks cannot make default_vocab_size {size}"
         )
-    names = dict(_special(document))
+    names = _special(document)
     if any(not 0 <= token < n_special for token in names):
         raise VocabularyError(f"special_tokens: a rank is not below default_num_special_tokens, {n_special}")
     special = [(token, names.get(token, f"<SPECIAL_{token}>")) for token in range(n_special)]
     return assemble(_ranks(entries[: size - n_special], n_special), special)
 
 
-def _special(document: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+def _special(document: Mapping[str, Any]) -> dict[int, str]:
+    """Names of the special tokens by id."""
     if document.get("special_tokens") is None:
-        yield from enumerate(_UNLISTED.split())
-        return
+        return dict(enumerate(_UNLISTED.split()))
+    names: dict[int, str] = {}
     for i, entry in enumerate(member(document, "special_tokens", list, "the document")):
         place = f"special_tokens[{i}]"
-        yield member(entry, "rank", int, place), member(entry, "token_str", str, place)
+        rank = member(entry, "rank", int, place)
+        if rank in names:
+            raise VocabularyError(f"{place}: rank {rank} is given twice")
+        names[rank] = member(entry, "token_str", str, place)
+    return names
 
 
 def _ranks(entries: list[Any], first: int) -> Iterator[tuple[int, bytes]]:

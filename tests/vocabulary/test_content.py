@@ -54,6 +54,7 @@ def test_the_same_thing_may_be_said_twice() -> None:
     [
         (([(0, b"a"), (0, b"b")], []), "id 0 is given twice, as b'a' and as b'b'"),
         (([], [(0, "<s>"), (1, "<s>")]), "special token '<s>' is given twice, as id 0 and as id 1"),
+        (([], [(0, "")]), "special token 0 has an empty name"),
         (([(1 << 24, b"a")], []), "id 16777216 is out of range: no tokenizer has 16,777,216 ids"),
         (([], [(10**12, "<s>")]), "id 1000000000000 is out of range"),
         (([(-1, b"a")], []), "id -1 is out of range"),
