@@ -9,6 +9,10 @@ VENV := .venv
 BENCH := .venv-bench
 BIN := $(VENV)/bin
 
+# Numba's cache does not tell code with bounds checks from code without: such runs have a cache of their own.
+CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/numba-boundscheck
+KERNEL_TESTS := tests/automata tests/index tests/vocabulary/test_trie.py
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench docs clean
 
@@ -18,8 +22,9 @@ help: ## list the targets
 demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
 
-test: $(VENV) ## the tests, with coverage
+test: $(VENV) ## the tests, with coverage; then those of the kernels with bounds checks
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+	$(CHECKED) $(BIN)/python -m pytest --quiet $(wildcard $(KERNEL_TESTS)) $(PYTEST_ARGS)
 
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -34,7 +39,7 @@ docs: $(VENV) ## check the documents: their links, and their code by running it
 	$(BIN)/python -m pytest tests/test_docs.py $(PYTEST_ARGS)
 
 clean: ## remove the environments and all that tools left behind
-	rm -rf $(VENV) $(BENCH) dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .cache dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find guided tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made anew, in place, when what it should hold has changed: its stamp is older than these two files.
