@@ -1,5 +1,5 @@
 # Everything that a checkout can do. Each target makes the environment it needs.
-# PYTHON: the interpreter that makes it (3.11 or newer). ARGS, PYTEST_ARGS: further arguments for demo and bench, for pytest.
+# PYTHON: the interpreter that makes it (3.11 or newer). ARGS: further arguments of demo and bench. PYTEST_ARGS: of the tests.
 
 PYTHON ?= python3
 ARGS ?=
@@ -10,7 +10,7 @@ BENCH := .venv-bench
 BIN := $(VENV)/bin
 
 # Numba's cache does not tell code with bounds checks from code without: such runs have a cache of their own.
-CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/numba-boundscheck
+CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/.cache/numba-boundscheck"
 KERNEL_TESTS := tests/automata tests/index tests/vocabulary/test_trie.py
 
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ demo: $(VENV) ## a real language model calls real Python tools
 
 test: $(VENV) ## the tests, with coverage; then those of the kernels with bounds checks
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
-	$(CHECKED) $(BIN)/python -m pytest --quiet $(wildcard $(KERNEL_TESTS)) $(PYTEST_ARGS)
+	$(CHECKED) $(BIN)/python -m pytest --quiet $(wildcard $(KERNEL_TESTS))
 
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
