@@ -1,7 +1,6 @@
 """Small models that need no weights, and the default model."""
 
 import functools
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -34,12 +33,13 @@ def ascii_model(seed: int = 0) -> CountingModel:
 
 
 def greedy_text_model(text: str, vocabulary: Vocabulary = ASCII) -> FunctionModel:
-    """A model that says one text, character by character, and then ends, if it is let."""
+    """A model that says one text, byte by byte, and ends then; it also rather ends than says something else."""
     ids = [*text.encode(), vocabulary.eos[0]]
 
     def logits(tokens: list[int]) -> np.ndarray:
         said = len(tokens) - 1
         result = np.zeros(vocabulary.size)
+        result[ids[-1]] = 1
         result[ids[min(said, len(ids) - 1)]] = 5
         return result
 
@@ -53,8 +53,3 @@ def default_model(dtype: str = "bfloat16") -> Model:
         return load(dtype=dtype)
     except ModelError as error:
         pytest.skip(f"the default model is not available: {error}")
-
-
-def draws(tokens: Sequence[int], size: int) -> np.ndarray:
-    """How often each token occurs."""
-    return np.bincount(np.asarray(tokens), minlength=size)
