@@ -39,7 +39,7 @@ def read_sentencepiece(data: bytes) -> Content:
     Raises
     ------
     VocabularyError
-        The file is cut or damaged, or holds no pieces.
+        The file is cut or damaged.
     """
     model = _parse(data)
     spelled: list[tuple[int, bytes]] = []
@@ -77,8 +77,6 @@ def _parse(data: bytes) -> _Model:
             eos_id = _signed(_last_int(value, _TRAINER_EOS_ID, eos_id))
         else:
             dummy_prefix = bool(_last_int(value, _NORMALIZER_DUMMY_PREFIX, dummy_prefix))
-    if not pieces:
-        raise VocabularyError("the model holds no pieces")
     return _Model(pieces, eos_id, dummy_prefix)
 
 

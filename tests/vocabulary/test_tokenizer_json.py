@@ -1,6 +1,7 @@
 """tokenizer.json and tokenizers in memory, of every kind that the tokenizers package makes."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,14 @@ def test_the_file_and_the_tokenizer_say_the_same(tokenizer: Tokenizer, tmp_path:
     vocabulary = Vocabulary.from_file(saved(tokenizer, tmp_path))
     assert vocabulary == Vocabulary.from_tokenizer(tokenizer)
     assert vocabulary == Vocabulary.from_tokenizer(PreTrainedTokenizerFast(tokenizer_object=tokenizer))
+
+
+def test_without_the_package_there_is_no_proof_but_the_same_content(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proved = Vocabulary.from_tokenizer(tokenizer)
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    assert Vocabulary.from_file(saved(tokenizer, tmp_path)) == proved
 
 
 def test_special_tokens_by_name_and_ends() -> None:
@@ -161,6 +170,7 @@ def test_the_configuration_beside_the_file_names_the_end(eos: Any, tmp_path: Pat
     ("config", "message"),
     [
         ("{", "tokenizer_config.json beside it: the JSON is cut or damaged"),
+        ("[]", "tokenizer_config.json beside it: the JSON must be an object, not an array"),
         ('{"eos_token": 5}', "tokenizer_config.json beside it: eos_token must be a string, not 5"),
         ('{"eos_token": {}}', "tokenizer_config.json beside it: eos_token has no member 'content'"),
         ('{"eos_token": "<x>"}', "tokenizer_config.json names '<x>' as eos_token, but no token is called so"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guided.errors import LimitError
 from guided.kernels.trie import build_trie
 from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
@@ -89,6 +90,13 @@ def test_no_bytes_at_all(tokens: list[bytes | None]) -> None:
     assert trie.n_nodes == trie.max_depth == 0
     assert trie.token_indptr.tolist() == [0]
     assert trie.token_node.tolist() == [-1] * len(tokens)
+
+
+def test_more_bytes_than_nodes_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guided.vocabulary.trie._LARGEST", 5)
+    assert trie_of([b"abc", b"de"]).n_nodes == 5
+    with pytest.raises(LimitError, match="bytes of all tokens: 6 needed, 5 allowed"):
+        trie_of([b"abc", b"def"])
 
 
 def test_arrays_are_of_the_contract_and_read_only() -> None:
