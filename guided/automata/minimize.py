@@ -70,7 +70,7 @@ def minimal(
 
 
 def merge_columns(table: Int32Array, classes: UInt8Array) -> tuple[Int32Array, UInt8Array]:
-    """Merge equal columns; classes are numbered by their least byte. O(n k)."""
+    """Merge equal columns, drop those that no byte has; classes are numbered by their least byte. O(n k)."""
     columns = np.ascontiguousarray(table.T)
     content = [column.tobytes() for column in columns]
     numbers: dict[bytes, int] = {}
@@ -107,6 +107,8 @@ def canonical(
         The table is trim and minimal already: only renumber.
     """
     if not is_minimal:
+        # Why: a column that no byte has must neither keep states apart nor keep one alive.
+        table, classes = merge_columns(table, classes)
         table, accepting, labels = minimal(table, accepting, labels, start)
         start = 0
     table, classes = merge_columns(table, classes)
