@@ -1,0 +1,167 @@
+"""Automata of arbitrary patterns and trees against `re` and the definition of matching."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guided.automata.build import from_tree
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.parse import parse
+from guided.patterns.tree import (
+    Alternate,
+    Chars,
+    Complement,
+    Concat,
+    Intersect,
+    Look,
+    Node,
+    Repeat,
+    literal,
+    repeat,
+)
+from tests.oracles import matches
+from tests.strategies import patterns, trees
+
+ANY = Chars(Charset.UNIVERSE)
+TEXTS = repeat(ANY)
+
+
+@settings(max_examples=400)
+@given(patterns(), st.lists(st.text("abA\n_1", max_size=6), min_size=1, max_size=12))
+def test_automata_of_patterns_accept_what_re_matches(pattern: str, texts: list[str]) -> None:
+    automaton, expression = from_tree(parse(pattern)), re.compile(pattern)
+    for text in texts:
+        assert automaton.accepts(text.encode()) == (expression.fullmatch(text) is not None), text
+
+
+@settings(max_examples=400)
+@given(trees("aé😀"), st.lists(st.text("aé😀b\ud7ff", max_size=5), min_size=1, max_size=12))
+def test_automata_of_trees_accept_what_the_definition_matches(tree: Node, texts: list[str]) -> None:
+    automaton = from_tree(tree)
+    for text in texts:
+        assert automaton.accepts(text.encode()) == matches(tree, text), text
+
+
+@settings(max_examples=150)
+@given(trees("ab", max_leaves=6, max_count=12), st.lists(st.text("ab", max_size=14), min_size=1, max_size=8))
+def test_counted_repeats_count(tree: Node, texts: list[str]) -> None:
+    automaton = from_tree(tree)
+    for text in texts:
+        assert automaton.accepts(text.encode()) == matches(tree, text), text
+
+
+@settings(max_examples=200)
+@given(patterns())
+def test_the_witness_of_a_pattern_matches(pattern: str) -> None:
+    automaton = from_tree(parse(pattern))
+    witness = automaton.witness()
+    if witness is None:
+        assert automaton.is_empty()
+    else:
+        assert re.fullmatch(pattern, witness.decode())
+
+
+a, b = literal("a"), literal("b")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (Repeat(a, 0, 0), literal("")),
+        (Repeat(a, 1, 1), a),
+        (Repeat(Repeat(a, 0, 3), 0, 5), Repeat(a, 0, 15)),
+        (Repeat(Repeat(a, 2, 3), 2, 2), Repeat(a, 4, 6)),
+        (Repeat(Repeat(a, 0, None), 3, 7), repeat(a)),
+        (Repeat(Repeat(a, 2, 2), 0, None), repeat(literal("aa"))),
+        (repeat(literal("")), literal("")),
+        (repeat(Alternate((literal(""), a))), repeat(a)),
+        (Repeat(Alternate(()), 0, None), literal("")),
+        (Repeat(Chars(Charset.EMPTY), 1, None), Alternate(())),
+        (Concat(()), literal("")),
+        (Concat((a, Alternate(()))), Alternate(())),
+        (Concat((a, Concat((b,)))), literal("ab")),
+        (Intersect((a,)), a),
+        (Intersect((TEXTS, a)), a),
+        (Intersect((repeat(literal("aa")), repeat(literal("aaa")))), repeat(literal("aaaaaa"))),
+        (Complement(Alternate(())), TEXTS),
+        (Complement(TEXTS), Alternate(())),
+        (Complement(Complement(a)), a),
+        (~(a | b), ~a & ~b),
+        (a & b, Alternate(())),
+        (a + b | a, a + repeat(b, 0, 1)),
+        (Look(a, behind=False, negative=False) + TEXTS, a + TEXTS),
+        (Look(a, behind=False, negative=True) + TEXTS, ~(a + TEXTS)),
+        (TEXTS + Look(b, behind=True, negative=False), TEXTS + b),
+        (TEXTS + Look(b, behind=True, negative=True), ~(TEXTS + b)),
+        (TEXTS + Look(a, behind=False, negative=False) + b, Alternate(())),
+        (Look(literal(""), behind=False, negative=True) + TEXTS, Alternate(())),
+        (Look(ANY, behind=True, negative=True) + a + Look(ANY, behind=False, negative=True), a),
+        # An operand sees its own span only: nothing is before or after it.
+        (a + Intersect((Look(ANY, behind=True, negative=True) + b,)) + a, literal("aba")),
+        (a + Complement(Look(ANY, behind=True, negative=True) + b) + a, a + ~b + a),
+    ],
+)  # fmt: skip
+def test_laws(left: Node, right: Node) -> None:
+    assert from_tree(left) == from_tree(right)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        (r"(?!.*admin)[a-z]{0,9}", ["", "a", "admi", "dmin"], ["admin", "xadmin", "aadminx"]),
+        (r"a(?=b)b*", ["ab", "abb"], ["a", "aba", ""]),
+        (r"(?=.*\d)(?=.*[a-z])\w{3,5}", ["a1b", "11a"], ["abc", "123", "a1", "abcde1"]),
+        (r"(?:(?<=a)b|a)*", ["", "a", "ab", "aab"], ["b", "abb", "ba"]),
+        (r"(?:(?<!a)b|a)*", ["", "b", "ba", "a", "bbaa"], ["ab", "bab"]),
+        (r"a*(?<=aaa)b", ["aaab", "aaaab"], ["aab", "b"]),
+        (r"(?<=(?<=a)b)c|.*(?<=(?<=a)b)c", ["abc", "xabc"], ["bc", "c", "xbc"]),
+        (r".*(?<=a(?=b)).*", ["ab", "xaby"], ["a", "ba", "axb"]),
+        (r"(?=a(?<=ba)).*|b(?=a(?<=ba)).*", ["ba", "bax"], ["a", "ax", "caa"]),
+        (r"(?:(?!b(?!c)).)*", ["", "abc", "bcbc"], ["b", "ab", "bcb"]),
+        (r"(?=(?:(?=aa)aa)*b)a*b", ["b", "aab", "aaaab"], ["ab", "aaab"]),
+        (r"\b\w+\b(?: \b\w+\b)*", ["a", "a b", "ab cd"], ["", " ", "a  b", "a "]),
+        (r"\Ba\B|\Bb", [], ["a", "b"]),
+        (r"a\n$", ["a\n"], ["a", "a\n\n"]),
+        (r"a$\n", ["a\n"], ["a"]),
+        (r"(?m)a$\n^b", ["a\nb"], ["ab", "a\n"]),
+        (r"a^b", [], ["ab", "a\nb"]),
+        (r"(?i)k\d", ["k1", "K1", "\u212a1", "k\u0663"], ["k", "kk"]),
+        (r"[^a]", ["b", "é", "😀", "\n"], ["a", "", "bb"]),
+        (r".", ["b", "é", "😀", "\u2028"], ["\n", ""]),
+    ],
+)  # fmt: skip
+def test_examples(pattern: str, yes: list[str], no: list[str]) -> None:
+    automaton = from_tree(parse(pattern))
+    for text in [*yes, *no]:
+        assert automaton.accepts(text.encode()) == (text in yes), text
+        assert (re.fullmatch(pattern, text) is not None) == (text in yes), text
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 1_000, 5_000])
+def test_long_counts(count: int) -> None:
+    automaton = from_tree(repeat(literal("ab"), count, count + 1))
+    assert automaton.n_states == 2 * (count + 1) + 1
+    for n in (count - 1, count, count + 1, count + 2):
+        assert automaton.accepts(b"ab" * n) == (count <= n <= count + 1)
+
+
+def test_long_literals_in_many_scripts() -> None:
+    text = "".join(
+        map(chr, [*range(0x20, 0x7F), *range(0xC0, 0x180), *range(0x4E00, 0x4E40), *range(0x1F600, 0x1F640)])
+    )
+    automaton = from_tree(literal(text))
+    assert automaton.accepts(text.encode())
+    assert automaton.n_states == len(text.encode()) + 1
+    assert automaton.witness() == text.encode()
+
+
+def test_a_tree_that_is_no_tree_is_refused() -> None:
+    with pytest.raises(TypeError, match="not a node of a lowered pattern tree: str"):
+        from_tree("abc")  # type: ignore[arg-type]
+
+
+def test_limits_are_optional() -> None:
+    assert from_tree(a) == from_tree(a, Limits())
