@@ -1,1 +1,1 @@
-"""Tools: signatures, call formats as data, the language of calls, and the parser back to typed values."""
+"""Tool calls: types and signatures lowered to patterns, call formats as data, text mode and tool mode, parsing, prompts."""

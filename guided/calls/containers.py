@@ -1,0 +1,209 @@
+"""Types made of types: arrays, tuples, mappings, records, unions, and any JSON, all to a fixed depth.
+
+A regular language nests to a fixed depth: arrays and objects nest at most `MAX_NESTING` deep in one argument. Records have
+their fields in one order, optional ones present or not, and no others; so their keys are unique. Mappings have keys of their
+own, and a regular language cannot tell that two of them are equal: the last one wins, as `json.loads` has it, and a least number of
+keys above 1 is refused.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from guided.calls.scalars import boolean, null, number, text
+from guided.calls.values import COLON, COMMA, ValueType, constant
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat, optional
+
+__all__ = ["MAX_NESTING", "Field", "anything", "array", "fixed", "following", "in_order", "mapping", "record", "union"]
+
+MAX_NESTING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record.
+
+    Attributes
+    ----------
+    name : str
+        The key.
+    type : ValueType
+        Of its value.
+    required : bool
+        Must it be there?
+    """
+
+    name: str
+    type: ValueType
+    required: bool
+
+
+def in_order(items: Sequence[tuple[Node, bool]], separator: Node) -> Node:
+    """The items in their order with separators between them; those that are not required (False) may be missing.
+
+    Notes
+    -----
+    O(n) nodes where an item is required, else O(n log n).
+    """
+    first = next((i for i, (_, required) in enumerate(items) if required), None)
+    if first is None:
+        return optional(_some([node for node, _ in items], separator)) if items else Literal("")
+    leading = [optional(concat([node, separator])) for node, _ in items[:first]]
+    return concat([*leading, items[first][0], *following(items[first + 1 :], separator)])
+
+
+def following(items: Sequence[tuple[Node, bool]], separator: Node) -> list[Node]:
+    """The items in their order, each with a separator before it."""
+    pairs = [(concat([separator, node]), required) for node, required in items]
+    return [node if required else optional(node) for node, required in pairs]
+
+
+def _some(items: Sequence[Node], separator: Node) -> Node:
+    """At least one of the items, in their order."""
+    if len(items) == 1:
+        return items[0]
+    half = len(items) // 2
+    rest = following([(node, False) for node in items[half:]], separator)
+    return alternate([concat([_some(items[:half], separator), *rest]), _some(items[half:], separator)])
+
+
+@lru_cache(maxsize=4096)
+def array(
+    item: ValueType, minimum: int, maximum: int | None, build: Callable[[list[Any]], Any], name: str
+) -> ValueType:
+    """An array of ``minimum`` to ``maximum`` items of one type.
+
+    Parameters
+    ----------
+    build : callable
+        List of decoded items -> Python value.
+    name : str
+        For people.
+    """
+
+    def decode(value: Any) -> Any:
+        if type(value) is not list or len(value) < minimum or (maximum is not None and len(value) > maximum):
+            raise ValueError(f"{value!r} is no {name}")
+        return build([item.decode(element) for element in value])
+
+    node = concat([Literal("["), _repeated(item.node, minimum, maximum), Literal("]")])
+    return ValueType(name, node, decode, item.depth + 1)
+
+
+@lru_cache(maxsize=4096)
+def fixed(items: tuple[ValueType, ...], build: Callable[[list[Any]], Any], name: str) -> ValueType:
+    """An array of one item of each type.
+
+    Parameters
+    ----------
+    build : callable
+        List of decoded items -> Python value.
+    name : str
+        For people.
+    """
+
+    def decode(value: Any) -> Any:
+        if type(value) is not list or len(value) != len(items):
+            raise ValueError(f"{value!r} is no {name}")
+        return build([item.decode(element) for item, element in zip(items, value, strict=True)])
+
+    node = concat([Literal("["), in_order([(item.node, True) for item in items], COMMA), Literal("]")])
+    return ValueType(name, node, decode, 1 + _deepest(items))
+
+
+@lru_cache(maxsize=4096)
+def mapping(key: ValueType, value: ValueType, minimum: int = 0, maximum: int | None = None) -> ValueType:
+    """An object with any keys of one type and values of another.
+
+    Parameters
+    ----------
+    key : ValueType
+        All of its spellings are strings.
+    minimum : int
+        0 or 1: equal keys are one entry, and only one entry is told from none.
+    """
+
+    def decode(found: Any) -> dict[Any, Any]:
+        if type(found) is not dict or len(found) < minimum or (maximum is not None and len(found) > maximum):
+            raise ValueError(f"{found!r} is no {name}")
+        return {key.decode(name): value.decode(item) for name, item in found.items()}
+
+    name = f"dict[{key.name}, {value.name}]"
+    entry = concat([key.node, COLON, value.node])
+    node = concat([Literal("{"), _repeated(entry, minimum, maximum), Literal("}")])
+    return ValueType(name, node, decode, value.depth + 1)
+
+
+@lru_cache(maxsize=4096)
+def record(fields: tuple[Field, ...], build: Callable[[dict[str, Any]], Any], name: str) -> ValueType:
+    """An object with fields in a fixed order.
+
+    Parameters
+    ----------
+    build : callable
+        Decoded values by key -> Python value; may raise ValueError.
+    name : str
+        For people.
+    """
+    types = {field.name: field.type for field in fields}
+    required = {field.name for field in fields if field.required}
+
+    def decode(value: Any) -> Any:
+        if type(value) is not dict or not required <= value.keys() <= types.keys():
+            raise ValueError(f"{value!r} is no {name}")
+        return build({key: types[key].decode(item) for key, item in value.items()})
+
+    entries = [(concat([constant(field.name), COLON, field.type.node]), field.required) for field in fields]
+    node = concat([Literal("{"), in_order(entries, COMMA), Literal("}")])
+    return ValueType(name, node, decode, 1 + _deepest([field.type for field in fields]))
+
+
+@lru_cache(maxsize=4096)
+def union(members: tuple[ValueType, ...]) -> ValueType:
+    """One of several types; a value that belongs to several is read as the first of them."""
+    name = " | ".join(member.name for member in members)
+
+    def decode(value: Any) -> Any:
+        for member in members:
+            try:
+                return member.decode(value)
+            except ValueError:
+                continue
+        raise ValueError(f"{value!r} is no {name}")
+
+    is_string = all(member.is_string for member in members)
+    return ValueType(name, alternate([member.node for member in members]), decode, _deepest(members), is_string)
+
+
+@lru_cache(maxsize=8)
+def anything(depth: int) -> ValueType:
+    """Any JSON value whose arrays and objects nest at most ``depth`` deep."""
+    scalars = (null(), boolean(), number(), text())
+    node: Node = alternate([scalar.node for scalar in scalars])
+    leaf = node
+    for _ in range(depth):
+        items = _repeated(node, 0, None)
+        entries = _repeated(concat([text().node, COLON, node]), 0, None)
+        node = alternate(
+            [leaf, concat([Literal("["), items, Literal("]")]), concat([Literal("{"), entries, Literal("}")])]
+        )
+    return ValueType("Any", node, _as_it_is, depth)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _repeated(item: Node, minimum: int, maximum: int | None) -> Node:
+    """``minimum`` to ``maximum`` items with commas between them."""
+    if maximum == 0:
+        return Literal("") if minimum == 0 else Chars(Charset.EMPTY)
+    rest = Repeat(concat([COMMA, item]), max(minimum - 1, 0), None if maximum is None else maximum - 1)
+    some = concat([item, rest])
+    return some if minimum else optional(some)
+
+
+def _deepest(types: Sequence[ValueType]) -> int:
+    return max((member.depth for member in types), default=0)

@@ -1,0 +1,196 @@
+"""Tools and a format -> the pattern tree of a call.
+
+`Layout` says which arguments a call of a tool has in a format, and in what order: those by position first, then those with keys.
+The tree is built from it here, and calls are read by it in `guided.calls.parse`. The tree of a type is the same object wherever the
+type occurs, and tools with the same arguments share the tree of all that follows the name: ``(add|multiply)(...)``.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from guided.calls.containers import array, following, in_order
+from guided.calls.formats import BLANKS, LABEL, Format
+from guided.calls.numbers import DIGIT
+from guided.calls.parameters import Parameter
+from guided.calls.scalars import string
+from guided.calls.strings import any_text, spell_text
+from guided.calls.values import ValueType, automaton_of
+from guided.errors import SchemaError
+from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional, repeat
+
+__all__ = ["Layout", "Slot", "call_tree", "label_node", "layout_of", "names_node", "part", "read_label", "value_node"]
+
+_DIGITS = tuple(b"%d" % digit for digit in range(10))
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One argument of a call.
+
+    Attributes
+    ----------
+    name : str
+        The function's name for it.
+    label : str
+        Its name in calls.
+    type : ValueType
+        What is written in the call.
+    required : bool
+        Must it be there?
+    """
+
+    name: str
+    label: str
+    type: ValueType
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The arguments of a tool in a format, in the order of a call.
+
+    Attributes
+    ----------
+    positional : tuple of Slot
+        Without keys; none is required after one that is not.
+    variadic : Slot or None
+        Any number of values without keys, after all positional ones.
+    keyed : tuple of Slot
+        With keys.
+    """
+
+    positional: tuple[Slot, ...]
+    variadic: Slot | None
+    keyed: tuple[Slot, ...]
+
+
+def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layout:
+    """How a format arranges the arguments of a tool.
+
+    Raises
+    ------
+    SchemaError
+        The format cannot write a parameter's name, or cannot tell where a bare value ends.
+    """
+    positional: list[Slot] = []
+    keyed: list[Slot] = []
+    variadic: Slot | None = None
+    # Without keys, what stands before a required value is required, too.
+    needed = [i for i, parameter in enumerate(parameters) if parameter.required and parameter.kind != "keyword"]
+    last = max(needed, default=-1)
+    for i, parameter in enumerate(parameters):
+        pointer = f"/{tool}/{parameter.label}"
+        kind = _written(parameter.type, form, pointer)
+        if form.is_positional and parameter.kind == "variadic":
+            variadic = Slot(parameter.name, parameter.label, kind, False)
+        elif form.is_positional and parameter.kind != "keyword":
+            positional.append(Slot(parameter.name, parameter.label, kind, i <= last))
+        else:
+            if not form.is_quoted and not LABEL.fullmatch(parameter.label):
+                raise SchemaError(f"format {form.name!r} cannot write this name without quotes", pointer, "name")
+            if parameter.kind == "variadic":
+                kind = array(kind, 0, None, list, f"list[{kind.name}]")
+            keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required))
+    return Layout(tuple(positional), variadic, tuple(keyed))
+
+
+def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format) -> Node:
+    """The tree of a call: from before the name to the close."""
+    names: dict[Layout, list[str]] = {}
+    for name, layout in inventory:
+        names.setdefault(layout, []).append(name)
+    calls = [
+        concat([names_node(tuple(found)), part(form.after_name), _arguments(layout, form)])
+        for layout, found in names.items()
+    ]
+    return concat([part(form.before_name), alternate(calls), part(form.close)])
+
+
+def _arguments(layout: Layout, form: Format) -> Node:
+    separator = part(form.separator)
+    keyed = [(_entry(slot, form), slot.required) for slot in layout.keyed]
+    without = in_order(keyed, separator)
+    values = [value_node(slot.type, form.has_plus) for slot in layout.positional]
+    further: Node = Literal("")
+    if layout.variadic is not None:
+        value = value_node(layout.variadic.type, form.has_plus)
+        further = repeat(concat([separator, value]))
+        values = values or [value]
+    if not values:
+        return without
+    required = sum(slot.required for slot in layout.positional)
+    sure = max(required, 1)
+    # An optional value stands only where all before it do.
+    for value in reversed(values[sure:]):
+        further = optional(concat([separator, value, further]))
+    first = [item for value in values[:sure] for item in (separator, value)][1:]
+    given = concat([*first, further, *following(keyed, separator)])
+    return given if required else alternate([given, without])
+
+
+def _entry(slot: Slot, form: Format) -> Node:
+    before, after = part(form.before_key), part(form.after_key)
+    return concat([before, label_node((slot.label,), form.is_quoted), after, value_node(slot.type, form.has_plus)])
+
+
+@lru_cache(maxsize=256)
+def names_node(names: tuple[str, ...]) -> Node:
+    """Any of some tools' names."""
+    return alternate(Literal(name) for name in names)
+
+
+@lru_cache(maxsize=4096)
+def label_node(labels: tuple[str, ...], is_quoted: bool) -> Node:
+    """Any of some parameter names, as a format writes them: as they are, or within a JSON string."""
+    return alternate(spell_text(label) if is_quoted else Literal(label) for label in labels)
+
+
+def read_label(spelling: str, is_quoted: bool) -> str:
+    """The parameter name that a spelling stands for."""
+    return str(json.loads(f'"{spelling}"')) if is_quoted else spelling
+
+
+@lru_cache(maxsize=4096)
+def value_node(kind: ValueType, has_plus: bool) -> Node:
+    """The spellings of an argument: those of its type, and ``+`` before those that begin with a digit, if a format has it."""
+    automaton = automaton_of(kind.node)
+    if not has_plus or all(automaton.run(digit) < 0 for digit in _DIGITS):
+        return kind.node
+    unsigned = Intersect((kind.node, concat([DIGIT, any_text()])))
+    return alternate([kind.node, concat([Literal("+"), unsigned])])
+
+
+def _written(kind: ValueType, form: Format, pointer: str) -> ValueType:
+    """The type as a format writes it: a bare type is a string where a format has no bare text."""
+    if not kind.is_bare:
+        return kind
+    if not form.has_bare:
+        return _as_string(kind)
+    automaton = automaton_of(kind.node)
+    ends = {form.separator[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
+    bad = next((end for end in ends if (automaton.table[:, automaton.classes[end.encode()[0]]] >= 0).any()), None)
+    if bad is not None or automaton.accepts(b""):
+        what = "may be empty" if bad is None else f"may hold {bad!r}"
+        raise SchemaError(f"format {form.name!r} cannot tell where bare text ends that {what}", pointer, "types")
+    return kind
+
+
+@lru_cache(maxsize=4096)
+def _as_string(kind: ValueType) -> ValueType:
+    return string(kind.node, kind.name, kind.decode)
+
+
+@lru_cache(maxsize=4096)
+def part(text: str) -> Node:
+    """A text of a format: blanks are optional."""
+    items: list[Node] = []
+    solid = ""
+    for character in text:
+        if character in BLANKS:
+            items.extend((Literal(solid), optional(Literal(character))))
+            solid = ""
+        else:
+            solid += character
+    return concat([*items, Literal(solid)])

@@ -1,0 +1,241 @@
+"""The parameters of a tool: from a Python signature, or from a definition in JSON.
+
+The *label* of a parameter is its name in calls. It is the function's own, but for two cases: a name that ends in ``_`` because
+it would be a keyword of Python loses that underscore (PEP 8's ``from_`` is ``from``), and pydantic's ``Field(alias=...)`` is taken
+at its word.
+"""
+
+import inspect
+import keyword
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Literal, TypeAlias
+
+import docstring_parser
+
+from guided.calls.constraints import Caps
+from guided.calls.metadata import alias_of, collect, pattern_of
+from guided.calls.records import hints_of
+from guided.calls.scalars import text
+from guided.calls.schema import object_fields, type_of_schema
+from guided.calls.types import Place, type_of
+from guided.calls.values import ValueType
+from guided.errors import SchemaError
+
+__all__ = ["Documentation", "Parameter", "documentation_of", "of_definition", "of_signature"]
+
+Kind: TypeAlias = Literal["either", "positional", "keyword", "variadic"]
+_KINDS: dict[Any, Kind] = {
+    inspect.Parameter.POSITIONAL_ONLY: "positional",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "either",
+    inspect.Parameter.VAR_POSITIONAL: "variadic",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter, lowered.
+
+    Attributes
+    ----------
+    name : str
+        As the function has it.
+    label : str
+        As calls have it.
+    type : ValueType
+        Of its value; of each value, if it is variadic.
+    required : bool
+        Must a call give it?
+    kind : {"either", "positional", "keyword", "variadic"}
+        How Python takes it.
+    description : str
+        For people and models; may be empty.
+    """
+
+    name: str
+    label: str
+    type: ValueType
+    required: bool
+    kind: Kind
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Documentation:
+    """What a docstring says.
+
+    Attributes
+    ----------
+    summary : str
+        The first sentence or paragraph.
+    parameters : Mapping of str to str
+        Description by name.
+    """
+
+    summary: str
+    parameters: Mapping[str, str]
+
+
+def documentation_of(function: Any) -> Documentation:
+    """The docstring of a function, in any of the usual styles; of a partial, that of its function."""
+    while isinstance(function, partial):
+        function = function.func
+    doc = inspect.getdoc(function) or ""
+    try:
+        parsed = docstring_parser.parse(doc)
+    except docstring_parser.ParseError:
+        return Documentation(doc.strip().partition("\n\n")[0], {})
+    described = {item.arg_name: item.description or "" for item in parsed.params}
+    return Documentation(parsed.short_description or "", described)
+
+
+def of_signature(
+    function: Callable[..., Any], tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps
+) -> tuple[Parameter, ...]:
+    """The parameters of something that can be called.
+
+    Parameters
+    ----------
+    tool : str
+        Its name, for error places.
+    overrides : Mapping
+        Parameter -> Regex, Choice, compiled pattern or tree (a string that it matches), `ValueType`, or annotation.
+    described : Mapping of str to str
+        Descriptions by name.
+
+    Raises
+    ------
+    SchemaError
+        There is no signature, or a parameter cannot be lowered.
+    PatternError
+        A pattern is malformed.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise SchemaError(f"has no signature that Python knows: {error}", f"/{tool}", "signature") from error
+    _known(overrides, signature.parameters, tool)
+    hints = _hints(function, tool)
+    found: list[Parameter] = []
+    for name, parameter in signature.parameters.items():
+        place = Place(f"/{tool}/{name}", caps)
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            raise SchemaError("a tool's arguments have names; **kwargs has none", place.pointer, f"**{name}")
+        if hasattr(parameter.default, "is_required") and hasattr(parameter.default, "metadata"):
+            raise SchemaError(
+                "put pydantic's Field into Annotated[...] and give the plain default", place.pointer, "Field"
+            )
+        annotation = hints.get(name, parameter.annotation)
+        metadata = getattr(annotation, "__metadata__", ())
+        kind = _override(overrides[name], place) if name in overrides else type_of(annotation, place)
+        description = described.get(name, "") or collect(metadata, place.pointer).description
+        is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
+        label = alias_of(metadata) or _without_underscore(name)
+        found.append(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description))
+    labels = [parameter.label for parameter in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise SchemaError(f"two parameters are called {label!r}", f"/{tool}", "alias")
+    return tuple(found)
+
+
+def of_definition(
+    schema: Any, tool: str, overrides: Mapping[str, Any], strict: bool, caps: Caps
+) -> tuple[Parameter, ...]:
+    """The parameters of a JSON definition: the properties of an object, in their order.
+
+    Parameters
+    ----------
+    schema : Mapping or None
+        JSON Schema of the arguments; None: no arguments.
+    strict : bool
+        Are there no others where the schema does not say so? If False, the schema must.
+
+    Raises
+    ------
+    SchemaError
+        A keyword is unknown or not regular.
+    PatternError
+        A pattern is malformed.
+    """
+    place = Place(f"/{tool}", caps)
+    if schema is None:
+        schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        raise SchemaError("the parameters of a tool are a schema of type object", place.pointer, "parameters")
+    for name in schema.keys() - {
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "description",
+        "title",
+        "$schema",
+    }:
+        raise SchemaError("this keyword has no lowering to a pattern", place.pointer, str(name))
+    additional = schema.get("additionalProperties", False if strict else None)
+    if additional is not False:
+        reason = "only the declared arguments can be lowered; close the object with false"
+        raise SchemaError(
+            reason + ("" if additional else ", or leave strict=True"), place.pointer, "additionalProperties"
+        )
+    fields = object_fields(schema, place)
+    _known(overrides, {name: None for name, _, _ in fields}, tool)
+    found = []
+    for name, inner, required in fields:
+        inside = Place(f"/{tool}/{name}", caps)
+        kind = _override(overrides[name], inside) if name in overrides else type_of_schema(inner, inside)
+        description = inner.get("description", "") if isinstance(inner, Mapping) else ""
+        found.append(
+            Parameter(name, name, kind, required, "either", description if isinstance(description, str) else "")
+        )
+    return tuple(found)
+
+
+def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) -> None:
+    for name in overrides:
+        if name not in names:
+            raise SchemaError(f"there is no parameter {name!r}", f"/{tool}/{name}", "types")
+
+
+def _override(item: Any, place: Place) -> ValueType:
+    if isinstance(item, ValueType):
+        return item
+    pattern = pattern_of(item, place.pointer)
+    if pattern is not None:
+        return text(patterns=(pattern,))
+    if hasattr(item, "lower"):
+        raise SchemaError("this spec has no lowering to a pattern", place.pointer, type(item).__name__)
+    return type_of(item, place)
+
+
+def _hints(function: Any, tool: str) -> dict[str, Any]:
+    """The annotations of the parameters, names resolved; nothing where the callable has none."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isclass(function):
+        function = vars(function).get("__init__") or function
+    elif not inspect.isroutine(function):
+        function = type(function).__call__
+    annotations = getattr(function, "__annotations__", None)
+    if not isinstance(annotations, dict):
+        return {}
+    if inspect.isclass(function):
+        return hints_of(function, f"/{tool}")
+    # Why not the function itself: a return annotation that cannot be resolved is no reason to refuse a tool.
+    inner = inspect.unwrap(function)
+    names = getattr(inner, "__annotations__", annotations)
+    kept = SimpleNamespace(
+        __annotations__={name: hint for name, hint in names.items() if name != "return"},
+        __globals__=getattr(inner, "__globals__", {}),
+        __type_params__=getattr(inner, "__type_params__", ()),
+        __name__=getattr(inner, "__name__", tool),
+    )
+    return hints_of(kept, f"/{tool}")
+
+
+def _without_underscore(name: str) -> str:
+    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name

@@ -1,0 +1,230 @@
+"""Types of single values: booleans, numbers, strings, constants.
+
+A type is built once: constructors are memoized, so equal types are the same object, with the same tree (ToolDec, too, builds one
+automaton per type and chains them).
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from guided.calls.decimals import decimal_multiples, decimals, floats, neighbor
+from guided.calls.numbers import integers, multiples
+from guided.calls.strings import any_text, quoted
+from guided.calls.values import Decode, ValueType, automaton_of, constant, nesting
+from guided.patterns.tree import Intersect, Literal, Node, alternate
+
+__all__ = ["bare", "boolean", "choice", "integer", "null", "number", "string", "text"]
+
+_LARGEST = Decimal(repr(sys.float_info.max))
+
+
+@lru_cache(maxsize=1)
+def boolean() -> ValueType:
+    """``true`` or ``false``."""
+    return ValueType("bool", alternate([Literal("true"), Literal("false")]), _checked(bool))
+
+
+@lru_cache(maxsize=1)
+def null() -> ValueType:
+    """``null``."""
+    return ValueType("None", Literal("null"), _checked(type(None)))
+
+
+@lru_cache(maxsize=4096)
+def integer(low: int | None = None, high: int | None = None, step: int | None = None) -> ValueType:
+    """An integer from ``low`` to ``high``, a multiple of ``step``.
+
+    Raises
+    ------
+    ValueError
+        There is no tree for the multiples of ``step``.
+    """
+    node = integers(low, high) if step is None else multiples(step, low, high)
+    if node is None:
+        raise ValueError(f"multiples of {step} are not supported within these bounds")
+
+    def decode(value: Any) -> int:
+        if type(value) is not int or not _within(value, low, high) or (step is not None and value % step):
+            raise ValueError(f"{value!r} is no {name}")
+        return value
+
+    name = "int" + _bounds(low, high) + ("" if step is None else f" multiple of {step}")
+    return ValueType(name, node, decode)
+
+
+@lru_cache(maxsize=4096)
+def number(
+    low: Decimal | None = None,
+    high: Decimal | None = None,
+    above: Decimal | None = None,
+    below: Decimal | None = None,
+    step: Decimal | None = None,
+    max_digits: int | None = None,
+) -> ValueType:
+    """A float.
+
+    Without bounds: every spelling of a finite double (`floats`). With bounds, or multiples of ``step``: plain decimals, no exponents.
+
+    Parameters
+    ----------
+    low, high : Decimal, optional
+        Inclusive bounds.
+    above, below : Decimal, optional
+        Exclusive bounds.
+    step : Decimal, optional
+        Greater than 0.
+    max_digits : int, optional
+        For numbers without bounds, see `floats`.
+
+    Raises
+    ------
+    ValueError
+        There is no tree for the multiples of ``step``.
+    """
+    lower = [bound for bound in (low, None if above is None else neighbor(above, upward=True)) if bound is not None]
+    upper = [bound for bound in (high, None if below is None else neighbor(below, upward=False)) if bound is not None]
+    least, most = max(lower, default=None), min(upper, default=None)
+    is_free = least is None and most is None and step is None
+    node = floats(max_digits) if is_free else _plain(least, most, step)
+    name = "float" + _bounds(low, high, above, below) + ("" if step is None else f" multiple of {step}")
+
+    def decode(value: Any) -> float:
+        if type(value) is not int and type(value) is not float:
+            raise ValueError(f"{value!r} is no {name}")
+        exact = Decimal(value) if type(value) is int else Decimal(repr(value))
+        if not _within(exact, least, most) or (step is not None and Fraction(exact) % Fraction(step)):
+            raise ValueError(f"{value!r} is no {name}")
+        return float(value)
+
+    return ValueType(name, node, decode)
+
+
+def _plain(low: Decimal | None, high: Decimal | None, step: Decimal | None) -> Node:
+    # Invariant: nothing overflows a double, so an open side is bounded, too, 21 digits beyond the other bound.
+    bounds = [bound for bound in (low, high) if bound is not None and bound]
+    reach = min(_LARGEST, Decimal(10) ** (21 + max([bound.adjusted() for bound in bounds], default=0)))
+    node = decimals(-reach if low is None else max(low, -_LARGEST), reach if high is None else min(high, _LARGEST))
+    if step is None:
+        return node
+    steps = decimal_multiples(step)
+    if steps is None:
+        raise ValueError(f"multiples of {step} are not supported")
+    return Intersect((node, steps))
+
+
+@lru_cache(maxsize=4096)
+def text(minimum: int = 0, maximum: int | None = None, patterns: tuple[Node, ...] = (), name: str = "str") -> ValueType:
+    """A string of ``minimum`` to ``maximum`` characters that all patterns match from end to end.
+
+    Parameters
+    ----------
+    patterns : tuple of Node
+        Patterns of the string's value (not of its spelling).
+    name : str
+        For people.
+    """
+    return string(_text_node(minimum, maximum, patterns), name)
+
+
+def _text_node(minimum: int, maximum: int | None, patterns: tuple[Node, ...]) -> Node:
+    if patterns and minimum == 0 and maximum is None:
+        return patterns[0] if len(patterns) == 1 else Intersect(patterns)
+    length = any_text(minimum, maximum)
+    return Intersect((length, *patterns)) if patterns else length
+
+
+def string(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueType:
+    """A JSON string whose value a pattern matches from end to end.
+
+    Parameters
+    ----------
+    value : Node
+        Pattern of the value.
+    name : str
+        For people.
+    convert : callable
+        The string's value -> Python value.
+    """
+
+    def decode(found: Any) -> Any:
+        if type(found) is not str or not automaton_of(value).accepts(found.encode("utf-8", "surrogatepass")):
+            raise ValueError(f"{found!r} is no {name}")
+        return convert(found)
+
+    return ValueType(name, quoted(value), decode, is_string=True)
+
+
+def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueType:
+    """Text as it stands, without quotes; for formats whose arguments need not be JSON.
+
+    Parameters
+    ----------
+    value : Node
+        Pattern of the text.
+    name : str
+        For people.
+    convert : callable
+        The text -> Python value.
+    """
+    # Why Intersect: lookarounds see the text of the argument and nothing around it.
+    return ValueType(name, Intersect((value,)), convert, is_bare=True)
+
+
+def choice(spellings: tuple[str, ...], values: tuple[Any, ...] | None = None) -> ValueType:
+    """One of some JSON values.
+
+    Parameters
+    ----------
+    spellings : tuple of str
+        Each as `json.dumps` writes it; not empty.
+    values : tuple, optional
+        What each stands for in Python, hashable; by default the JSON value.
+    """
+    # Why the types: members of two IntEnums are equal, and True is 1.
+    return _choice(spellings, values, None if values is None else tuple(map(type, values)))
+
+
+@lru_cache(maxsize=4096)
+def _choice(
+    spellings: tuple[str, ...],
+    values: tuple[Any, ...] | None,
+    kinds: tuple[type, ...] | None,  # noqa: ARG001 - a part of the key
+) -> ValueType:
+    constants = [json.loads(spelling) for spelling in spellings]
+    keys = [json.dumps(value, sort_keys=True) for value in constants]
+    meaning = dict(zip(reversed(keys), reversed(constants if values is None else values), strict=True))
+    name = " | ".join(spellings)
+
+    def decode(value: Any) -> Any:
+        key = json.dumps(value, sort_keys=True)
+        if key not in meaning:
+            raise ValueError(f"{value!r} is none of {name}")
+        return meaning[key] if values is not None else value
+
+    node = alternate([constant(value) for value in constants])
+    depth = max(nesting(value) for value in constants)
+    return ValueType(name, node, decode, depth, is_string=all(type(value) is str for value in constants))
+
+
+def _checked(kind: type) -> Decode:
+    def decode(value: Any) -> Any:
+        if type(value) is not kind:
+            raise ValueError(f"{value!r} is no {kind.__name__}")
+        return value
+
+    return decode
+
+
+def _within(value: Any, low: Any, high: Any) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _bounds(low: Any, high: Any, above: Any = None, below: Any = None) -> str:
+    signs = ((">=", low), ("<=", high), (">", above), ("<", below))
+    found = ", ".join(f"{sign} {bound}" for sign, bound in signs if bound is not None)
+    return f" {found}" if found else ""

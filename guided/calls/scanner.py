@@ -1,0 +1,81 @@
+"""Coroutines over bytes: one byte of lookahead, and the longest text of a pattern that comes next."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from guided.calls.values import automaton_of
+from guided.errors import CallError
+from guided.patterns.tree import Node
+
+__all__ = ["Kind", "Scanner", "Step"]
+
+Kind: TypeAlias = Literal["name", "argument", "syntax"]
+_Result = TypeVar("_Result")
+# A step that waits for bytes and then returns something.
+Step: TypeAlias = Generator[None, int, _Result]
+
+
+class Scanner:
+    """A cursor over bytes that have not come yet: its methods are coroutines that wait for them.
+
+    Attributes
+    ----------
+    position : int
+        Bytes taken.
+    """
+
+    def __init__(self) -> None:
+        self.position = 0
+        self._ahead: int | None = None
+
+    def scan(self, node: Node, reason: str, kind: Kind) -> Step[str]:
+        """The longest text of a pattern that comes next."""
+        machine = _machine(node)
+        state = 0
+        found = bytearray()
+        while not machine.is_last[state]:
+            byte = yield from self.peek()
+            onward = machine.table[state][machine.classes[byte]]
+            if onward < 0:
+                break
+            found.append((yield from self.take()))
+            state = onward
+        if not machine.accepting[state]:
+            raise CallError(reason, kind, self.position)
+        return found.decode()
+
+    def take(self) -> Step[int]:
+        """The next byte."""
+        byte = yield from self.peek()
+        self._ahead = None
+        self.position += 1
+        return byte
+
+    def peek(self) -> Step[int]:
+        """The next byte, which stays ahead."""
+        if self._ahead is None:
+            self._ahead = yield
+        return self._ahead
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """An automaton as Python lists, which are faster to read one by one than arrays."""
+
+    table: list[list[int]]
+    classes: bytes
+    accepting: list[bool]
+    is_last: list[bool]
+
+
+@lru_cache(maxsize=1024)
+def _machine(node: Node) -> _Machine:
+    automaton = automaton_of(node)
+    is_last = np.all(automaton.table < 0, axis=1)
+    return _Machine(
+        automaton.table.tolist(), automaton.classes.tobytes(), automaton.accepting.tolist(), is_last.tolist()
+    )

@@ -1,0 +1,221 @@
+"""The spec `Tools`: what a model may say that has tools to call."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree
+from guided.calls.constraints import Caps
+from guided.calls.digest import digest
+from guided.calls.formats import Format, format_named
+from guided.calls.lowering import Layout, call_tree, layout_of, part
+from guided.calls.modes import calls_only, running_text
+from guided.calls.tool import Tool, inventory
+from guided.engine.specs import fingerprint_of
+from guided.errors import SchemaError
+from guided.limits import Limits
+from guided.patterns.tree import Node, alternate, concat, repeat
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["FirstCall", "Tools", "spelled"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Tools:
+    """Calls of tools, within running text or alone.
+
+    Parameters
+    ----------
+    tools : iterable of callable, Mapping or Tool
+        At least one, with distinct names.
+    format : str or Format
+        How calls are written: ``"json"``, ``"tooldec"``, ``"tooldec-positional"``, or a format of one's own.
+    tool_choice : str or iterable of str
+        ``"auto"``: free text with any number of calls in it, each after the format's trigger; text that completes the
+        trigger goes on as a call. ``"required"``: exactly one call and nothing else. A name, or a list of names: the same, of
+        these tools. ``"none"``: text without calls.
+    parallel_tool_calls : bool
+        Where a call is required: may there be several?
+    strict : bool
+        Does a definition in JSON that says nothing of additional arguments have none? If False, it must say so.
+    engine : {"nested"}
+        What runs the language; signatures with regular arguments need no more.
+    max_length, max_digits : int, optional
+        Bounds for strings and numbers that have none of their own. By default they have none: a budget of tokens
+        ends them.
+
+    Raises
+    ------
+    SchemaError
+        A tool cannot be lowered, two have one name, or the choice names none.
+    PatternError
+        A pattern is malformed.
+
+    Examples
+    --------
+    >>> spec = Tools([get_weather], format="tooldec", tool_choice="required")
+    >>> spec.lower(Limits()).accepts(b'get_weather(city="Oslo")')
+    True
+    """
+
+    tools: tuple[Tool, ...]
+    format: Format
+    tool_choice: str | tuple[str, ...]
+    parallel_tool_calls: bool
+    engine: str
+    layouts: Mapping[str, Layout] = field(repr=False)
+
+    def __init__(
+        self,
+        tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
+        format: str | Format = "json",  # noqa: A002 - the contract's name
+        tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
+        parallel_tool_calls: bool = False,
+        strict: bool = True,
+        engine: str = "nested",
+        max_length: int | None = None,
+        max_digits: int | None = None,
+    ) -> None:
+        if engine != "nested":
+            raise ValueError(f"engine is 'nested', not {engine!r}")
+        found, form = inventory(tools), format_named(format)
+        caps = Caps(_positive(max_length, "max_length"), _positive(max_digits, "max_digits"))
+        choice = _choice(tool_choice, found)
+        chosen = () if choice == "none" else found
+        if not isinstance(choice, str):
+            chosen = tuple(tool for tool in found if tool.name in choice)
+        layouts = {tool.name: layout_of(tool.name, tool.parameters(caps, strict), form) for tool in chosen}
+        values = {
+            "tools": found,
+            "format": form,
+            "tool_choice": choice,
+            "parallel_tool_calls": bool(parallel_tool_calls),
+            "engine": engine,
+            "layouts": layouts,
+        }
+        for attribute, value in values.items():
+            object.__setattr__(self, attribute, value)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of what the spec says: equal languages that are written alike have the same."""
+        kind = "running text" if self.is_running_text else "calls"
+        return fingerprint_of("tools", kind, self.format.start, digest(_tree(self)) if self.layouts else "")
+
+    @property
+    def is_running_text(self) -> bool:
+        """Are calls within running text (``tool_choice`` "auto" or "none")?"""
+        return self.tool_choice in ("auto", "none")
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts that may be special tokens of a vocabulary: what begins and what ends a call in running text."""
+        return (self.format.start, self.format.terminator.strip()) if self.is_running_text else ()
+
+    def lower(self, limits: Limits) -> Automaton:
+        """The automaton, with labels (`guided.calls.modes`).
+
+        Raises
+        ------
+        LimitError
+            A budget is passed.
+        """
+        return self._lowered(limits, goes_on=True)
+
+    def first_call(self) -> "FirstCall":
+        """The spec of the texts up to and including their first call."""
+        return FirstCall(self)
+
+    def _lowered(self, limits: Limits, goes_on: bool) -> Automaton:
+        calls = from_tree(_tree(self), limits) if self.layouts else None
+        if self.is_running_text:
+            return running_text(self.format.start.encode(), calls, limits, goes_on)
+        assert calls is not None
+        return calls_only(calls)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCall:
+    """Texts up to and including their first call: what is said before a result must come. Nothing follows the call.
+
+    Attributes
+    ----------
+    tools : Tools
+        The spec of the whole text.
+    """
+
+    tools: Tools
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of what the spec says."""
+        return fingerprint_of("first call", self.tools.fingerprint)
+
+    def lower(self, limits: Limits) -> Automaton:
+        """The automaton, with labels (`guided.calls.modes`).
+
+        Raises
+        ------
+        LimitError
+            A budget is passed.
+        """
+        return self.tools._lowered(limits, goes_on=False)
+
+
+@lru_cache(maxsize=256)
+def _tree(spec: Tools) -> Node:
+    """The tree of what follows the trigger, or of the whole text where nothing but calls is said."""
+    form = spec.format
+    call = call_tree(tuple(spec.layouts.items()), form)
+    if spec.is_running_text:
+        return concat([part(form.trigger[len(form.start) :]), call, part(form.terminator)])
+    if not spec.parallel_tool_calls:
+        return call
+    before, between, after = map(part, form.several)
+    return alternate([call, concat([before, call, repeat(concat([between, call])), after])])
+
+
+def spelled(vocabulary: Vocabulary, markers: Sequence[str]) -> Vocabulary:
+    """The vocabulary in which special tokens that are named like markers spell their names.
+
+    Special tokens spell nothing, so no text is made of them. A format whose trigger is one (``<tool_call>``) is written with it.
+    """
+    tokens = list(vocabulary.tokens)
+    special = dict(vocabulary.special)
+    for marker in markers:
+        token = special.pop(marker, None)
+        if token is not None and token not in vocabulary.eos:
+            tokens.extend([None] * (token + 1 - len(tokens)))
+            tokens[token] = marker.encode()
+    if len(special) == len(vocabulary.special):
+        return vocabulary
+    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, special)
+
+
+def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
+    """The choice as "auto", "required", "none" or a tuple of names."""
+    if isinstance(choice, Mapping):
+        inner = choice.get("function", choice)
+        choice = [inner.get("name")] if isinstance(inner, Mapping) else [None]
+    if isinstance(choice, str):
+        if choice in ("auto", "required", "none"):
+            return choice
+        choice = [choice]
+    if not isinstance(choice, Iterable):
+        raise TypeError(f"tool_choice is a name or a list of names, not {type(choice).__name__}")
+    names = tuple(dict.fromkeys(choice))
+    known = [tool.name for tool in tools]
+    for name in names:
+        if name not in known:
+            raise SchemaError(f"there is no tool {name!r}; there are {', '.join(known)}", "", "tool_choice")
+    if not names:
+        raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")
+    return names
+
+
+def _positive(value: int | None, name: str) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ValueError(f"{name} is a number >= 1, not {value!r}")
+    return value

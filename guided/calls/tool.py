@@ -1,0 +1,207 @@
+"""`Tool`: a name, parameters with their types, and what to run.
+
+A tool is made from anything that Python can call (function, method, partial, class, object with ``__call__``), or from a definition
+in JSON: OpenAI's (nested or flat), Anthropic's ``input_schema``, MCP's ``inputSchema``. Its parameters are lowered at once, so a
+tool that cannot be lowered is refused where it is made.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any
+
+from guided.calls.constraints import Caps
+from guided.calls.parameters import Parameter, documentation_of, of_definition, of_signature
+from guided.errors import SchemaError
+
+__all__ = ["NAME", "Example", "Tool", "inventory"]
+
+# What a name may be made of: no blank, quote, bracket, comma or equals sign, which end a name in call formats.
+NAME = re.compile(r"[\w.\-/:]+")
+_SCHEMAS = ("parameters", "input_schema", "inputSchema")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with the call that answers it, or with an answer alone.
+
+    Attributes
+    ----------
+    question : str
+        What is asked.
+    answer : str
+        The answer, after the call's result.
+    call : Mapping or None
+        Arguments by label; None: no call is needed.
+    result : Any
+        What the tool returned.
+    """
+
+    question: str
+    answer: str
+    call: Mapping[str, Any] | None = None
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Tool:
+    """A tool that a model can call.
+
+    Parameters
+    ----------
+    definition : callable or Mapping
+        What to call, or a definition in JSON.
+    name : str, optional
+        Its name in calls; by default the callable's or the definition's own.
+    types : Mapping, optional
+        Parameter -> what its value may be, in place of the annotation: a `Regex`, a `Choice`, a compiled pattern or a
+        pattern tree (a string that it matches from end to end), a `ValueType`, or any annotation.
+    examples : iterable of Example, optional
+        For few-shot prompts; every one is a question that this tool answers.
+    description : str, optional
+        What it does, for models; by default the docstring's summary.
+    run : callable, optional
+        For a definition in JSON: what to call, with the arguments by name. Without it the tool is only described.
+
+    Raises
+    ------
+    SchemaError
+        The name is not usable, or a parameter cannot be lowered; with its place ``/tool/parameter``.
+    PatternError
+        A pattern is malformed.
+    TypeError
+        ``definition`` is neither a callable nor a Mapping.
+
+    Examples
+    --------
+    >>> def get_weather(city: str, day: Literal["today", "tomorrow"]) -> str: ...
+    >>> Tool(get_weather).signature
+    'get_weather(city: str, day: "today" | "tomorrow")'
+    """
+
+    name: str
+    description: str
+    examples: tuple[Example, ...]
+    run: Callable[..., Any] | None
+    types: Mapping[str, Any] = field(repr=False)
+    schema: Any = field(repr=False)
+    is_definition: bool = field(repr=False)
+
+    def __init__(
+        self,
+        definition: Callable[..., Any] | Mapping[str, Any],
+        name: str | None = None,
+        types: Mapping[str, Any] | None = None,
+        examples: Iterable[Example] = (),
+        description: str | None = None,
+        run: Callable[..., Any] | None = None,
+    ) -> None:
+        is_definition = isinstance(definition, Mapping)
+        if isinstance(definition, Mapping):
+            own, summary, schema = _parts(definition)
+        elif callable(definition):
+            if run is not None:
+                raise TypeError("run is for definitions in JSON; this one is a callable")
+            own, summary, schema = _own_name(definition), documentation_of(definition).summary, None
+            run = definition
+        else:
+            raise TypeError(f"a tool is a callable or a dict, not {type(definition).__name__}")
+        values = {
+            "name": _checked_name(own if name is None else name),
+            "description": summary if description is None else description,
+            "examples": tuple(map(_example, examples)),
+            "run": run,
+            "types": dict(types or {}),
+            "schema": schema,
+            "is_definition": is_definition,
+        }
+        for attribute, value in values.items():
+            object.__setattr__(self, attribute, value)
+        self.parameters()
+
+    def parameters(self, caps: Caps = Caps(), strict: bool = True) -> tuple[Parameter, ...]:  # noqa: B008 - frozen
+        """The parameters, lowered.
+
+        Parameters
+        ----------
+        caps : Caps
+            Bounds for values that have none of their own.
+        strict : bool
+            Does a JSON definition that says nothing of additional arguments have none?
+        """
+        return _parameters(self, caps, strict)
+
+    @property
+    def signature(self) -> str:
+        """The tool as people write it."""
+        shown = []
+        for parameter in self.parameters():
+            star = "*" if parameter.kind == "variadic" else ""
+            tail = "" if parameter.required or star else " = ..."
+            shown.append(f"{star}{parameter.label}: {parameter.type.name}{tail}")
+        return f"{self.name}({', '.join(shown)})"
+
+
+def inventory(tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]]) -> tuple[Tool, ...]:
+    """The tools of a list, each made a `Tool`, with distinct names.
+
+    Raises
+    ------
+    SchemaError
+        There is no tool, two have one name, or one cannot be lowered.
+    """
+    if isinstance(tools, Mapping | str | bytes | Tool) or not isinstance(tools, Iterable):
+        raise TypeError(f"tools are a list of callables, dicts and Tools, not {type(tools).__name__}")
+    found = tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in tools)
+    if not found:
+        raise SchemaError("there is no tool", "", "tools")
+    names: set[str] = set()
+    for tool in found:
+        if tool.name in names:
+            raise SchemaError(
+                "two tools have this name; give one another with Tool(..., name=...)", f"/{tool.name}", "name"
+            )
+        names.add(tool.name)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _parameters(tool: Tool, caps: Caps, strict: bool) -> tuple[Parameter, ...]:
+    if tool.is_definition:
+        return of_definition(tool.schema, tool.name, tool.types, strict, caps)
+    assert tool.run is not None
+    return of_signature(tool.run, tool.name, tool.types, documentation_of(tool.run).parameters, caps)
+
+
+def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:
+    """Name, description and schema of a definition."""
+    inner = definition.get("function", definition)
+    if not isinstance(inner, Mapping) or "name" not in inner:
+        raise SchemaError("a definition has a name", "", "name")
+    schema = next((inner[key] for key in _SCHEMAS if key in inner), None)
+    description = inner.get("description")
+    return inner["name"], description if isinstance(description, str) else "", schema
+
+
+def _own_name(function: Any) -> Any:
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a tool is a str, not {type(name).__name__}")
+    if not NAME.fullmatch(name):
+        reason = "a name is made of letters, digits and any of _ . - / :, at least one; give another with Tool(..., name=...)"
+        raise SchemaError(reason, f"/{name}", "name")
+    return name
+
+
+def _example(item: Any) -> Example:
+    if isinstance(item, Mapping):
+        return Example(**item)
+    if not isinstance(item, Example):
+        raise TypeError(f"an example is an Example, not {type(item).__name__}")
+    return item

@@ -1,0 +1,261 @@
+"""Python annotations -> value types.
+
+bool, int, float, str, None, date, time, datetime, UUID, Enum, Literal, Optional and unions, Annotated with bounds, lengths and
+patterns, list, tuple, set, frozenset, dict and their abstract kin, TypedDict, NamedTuple, dataclasses, pydantic models, Any. Anything
+else is refused with its place: nothing is approximated in silence.
+
+The languages: ``int`` has any number of digits and no leading zeros, ``float`` is every finite double, ``str`` is any text (bound
+them with ``Annotated``, or with `Caps` all that have no bound of their own); dates, times and UUIDs are strings as RFC 3339 and
+RFC 4122 have them; ``Any`` is JSON nested as deep as room is left. Enum members are spelled by their values, or by their names where
+one of the values is no JSON scalar. Records are in `guided.calls.records`.
+"""
+
+import collections.abc as abc
+import datetime
+import enum
+import inspect
+import json
+import types
+import typing
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from guided.calls import dates
+from guided.calls.constraints import Caps, Constraints, bounded_float, bounded_int, constrained_text
+from guided.calls.containers import MAX_NESTING, Field, anything, array, fixed, mapping, record, union
+from guided.calls.metadata import collect
+from guided.calls.records import fields_of
+from guided.calls.scalars import boolean, choice, null, string
+from guided.calls.values import ValueType
+from guided.errors import SchemaError
+
+__all__ = ["Place", "type_of"]
+
+_ABSTRACT: dict[Any, type] = {
+    abc.Sequence: list,
+    abc.MutableSequence: list,
+    abc.Collection: list,
+    abc.Iterable: list,
+    abc.Set: set,
+    abc.MutableSet: set,
+    abc.Mapping: dict,
+    abc.MutableMapping: dict,
+}
+_MARKERS = (typing.Required, typing.NotRequired)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an annotation stands.
+
+    Attributes
+    ----------
+    pointer : str
+        JSON Pointer, ``/tool/parameter/...``.
+    caps : Caps
+        Bounds for what has none.
+    level : int
+        Arrays and objects around it.
+    """
+
+    pointer: str
+    caps: Caps = field(default_factory=Caps)
+    level: int = 0
+
+    def inside(self, name: str) -> "Place":
+        """A place within an array or object here."""
+        return replace(self, pointer=f"{self.pointer}/{name}", level=self.level + 1)
+
+    def refuse(self, reason: str, annotation: Any) -> SchemaError:
+        """The error of an annotation."""
+        return SchemaError(reason, self.pointer, _name(annotation))
+
+
+def type_of(annotation: Any, place: Place) -> ValueType:
+    """The value type of an annotation.
+
+    Raises
+    ------
+    SchemaError
+        The annotation is not supported, or no value satisfies it.
+    PatternError
+        A pattern in it is malformed.
+    """
+    metadata: list[Any] = []
+    annotation = _unwrapped(annotation, metadata, place)
+    return _constrained(annotation, collect(metadata, place.pointer), place)
+
+
+def _unwrapped(annotation: Any, metadata: list[Any], place: Place) -> Any:
+    """The annotation without Annotated, NewType, Required and aliases, whose metadata is collected on the way."""
+    for _ in range(100):
+        origin = typing.get_origin(annotation)
+        if origin is typing.Annotated:
+            metadata[:0] = annotation.__metadata__
+            annotation = annotation.__origin__
+        elif origin in _MARKERS:
+            annotation = typing.get_args(annotation)[0]
+        elif isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif hasattr(annotation, "__value__") and hasattr(annotation, "__type_params__"):
+            annotation = annotation.__value__
+        else:
+            return annotation
+    raise place.refuse("aliases nest too deep", annotation)
+
+
+def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType:
+    """The type of an annotation without wrappers, with what its metadata asks for."""
+    origin = typing.get_origin(annotation)
+    if annotation is int:
+        return bounded_int(asked, place.caps, place.pointer)
+    if annotation is float:
+        return bounded_float(asked, place.caps, place.pointer)
+    if annotation is str:
+        return constrained_text(asked, place.caps, place.pointer)
+    if origin is typing.Union or origin is types.UnionType:
+        return _union(typing.get_args(annotation), asked, place)
+    container = _ABSTRACT.get(origin or annotation, origin or annotation)
+    if container in (list, tuple, set, frozenset, dict):
+        asked.only(("length",), _name(annotation), place.pointer)
+        return _container(container, annotation, asked, place)
+    asked.only((), _name(annotation), place.pointer)
+    if annotation is Any or annotation is object or annotation is inspect.Parameter.empty:
+        return anything(max(MAX_NESTING - place.level, 0))
+    simple = _SIMPLE.get(annotation) if isinstance(annotation, type) or annotation is None else None
+    if simple is not None:
+        return simple()
+    if getattr(origin, "_name", None) == "Literal":
+        return _literal(typing.get_args(annotation), place)
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        return _enum(annotation, place)
+    if isinstance(annotation, str | typing.ForwardRef):
+        raise place.refuse("a name that cannot be resolved where the function is defined", annotation)
+    return _record(annotation, place)
+
+
+def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueType:
+    found: dict[ValueType, None] = {}
+    for member in members:
+        metadata: list[Any] = []
+        inner = _unwrapped(member, metadata, place)
+        own = collect(metadata, place.pointer)
+        if metadata and asked.keywords:
+            raise SchemaError("bounds inside and outside a union", place.pointer, ", ".join(asked.keywords))
+        is_none = inner is None or inner is type(None)
+        found[_constrained(inner, asked if asked.keywords and not is_none else own, place)] = None
+    return next(iter(found)) if len(found) == 1 else union(tuple(found))
+
+
+def _container(kind: type, annotation: Any, asked: Constraints, place: Place) -> ValueType:
+    if place.level >= MAX_NESTING:
+        raise place.refuse(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
+    arguments = typing.get_args(annotation)
+    least, most = asked.min_length, asked.max_length
+    if most is not None and least > most:
+        raise SchemaError("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
+    if kind in (set, frozenset, dict) and least > 1:
+        reason = "equal items or keys are one, and an automaton cannot tell them apart: a least length above 1"
+        raise SchemaError(reason, place.pointer, "MinLen")
+    if kind is dict:
+        key, value = arguments or (str, Any)
+        return mapping(_key(key, place), type_of(value, place.inside("*")), least, most)
+    if kind is tuple and annotation not in (tuple, typing.Tuple) and arguments[1:] != (...,):  # noqa: UP006
+        if not least <= len(arguments) <= (len(arguments) if most is None else most):
+            raise SchemaError("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
+        items = tuple(type_of(item, place.inside(str(i))) for i, item in enumerate(arguments))
+        return fixed(items, tuple, f"tuple[{', '.join(item.name for item in items)}]")
+    item = type_of(arguments[0] if arguments else Any, place.inside("items"))
+    if kind in (set, frozenset) and item.depth:
+        raise place.refuse("items of a set are hashable: no lists and objects", annotation)
+    return array(item, least, most, kind, f"{kind.__name__}[{item.name}{', ...' if kind is tuple else ''}]")
+
+
+def _key(annotation: Any, place: Place) -> ValueType:
+    key = type_of(annotation, Place(f"{place.pointer}/keys", place.caps, MAX_NESTING))
+    if key.is_string:
+        return key
+    if _unwrapped(annotation, [], place) is int:
+        return _quoted_key(key)
+    raise place.refuse("keys are strings or integers", annotation)
+
+
+@cache
+def _quoted_key(key: ValueType) -> ValueType:
+    """A number as the key of an object, between quotes."""
+    return string(key.node, key.name, key.read)
+
+
+def _literal(values: Sequence[Any], place: Place) -> ValueType:
+    plain = [value.value if isinstance(value, enum.Enum) else value for value in values]
+    for value in plain:
+        if not isinstance(value, str | int | type(None)):
+            raise place.refuse("a Literal of something that is no JSON scalar", value)
+    return choice(tuple(map(json.dumps, plain)), tuple(values))
+
+
+def _enum(kind: type[enum.Enum], place: Place) -> ValueType:
+    members = tuple(kind)
+    if not members:
+        raise place.refuse("an Enum without members", kind)
+    by_value = all(isinstance(member.value, str | int | float | type(None)) for member in members)
+    values = [member.value if by_value else member.name for member in members]
+    if any(value in (float("inf"), -float("inf")) or value != value for value in values):
+        raise place.refuse("infinity and NaN are no JSON", kind)
+    return choice(tuple(map(json.dumps, values)), members)
+
+
+def _record(annotation: Any, place: Place) -> ValueType:
+    found = fields_of(annotation, place.pointer)
+    if found is None:
+        raise place.refuse("this type has no lowering to a pattern", annotation)
+    if place.level >= MAX_NESTING:
+        raise place.refuse(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
+    fields = []
+    for name, inner, metadata, required in found.fields:
+        where = place.inside(name)
+        own = list(metadata)
+        bare = _unwrapped(inner, own, where)
+        fields.append(Field(name, _constrained(bare, collect(own, where.pointer), where), required))
+    return record(tuple(fields), found.build, _name(annotation))
+
+
+def _name(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).removeprefix("typing.")
+
+
+def _date() -> ValueType:
+    return _string_of(dates.date, (), "date", datetime.date.fromisoformat)
+
+
+def _time() -> ValueType:
+    return _string_of(dates.time, (False,), "time", datetime.time.fromisoformat)
+
+
+def _date_time() -> ValueType:
+    return _string_of(dates.date_time, (False,), "datetime", datetime.datetime.fromisoformat)
+
+
+def _uuid() -> ValueType:
+    return _string_of(dates.uuid, (), "UUID", uuid.UUID)
+
+
+@cache
+def _string_of(
+    node: Callable[..., Any], arguments: tuple[Any, ...], name: str, convert: Callable[[str], Any]
+) -> ValueType:
+    return string(node(*arguments), name, convert)
+
+
+_SIMPLE: dict[Any, Callable[[], ValueType]] = {
+    None: null,
+    type(None): null,
+    bool: boolean,
+    datetime.date: _date,
+    datetime.time: _time,
+    datetime.datetime: _date_time,
+    uuid.UUID: _uuid,
+}
