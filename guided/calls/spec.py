@@ -17,9 +17,8 @@ from guided.engine.specs import fingerprint_of
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.patterns.tree import Node, alternate, concat, repeat
-from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["FirstCall", "Tools", "spelled"]
+__all__ = ["FirstCall", "Tools"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -153,6 +152,11 @@ class FirstCall:
         """SHA-256 in hex of what the spec says."""
         return fingerprint_of("first call", self.tools.fingerprint)
 
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """As those of `Tools`."""
+        return self.tools.markers
+
     def lower(self, limits: Limits) -> Automaton:
         """The automaton, with labels (`guided.calls.modes`).
 
@@ -175,23 +179,6 @@ def _tree(spec: Tools) -> Node:
         return call
     before, between, after = map(part, form.several)
     return alternate([call, concat([before, call, repeat(concat([between, call])), after])])
-
-
-def spelled(vocabulary: Vocabulary, markers: Sequence[str]) -> Vocabulary:
-    """The vocabulary in which special tokens that are named like markers spell their names.
-
-    Special tokens spell nothing, so no text is made of them. A format whose trigger is one (``<tool_call>``) is written with it.
-    """
-    tokens = list(vocabulary.tokens)
-    special = dict(vocabulary.special)
-    for marker in markers:
-        token = special.pop(marker, None)
-        if token is not None and token not in vocabulary.eos:
-            tokens.extend([None] * (token + 1 - len(tokens)))
-            tokens[token] = marker.encode()
-    if len(special) == len(vocabulary.special):
-        return vocabulary
-    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, special)
 
 
 def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:

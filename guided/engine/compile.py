@@ -4,6 +4,7 @@ from guided.engine.index import Index
 from guided.engine.specs import Spec
 from guided.index.regular import build_regular
 from guided.limits import Limits
+from guided.vocabulary.markers import with_markers
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile"]
@@ -46,5 +47,7 @@ def compile(spec: Spec, vocabulary: Vocabulary, limits: Limits | None = None) ->
             f"a Vocabulary is expected, not {type(vocabulary).__name__}: Vocabulary.from_tokenizer(...) makes one"
         )
     limits = limits or Limits()
-    tables = build_regular(spec.lower(limits), vocabulary, limits)
+    # Of the special tokens, those that a call format begins and ends its calls with are text to it.
+    spelling = with_markers(vocabulary, getattr(spec, "markers", ()))
+    tables = build_regular(spec.lower(limits), spelling, limits)
     return Index(tables, vocabulary, spec.fingerprint)

@@ -91,7 +91,7 @@ def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[An
         n_states > 0
         and per_state
         and len(arrays["classes"]) == 256
-        and len(arrays["token_function"]) == n_tokens
+        and n_tokens <= len(arrays["token_function"]) <= vocabulary.size
         and len(arrays["row_targets"]) == n_pairs
         and _is_indptr(rows, n_states, n_pairs)
         and _is_indptr(groups, n_functions, n_grouped)
@@ -100,7 +100,7 @@ def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[An
         and _within(arrays["token_function"], -1, n_functions)
         and _within(arrays["row_functions"], 0, n_functions)
         and _within(arrays["row_targets"], 0, n_states)
-        and _within(arrays["group_tokens"], 0, n_tokens)
+        and _within(arrays["group_tokens"], 0, len(arrays["token_function"]))
         and _within(arrays["mask_of"], 0, len(arrays["mask_state"]))
         and _within(arrays["mask_state"], 0, n_states)
     )
