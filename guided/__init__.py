@@ -22,6 +22,7 @@ _HOMES = {
     "IndexFormatError": "guided.errors",
     "LimitError": "guided.errors",
     "Limits": "guided.limits",
+    "LogitsProcessor": "guided.integrations.logits_processor",
     "Model": "guided.integrations.transformers",
     "ModelError": "guided.errors",
     "PatternError": "guided.errors",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from guided.guide.explanation import Explanation as Explanation
     from guided.guide.guide import Guide as Guide
     from guided.integrations.load import load as load
+    from guided.integrations.logits_processor import LogitsProcessor as LogitsProcessor
     from guided.integrations.transformers import Model as Model
     from guided.limits import Limits as Limits
     from guided.vocabulary.vocabulary import Vocabulary as Vocabulary
