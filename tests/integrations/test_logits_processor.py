@@ -45,8 +45,8 @@ def index(pattern: str) -> guided.Index:
 def test_every_search_gives_full_matches_on_a_padded_batch(options: dict) -> None:
     torch.manual_seed(0)
     processor = guided.LogitsProcessor(index(DATE))
-    prompts = ["The war ended on", "My birthday, as I have told you many times before, is on"]
-    for prompts in (prompts[:1], prompts):  # the same processor again
+    both = ["The war ended on", "My birthday, as I have told you many times before, is on"]
+    for prompts in (both[:1], both):  # the same processor again
         texts = generate(prompts, processor, **options)
         assert len(texts) == len(prompts) * options.get("num_return_sequences", 1)
         assert [text for text in texts if not re.fullmatch(DATE, text)] == []
