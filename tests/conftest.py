@@ -1,6 +1,11 @@
 """Settings of all tests."""
 
+import os
+
 from hypothesis import settings
+
+# Why before anything imports torch: see guided.integrations.load, which does the same for programs.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Why no deadline: the first example of a test may compile a kernel, and machines differ.
 settings.register_profile("guided", deadline=None)

@@ -157,6 +157,9 @@ class Decoding:
         self._eos = frozenset(vocabulary.eos)
         self._text_words = ~token_mask(vocabulary.eos, vocabulary.size)
         self._max_tokens = max_tokens
+        # How much the model has read, and what it shall keep of that.
+        self._read = 0
+        self._keep: int | None = None
         # The last token is never read, so the text may be one token longer than what is left of the context.
         self._room = None if context_length is None else context_length - len(prompt) + 1
         self._check_budget()
@@ -174,6 +177,24 @@ class Decoding:
             self._room -= len(tokens)
         self._check_budget()
 
+    @property
+    def place(self) -> int:
+        """How many tokens stand before the next one: the model has read them, or will with its next request."""
+        return self._read + len(self.pending)
+
+    def replace(self, place: int, tokens: Sequence[int]) -> None:
+        """Have the model forget all from a place on, and read other tokens instead."""
+        forgotten = self.place - place
+        if place < self._read:
+            self._keep = self._read = place
+            self.pending.clear()
+        else:
+            del self.pending[place - self._read :]
+        self.pending.extend(tokens)
+        if self._room is not None:
+            self._room += forgotten - len(tokens)
+        self._check_budget()
+
     def next(self) -> Generator[Feed, Logits, int | None]:
         """The next token, after the guide has advanced by it; None at the end, which sets ``finish_reason``."""
         if self.finish_reason is not None:
@@ -185,8 +206,10 @@ class Decoding:
             return None
         token = _only(mask)
         if token is None:
-            logits = yield Feed(tuple(self.pending))
+            logits = yield Feed(tuple(self.pending), self._keep)
             self.forward_passes += 1
+            self._read += len(self.pending)
+            self._keep = None
             self.pending.clear()
             token = self._sampler.sample(logits, mask)
         self.guide.advance(token)

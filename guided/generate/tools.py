@@ -1,0 +1,150 @@
+"""`ToolsGenerator`: text, calls in it, and the results of the calls, which the model reads and goes on from.
+
+A text is a sequence of *segments*: free text up to and including a call. The index is that of one segment, in which nothing follows the
+call; so no token reaches beyond a call's last byte, where the result has to come. After a call the tool is run, the result's
+tokens are appended to what the model reads (its cache stays), and the guide starts anew.
+
+Tokens that the model chooses count towards ``max_tokens``; inserted ones do not. A call that begins always ends: near the end of the
+budget only calls that fit are begun. Stop strings apply to free text, never within a call.
+
+With ``call_prompt`` a prompt of its own is injected when a call begins (ToolDec, figure 6): the model reads it, then what it has written
+of the call, and goes on with that; when the call is complete, the context is restored as if the call had been written there.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from guided.automata.automaton import Automaton
+from guided.calls.modes import CALL, ended_by_calls
+from guided.calls.parse import CallParser
+from guided.calls.prompts import few_shot
+from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
+from guided.calls.rendering import render_result
+from guided.calls.running import run
+from guided.calls.spec import Tools
+from guided.calls.tool import Example
+from guided.engine.compile import compile  # noqa: A004 - the contract's name
+from guided.engine.index import Index
+from guided.engine.specs import Spec, fingerprint_of
+from guided.errors import IndexFormatError
+from guided.generate.decoding import Decoding, Script
+from guided.generate.events import Done, Event, FinishReason, Text
+from guided.generate.generator import Generator, Settings
+from guided.generate.model import LanguageModel, check_model
+from guided.generate.sampler import Sampler
+from guided.generate.stops import TextStream
+from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
+from guided.guide.guide import Guide
+from guided.limits import Limits
+from guided.vocabulary.markers import with_markers
+
+__all__ = ["ToolsGenerator"]
+
+CallPrompt: TypeAlias = str | Callable[[str], str]
+
+
+class ToolsGenerator(Generator):
+    """Generates texts with calls of tools in them, runs the calls, and lets the model go on from their results.
+
+    Made by `guided.tools`.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        Gives the logits.
+    spec : Tools
+        What may be said.
+    index : Index, optional
+        Of the spec, or of its ``first_call()``, over the model's vocabulary.
+    execute : bool
+        Are calls run? If not, or where a tool has nothing to run, a text ends with its first call (``finish_reason`` is
+        ``"tool_calls"``); with the spec's ``parallel_tool_calls`` it goes on, without results.
+    call_prompt : str or callable, optional
+        What is injected when a call begins; a callable is given the text so far.
+    errors : {"show", "raise"}
+        What a tool raises is shown to the model as its result, or raised.
+    limits : Limits, optional
+        Budgets of the compile.
+
+    Raises
+    ------
+    LimitError
+        A budget of the compile is passed.
+    VocabularyError
+        The vocabulary cannot spell any text of the spec, or the index was compiled for another vocabulary.
+    IndexFormatError
+        The index is of another spec.
+    """
+
+    index: Index
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        spec: Tools,
+        index: Index | None = None,
+        *,
+        execute: bool = True,
+        call_prompt: CallPrompt | None = None,
+        errors: Literal["show", "raise"] = "show",
+        limits: Limits | None = None,
+    ) -> None:
+        check_model(model)
+        if errors not in ("show", "raise"):
+            raise ValueError(f"errors is 'show' or 'raise', not {errors!r}")
+        self.spec, self.execute, self.call_prompt, self.errors = spec, execute, call_prompt, errors
+        self.has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
+        super().__init__(model, _index_of(spec, self.has_segments, model, index, limits))
+        self.spelling = with_markers(model.vocabulary, spec.markers)
+        self.runnable = {tool.name: tool for tool in spec.tools if execute and tool.run is not None}
+
+    def few_shot(self, question: str, plain: Sequence[Example] = ()) -> str:
+        """A prompt of the tools' own examples that ends with a question (`guided.calls.prompts`)."""
+        return few_shot(self.spec, question, plain)
+
+    def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
+        """The coroutine that generates one text; raises at once what is wrong with its arguments."""
+        guide = self.index.guide()
+        vocabulary, context_length = self.model.vocabulary, self.model.context_length
+        decoding = Decoding(guide, sampler, vocabulary, prompt, settings.max_tokens, context_length)
+        return _Writing(self, decoding, guide, settings.stops).script()
+
+    def __repr__(self) -> str:
+        return f"<ToolsGenerator of {', '.join(self.spec.layouts)} in format {self.spec.format.name}>"
+
+
+class _Writing:
+    """One text being written."""
+
+    def __init__(self, generator: ToolsGenerator, decoding: Decoding, guide: Guide, stops: tuple[str, ...]) -> None:
+        self.generator, self.decoding, self.guide, self.stops = generator, decoding, guide, stops
+        self.parser = CallParser(generator.spec)
+        self.stream = TextStream(stops)
+        self.data = bytearray()
+        self.text = ""
+        self.calls: list[Call] = []
+        # Where the context is restored to when the call is complete, and how many tokens had been chosen there.
+        self.restore: tuple[int, int] | None = None
+
+    def script(self) -> Script:
+        generator, decoding = self.generator, self.decoding
+        reason: FinishReason | None = None
+        while reason is None and (token := (yield from decoding.next())) is not None:
+            data = generator.spelling[token] or b""
+            self.data += data
+            before = len(self.calls)
+            for event in self._events(data):
+                yield event
+            if self.stream.stopped:
+                reason = "stop_string"
+            elif len(self.calls) > before and generator.has_segments:
+                inserted = self._answered()
+                if inserted is None:
+                    reason = "tool_calls"
+                elif not self._has_room(inserted):
+                    reason = "length"
+                else:
+                    self._insert(inserted)
+            elif generator.call_prompt is not None and self.restore is None:
+                self._inject()
