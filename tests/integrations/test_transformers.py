@@ -286,11 +286,13 @@ def test_greedy_text_is_that_of_transformers() -> None:
 
 def test_the_model_answers_what_it_knows() -> None:
     model = default_model()
-    made = choice(model, ["Paris", "London", "Rome"])
-    assert made("Q: What is the capital of France?\nA: ").value == "Paris"
-    events = list(made.stream([{"role": "user", "content": "What is the capital of Italy? One word."}]))
+    cities = choice(model, ["Paris", "London", "Rome"])
+    assert cities("Q: What is the capital of France?\nA: ").value == "Paris"
+    sentences = choice(model, [f"The capital of Italy is {city}." for city in ("Paris", "London", "Rome")])
+    events = list(sentences.stream([{"role": "user", "content": "What is the capital of Italy? One word."}]))
     assert isinstance(events[-1], Done)
-    assert events[-1].result.value == "Rome"
+    assert events[-1].result.value == "The capital of Italy is Rome."
+    assert events[-1].result.forward_passes < len(events[-1].result.tokens)
 
 
 # ------------------------------------------------------------------------------------------------------- what is not
