@@ -10,6 +10,10 @@ from guided.limits import Limits
 
 __all__ = ["to_bytes"]
 
+# Cells of intermediate rows that cost as much as one step of a determinization.
+_CELLS = 8
+_TOO_SCATTERED = "too many states for such sets of characters"
+
 
 def to_bytes(
     table: Int32Array, accepting: BoolArray, parts: Partition, limits: Limits
@@ -34,7 +38,7 @@ def to_bytes(
     Raises
     ------
     LimitError
-        ``states`` or ``transitions`` of ``limits`` is passed.
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
     """
     n_intervals = len(parts.starts)
     root = np.empty(256, np.int32)
@@ -57,26 +61,33 @@ def to_bytes(
     narrow_root = np.fromiter(root_values, np.int32, len(root_values))
     wide = np.unique(narrow_tree[narrow_tree >= 0]).astype(np.int32)
     n, width = len(table), len(root_values) + len(first)
+    if n * width > limits.transitions:
+        raise LimitError("transitions", n * width, limits.transitions, _TOO_SCATTERED)
     capacity = n + max(256, 2 * n_nodes)
     out = np.full((capacity, width), DEAD, np.int32)
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
     hashes, mapped = np.zeros(capacity, np.uint64), np.empty(n_nodes, np.int32)
-    state, count = kernel.expand(0, table, wide, narrow_root, narrow_tree, out, slots, hashes, mapped, n)
-    while state < n:
+    row_slots = np.full(1 << (2 * n).bit_length(), -1, np.int32)
+    cursor = np.array([0, n, 0], np.int64)
+    while status := kernel.expand(
+        table, wide, narrow_root, narrow_tree, out, slots, hashes, mapped, row_slots, cursor, _CELLS * limits.steps
+    ):
+        count = int(cursor[1])
+        if status == kernel.CELLS_SPENT:
+            raise LimitError("steps", -(-int(cursor[2]) // _CELLS), limits.steps, _TOO_SCATTERED)
+        if count > limits.states:
+            raise LimitError("states", count, limits.states, _TOO_SCATTERED)
+        if count * width > limits.transitions:
+            raise LimitError("transitions", count * width, limits.transitions, _TOO_SCATTERED)
         capacity = 2 * capacity + n_nodes
-        if count > limits.states or capacity * width > 2 * limits.transitions:
-            what, given, limit = (
-                ("states", count, limits.states)
-                if count > limits.states
-                else ("transitions", capacity * width, limits.transitions)
-            )
-            raise LimitError(what, given, limit)
         grown = np.full((capacity, width), DEAD, np.int32)
         grown[:count] = out[:count]
         out, slots = grown, np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
         hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])
         kernel.refill(hashes, n, count, slots)
-        state, count = kernel.expand(state, table, wide, narrow_root, narrow_tree, out, slots, hashes, mapped, count)
+    count = int(cursor[1])
+    if count * width > limits.transitions:
+        raise LimitError("transitions", count * width, limits.transitions, _TOO_SCATTERED)
     final = np.zeros(count, np.bool_)
     final[:n] = accepting
     return out[:count], classes, final

@@ -8,7 +8,9 @@ import numpy as np
 
 from guided.kernels.jit import kernel
 
-__all__ = ["expand", "refill", "utf8_tree"]
+__all__ = ["CELLS_SPENT", "DONE", "MORE_STATES", "expand", "refill", "utf8_tree"]
+
+DONE, MORE_STATES, CELLS_SPENT = 0, 1, 2
 
 
 @kernel
@@ -127,88 +129,120 @@ def utf8_tree(starts, classes, uniform, root, tree):
 
 
 @kernel
-def expand(first, table, wide, root, tree, out, slots, hashes, mapped, count):
-    """Expand the edges of states ``first``.. into bytes; equal intermediate states are one state.
+def _same_wide_row(s, table, wide, row_slots):
+    """An earlier state that goes where s goes by all classes of ``wide``, or -1; then s is entered."""
+    h = np.uint64(1469598103934665603)
+    for i in range(len(wide)):
+        h = (h ^ np.uint64(table[s, wide[i]] + 2)) * np.uint64(1099511628211)
+        h ^= h >> np.uint64(31)
+    wrap = np.int64(len(row_slots) - 1)
+    slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+    while row_slots[slot] >= 0:
+        x = row_slots[slot]
+        same = True
+        for i in range(len(wide)):
+            if table[x, wide[i]] != table[s, wide[i]]:
+                same = False
+                break
+        if same:
+            return x
+        slot = (slot + 1) & wrap
+    row_slots[slot] = s
+    return -1
 
-    ========  ======  ===================  ==============================================================================
-    argument  dtype   shape                meaning
-    ========  ======  ===================  ==============================================================================
-    first     int                          the first state whose row is not written yet
-    table     int32   (n, n_classes)       next state by class of characters
-    wide      int32   (n_wide,)            classes that hold characters of more than one byte
-    root      int32   (r,)                 tree value by class of first bytes
-    tree      int32   (n_nodes, m)         tree value by class of continuation bytes
-    out       int32   (cap, r + m)         out: -1 throughout on entry; rows 0..n-1 are the states of ``table``
-    slots     int32   (2^p > 2 cap,)       open addressing table of intermediate states, -1 where free
-    hashes    uint64  (cap,)               hash of each intermediate state's row
-    mapped    int32   (n_nodes,)           scratch: target of each node for the state at hand
-    count     int                          states so far (n on the first call)
-    ========  ======  ===================  ==============================================================================
 
-    Returns (first state not done, states so far); call again with more room when the first is below n.
+@kernel
+def expand(table, wide, root, tree, out, slots, hashes, mapped, row_slots, cursor, max_cells):
+    """Expand the edges of states from ``cursor`` on into bytes; equal intermediate states are one state.
+
+    =========  ======  ===================  ==============================================================================
+    argument   dtype   shape                meaning
+    =========  ======  ===================  ==============================================================================
+    table      int32   (n, n_classes)       next state by class of characters
+    wide       int32   (n_wide,)            classes that hold characters of more than one byte
+    root       int32   (r,)                 tree value by class of first bytes
+    tree       int32   (n_nodes, m)         tree value by class of continuation bytes
+    out        int32   (cap, r + m)         out: -1 throughout on entry; rows 0..n-1 are the states of ``table``
+    slots      int32   (2^p > 2 cap,)       open addressing table of intermediate states, -1 where free
+    hashes     uint64  (cap,)               hash of each intermediate state's row
+    mapped     int32   (n_nodes,)           scratch: target of each node for the state at hand
+    row_slots  int32   (2^p > 2 n,)         open addressing table of states by their wide classes, -1 where free
+    cursor     int64   (3,)                 in and out: first state not done, states so far (n at first), cells computed
+    max_cells  int                          budget of cells of intermediate rows computed
+    =========  ======  ===================  ==============================================================================
+
+    Returns DONE; MORE_STATES: call again with more room; or CELLS_SPENT.
     Invariant: intermediate states are interned by their rows, so they are distinct languages when the states of ``table`` are.
-    Complexity: O(n n_nodes m), and O(n r) where no wide class is live.
+    Complexity: O(n (r + n_wide)), and O(n_nodes m) for each way in which states go on by wide classes.
     """
     n, r = table.shape[0], len(root)
     n_nodes, m = tree.shape
     wrap = np.int64(len(slots) - 1)
-    for s in range(first, n):
+    count = cursor[1]
+    for s in range(cursor[0], n):
+        cursor[0], cursor[1] = s, count
         if count + n_nodes > len(out):
-            return s, count
+            return MORE_STATES
         live = False
         for i in range(len(wide)):
             if table[s, wide[i]] >= 0:
                 live = True
                 break
-        for j in range(n_nodes):
-            mapped[j] = -1
-            if not live:
-                continue
-            h = np.uint64(1469598103934665603)
-            some = False
-            for c in range(m):
-                v = tree[j, c]
-                t = -1
-                if v >= 0:
-                    t = table[s, v]
-                elif v < -1:
-                    t = mapped[-2 - v]
-                out[count, r + c] = t
-                some = some or t >= 0
-                h = (h ^ np.uint64(t + 2)) * np.uint64(1099511628211)
-                h ^= h >> np.uint64(31)
-            if not some:
-                continue
-            slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
-            found = -1
-            while slots[slot] >= 0:
-                x = slots[slot]
-                if hashes[x] == h:
-                    same = True
-                    for c in range(m):
-                        if out[x, r + c] != out[count, r + c]:
-                            same = False
+        twin = _same_wide_row(s, table, wide, row_slots) if live else -1
+        if live and twin < 0:
+            cursor[2] += n_nodes * m
+            if cursor[2] > max_cells:
+                return CELLS_SPENT
+            for j in range(n_nodes):
+                mapped[j] = -1
+                h = np.uint64(1469598103934665603)
+                some = False
+                for c in range(m):
+                    v = tree[j, c]
+                    t = -1
+                    if v >= 0:
+                        t = table[s, v]
+                    elif v < -1:
+                        t = mapped[-2 - v]
+                    out[count, r + c] = t
+                    some = some or t >= 0
+                    h = (h ^ np.uint64(t + 2)) * np.uint64(1099511628211)
+                    h ^= h >> np.uint64(31)
+                if not some:
+                    continue
+                slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+                found = -1
+                while slots[slot] >= 0:
+                    x = slots[slot]
+                    if hashes[x] == h:
+                        same = True
+                        for c in range(m):
+                            if out[x, r + c] != out[count, r + c]:
+                                same = False
+                                break
+                        if same:
+                            found = x
                             break
-                    if same:
-                        found = x
-                        break
-                slot = (slot + 1) & wrap
-            if found < 0:
-                slots[slot] = count
-                hashes[count] = h
-                found = count
-                count += 1
-            mapped[j] = found
+                    slot = (slot + 1) & wrap
+                if found < 0:
+                    slots[slot] = count
+                    hashes[count] = h
+                    found = count
+                    count += 1
+                mapped[j] = found
+            if count < len(out):
+                for c in range(m):
+                    out[count, r + c] = -1
         for c in range(r):
             v = root[c]
             if v >= 0:
                 out[s, c] = table[s, v]
-            elif v < -1:
+            elif v < -1 and twin >= 0:
+                out[s, c] = out[twin, c]
+            elif v < -1 and live:
                 out[s, c] = mapped[-2 - v]
-        if count < len(out):
-            for c in range(m):
-                out[count, r + c] = -1
-    return n, count
+    cursor[0], cursor[1] = n, count
+    return DONE
 
 
 @kernel
