@@ -15,7 +15,7 @@ from guided.automata.automaton import Automaton
 from guided.errors import GuidedError, LimitError
 from guided.limits import Limits
 
-__all__ = ["CALL", "CALL_END", "TEXT", "calls_only", "running_text"]
+__all__ = ["CALL", "CALL_END", "TEXT", "calls_only", "ended_by_calls", "running_text"]
 
 TEXT, CALL, CALL_END = 1, 2, 3
 
@@ -77,6 +77,12 @@ def calls_only(calls: Automaton) -> Automaton:
     """An automaton of calls and nothing else, with its states labelled."""
     labels = np.where(calls.accepting, CALL_END, CALL).astype(np.int32)
     return Automaton.from_table(calls.table, calls.classes, calls.accepting, labels)
+
+
+def ended_by_calls(text: Automaton) -> Automaton:
+    """Of an automaton of running text, the texts up to and including their first call, and those without one."""
+    table = np.where((text.labels == CALL_END)[:, None], DEAD, text.table).astype(np.int32)
+    return Automaton.from_table(table, text.classes, text.accepting, text.labels)
 
 
 def _columns(trigger: bytes, call: Automaton | None) -> tuple[UInt8Array, UInt8Array]:

@@ -43,6 +43,8 @@ class CallParser(Scanner):
     ----------
     position : int
         Bytes read so far.
+    call_start : int or None
+        Within a call, where it starts.
 
     Notes
     -----
@@ -54,6 +56,8 @@ class CallParser(Scanner):
         self._layouts, self._form = spec.layouts, spec.format
         self._is_running = spec.is_running_text
         self._reads: list[Read] = []
+        self.call_start: int | None = None
+        self._refused: CallError | None = None
         self._can_end = self._is_finished = False
         # Text that has not been told, and how much of its end may be the beginning of a trigger.
         self._text, self._held = bytearray(), 0
@@ -147,6 +151,7 @@ class CallParser(Scanner):
 
     def _call(self, start: int, blanks: str = "") -> Step[None]:
         form = self._form
+        self.call_start = start
         yield from self.scan(part(blanks + form.before_name), f"expected {form.before_name!r}", "syntax")
         name = yield from self.scan(
             names_node(tuple(self._layouts)), "no tool has a name that goes on like this", "name"
@@ -160,7 +165,8 @@ class CallParser(Scanner):
         arguments = yield from self._arguments(name, self._layouts[name])
         if self._is_running:
             yield from self.scan(part(form.terminator), f"expected {form.terminator!r} after the call", "syntax")
-        self._reads.append(CallRead(Call(name, arguments, (start, self.position))))
+        self._reads.append(CallRead(Call(name, arguments, (start, self.position), error=self._refused)))
+        self.call_start = self._refused = None
 
     def _arguments(self, tool: str, layout: Layout) -> Step[dict[str, Any]]:
         """Everything up to the close, and the close."""
@@ -224,8 +230,10 @@ class CallParser(Scanner):
             spelling = spelling.removeprefix("+")
         try:
             return slot.type.read(spelling)
-        except ValueError as error:
-            raise CallError(f"argument {slot.label!r} is refused by its type: {error}", "argument", begin) from error
+        except Exception as error:
+            # A class of the user's own may refuse what its annotations allow; the text is a call all the same.
+            self._refused = CallError(f"argument {slot.label!r} is refused by its type: {error}", "argument", begin)
+            return spelling
 
     def _closes(self, tool: str, opener: str | None, previous: Slot | None) -> Step[bool]:
         """Read the close (True), or what comes before an argument; None: no argument may come."""
@@ -341,4 +349,8 @@ def parse_text(data: bytes | str, spec: Tools) -> list[Call]:
     parser = CallParser(spec)
     reads = parser.feed(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data))
     parser.close()
-    return [read.call for read in reads if isinstance(read, CallRead)]
+    calls = [read.call for read in reads if isinstance(read, CallRead)]
+    for call in calls:
+        if call.error is not None:
+            raise call.error
+    return calls

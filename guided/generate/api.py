@@ -1,16 +1,21 @@
-"""The functions that make generators: `regex`, `choice`, `generator`."""
+"""The functions that make generators: `regex`, `choice`, `tools`, `generator`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
+from guided.calls.formats import Format
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import IndexFormatError
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
+from guided.generate.tools import ToolsGenerator
 from guided.limits import Limits
 
-__all__ = ["choice", "generator", "regex"]
+__all__ = ["choice", "generator", "regex", "tools"]
 
 
 def regex(
@@ -81,6 +86,59 @@ def choice(
     return Generator(model, _index_of(spec, model, index, limits))
 
 
+def tools(
+    model: LanguageModel,
+    tools: Tools | Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
+    *,
+    format: str | Format = "json",  # noqa: A002 - the contract's name
+    tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
+    parallel_tool_calls: bool = False,
+    strict: bool = True,
+    execute: bool = True,
+    call_prompt: str | Callable[[str], str] | None = None,
+    errors: Literal["show", "raise"] = "show",
+    index: Index | None = None,
+    limits: Limits | None = None,
+) -> ToolsGenerator:
+    """Texts with calls of tools in them; the calls are run, and the model goes on from their results.
+
+    Parameters
+    ----------
+    model : guided.Model
+        Gives the logits.
+    tools : Tools, or iterable of callable, Mapping or Tool
+        What can be called. A `Tools` spec brings its own format, choice and strictness.
+    format, tool_choice, parallel_tool_calls, strict
+        As in `Tools`.
+    execute : bool
+        Are calls run? If not, or where a tool has nothing to run, a text ends with its first call.
+    call_prompt : str or callable, optional
+        A prompt of its own for calls, injected when one begins and taken away when it is complete; a callable is given the
+        text so far.
+    errors : {"show", "raise"}
+        What a tool raises is shown to the model as its result, or raised.
+    index : Index, optional
+        Of the same tools for the model's vocabulary, compiled before.
+    limits : Limits, optional
+        Budgets of the compile.
+
+    Returns
+    -------
+    ToolsGenerator
+        Its results' ``value`` is the list of calls; ``calls`` has them, too, each with ``name``, ``arguments`` (typed),
+        ``result`` and ``span``.
+
+    Raises
+    ------
+    SchemaError
+        A tool cannot be lowered, two have one name, or the choice names none.
+    PatternError, LimitError, VocabularyError, IndexFormatError
+        As in `regex`.
+    """
+    spec = tools if isinstance(tools, Tools) else Tools(tools, format, tool_choice, parallel_tool_calls, strict)
+    return ToolsGenerator(model, spec, index, execute=execute, call_prompt=call_prompt, errors=errors, limits=limits)
+
+
 def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limits: Limits | None = None) -> Generator:
     """Texts of any spec, or of an index compiled before.
 
@@ -105,6 +163,8 @@ def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limit
     VocabularyError
         The vocabulary can not spell any text of the spec, or the index was compiled for another vocabulary.
     """
+    if isinstance(spec_or_index, Tools):
+        return ToolsGenerator(model, spec_or_index, limits=limits)
     if spec_or_index is None or isinstance(spec_or_index, Index):
         return Generator(model, spec_or_index)
     return Generator(model, _index_of(spec_or_index, model, None, limits))

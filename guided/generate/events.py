@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 __all__ = ["Done", "Event", "FinishReason", "Result", "Text"]
 
-FinishReason: TypeAlias = Literal["stop", "length", "stop_string"]
+FinishReason: TypeAlias = Literal["stop", "length", "stop_string", "tool_calls"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class Result:
         stop string may leave it.
     tokens : tuple of int
         The generated tokens, the end of sequence not included. A stop string may begin within the last ones.
-    finish_reason : {"stop", "length", "stop_string"}
+    finish_reason : {"stop", "length", "stop_string", "tool_calls"}
         ``"stop"``: the model ended the text, or nothing could follow. ``"length"``: ``max_tokens`` (or the model's
         context) was used up; the text is complete all the same, since the last tokens are steered to an end.
-        ``"stop_string"``: one of the stop strings came.
+        ``"stop_string"``: one of the stop strings came. ``"tool_calls"``: the last call waits for a result from outside.
     forward_passes : int
         How often the model was called: forced tokens cost no call of their own.
     """

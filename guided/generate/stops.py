@@ -24,6 +24,8 @@ class TextStream:
     ----------
     stops : sequence of str
         Stop strings, none empty.
+    before : str
+        What the reader has before this text: a stop string may begin in it.
 
     Attributes
     ----------
@@ -33,12 +35,14 @@ class TextStream:
         Whether a stop string was found; everything from it on is ignored.
     """
 
-    __slots__ = ("_decoder", "_held", "_stops", "stopped", "text")
+    __slots__ = ("_decoder", "_held", "_known", "_stops", "stopped", "text")
 
-    def __init__(self, stops: Sequence[str] = ()) -> None:
+    def __init__(self, stops: Sequence[str] = (), before: str = "") -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stops = tuple(stops)
-        self._held = ""
+        # How much of what is held the reader has already.
+        self._known = _undecided(before, self._stops)
+        self._held = before[len(before) - self._known :]
         self.text = ""
         self.stopped = False
 
@@ -60,9 +64,11 @@ class TextStream:
         return self._let_go(self._held, "")
 
     def _let_go(self, piece: str, held: str) -> str:
-        self.text += piece
+        known = min(self._known, len(piece))
+        self._known -= known
+        self.text += piece[known:]
         self._held = held
-        return piece
+        return piece[known:]
 
 
 def _undecided(text: str, stops: tuple[str, ...]) -> int:

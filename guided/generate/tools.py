@@ -124,27 +124,138 @@ class _Writing:
         self.data = bytearray()
         self.text = ""
         self.calls: list[Call] = []
-        # Where the context is restored to when the call is complete, and how many tokens had been chosen there.
+        self.reason: FinishReason | None = None
+        # Within a call that a prompt was injected for: where the context is restored to, and how many tokens had been chosen there.
         self.restore: tuple[int, int] | None = None
 
     def script(self) -> Script:
         generator, decoding = self.generator, self.decoding
-        reason: FinishReason | None = None
-        while reason is None and (token := (yield from decoding.next())) is not None:
-            data = generator.spelling[token] or b""
-            self.data += data
-            before = len(self.calls)
-            for event in self._events(data):
-                yield event
-            if self.stream.stopped:
-                reason = "stop_string"
-            elif len(self.calls) > before and generator.has_segments:
-                inserted = self._answered()
-                if inserted is None:
-                    reason = "tool_calls"
-                elif not self._has_room(inserted):
-                    reason = "length"
-                else:
-                    self._insert(inserted)
-            elif generator.call_prompt is not None and self.restore is None:
-                self._inject()
+        while self.reason is None and (token := (yield from decoding.next())) is not None:
+            yield from self._read(generator.spelling[token] or b"")
+            if self.restore is None and generator.call_prompt is not None and self.reason is None:
+                self._inject(generator.call_prompt)
+        if self.reason != "stop_string":
+            for read in self.parser.close():
+                assert isinstance(read, TextRead)
+                yield from self._said(self.stream.push(read.data))
+        yield from self._said(self.stream.close())
+        text = self.text if generator.spec.is_running_text else self.data.decode()
+        yield Done(
+            ToolsResult(
+                text=text,
+                value=list(self.calls),
+                tokens=tuple(decoding.tokens),
+                finish_reason=self.reason or decoding.finish_reason or "stop",
+                forward_passes=decoding.forward_passes,
+                calls=tuple(self.calls),
+            )
+        )
+
+    def _read(self, data: bytes) -> Iterator[Event]:
+        """What a token says."""
+        self.data += data
+        for read in self.parser.feed(data):
+            match read:
+                case TextRead():
+                    yield from self._said(self.stream.push(read.data))
+                    if self.stream.stopped:
+                        self.reason = "stop_string"
+                        return
+                case CallStarted():
+                    yield from self._said(self.stream.close())
+                    yield ToolCallStarted(read.name)
+                case ArgumentRead():
+                    yield ToolArgument(read.name, read.value)
+                case CallRead():
+                    yield from self._called(read.call)
+
+    def _said(self, piece: str) -> Iterator[Event]:
+        self.text += piece
+        if piece:
+            yield Text(piece)
+
+    def _called(self, call: Call) -> Iterator[Event]:
+        """A complete call: run it, and have the model read the result."""
+        generator = self.generator
+        begin, end = call.span
+        text = self.data[begin:end].decode()
+        start = len(self.text) if generator.spec.is_running_text else len(self.data[:begin].decode())
+        call = replace(call, span=(start, start + len(text)))
+        self.text += text
+        yield ToolCall(call, text)
+        tool = generator.runnable.get(call.name)
+        if tool is not None and call.error is None:
+            call = run(call, tool)
+        self.calls.append(call)
+        if call.error is not None and generator.errors == "raise":
+            raise call.error
+        if tool is None:
+            self.reason = "tool_calls" if generator.has_segments else None
+            return
+        inserted = self._answer(call) if generator.has_segments else ""
+        self.text += inserted
+        yield ToolResult(call, inserted)
+
+    def _answer(self, call: Call) -> str:
+        """Have the model read a call's result; the text that it reads, empty where it does not fit."""
+        decoding, model = self.decoding, self.generator.model
+        text = self.generator.spec.format.result.replace("{result}", render_result(call))
+        tokens = model.encode(text)
+        place, chosen = self.restore or (decoding.place, len(decoding.tokens))
+        written = decoding.tokens[chosen:]
+        self.restore = None
+        if model.context_length is not None and place + len(written) + len(tokens) > model.context_length:
+            self.reason = "length"
+            return ""
+        self.guide.reset()
+        decoding.replace(place, [*written, *tokens])
+        self.stream = TextStream(self.stops, before=text)
+        return text
+
+    def _inject(self, prompt: CallPrompt) -> None:
+        """Where a call has begun, have the model read the prompt for calls, and what it has written of the call."""
+        if self.guide.is_finished or self.generator.index.labels[self.guide.state] != CALL:
+            return
+        try:
+            begun = self.data[self.parser.call_start :].decode()
+        except UnicodeDecodeError:
+            # The token ended within a character: the next one ends it.
+            return
+        self.restore = self.decoding.place, len(self.decoding.tokens)
+        text = prompt if isinstance(prompt, str) else prompt(self.text)
+        self.decoding.insert(self.generator.model.encode(text + begun))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The spec of an index of running text, ended by calls: only its automaton is new, nothing is lowered again."""
+
+    text: Index
+    markers: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint_of("cut", self.text.spec_fingerprint)
+
+    def lower(self, limits: Limits) -> Automaton:  # noqa: ARG002 - the protocol's signature
+        return ended_by_calls(self.text.tables.automaton)
+
+
+def _index_of(
+    spec: Tools, has_segments: bool, model: LanguageModel, index: Index | None, limits: Limits | None
+) -> Index:
+    """The index of a segment, or of the whole text where there are none."""
+    needed: Spec = spec.first_call() if has_segments else spec
+    if index is None:
+        return compile(needed, model.vocabulary, limits)
+    if not isinstance(index, Index):
+        raise TypeError(f"index must be an Index, as guided.compile returns it, not {type(index).__name__}")
+    if index.spec_fingerprint == needed.fingerprint:
+        return index
+    if index.spec_fingerprint == spec.fingerprint:
+        index.check_vocabulary(model.vocabulary)
+        return compile(_Cut(index, spec.markers), model.vocabulary, limits)
+    raise IndexFormatError(
+        f"the index was compiled from another spec ({index.spec_fingerprint[:12]}) than these tools in this format "
+        f"({spec.fingerprint[:12]})"
+    )

@@ -1,0 +1,81 @@
+"""Few-shot prompts from the tools' own examples.
+
+A prompt is a list of questions and answers, blank lines between them, and a last question that ends at ``A:`` (without a blank: a
+model of tokens begins its answer with one). An example with a call shows the call as the format writes it, its result, and the
+answer on a line of its own; what is generated is cut at ``STOP``, where the model would go on with a question of its own.
+
+Plain examples, which need no call, set how often a model calls: with none among them, small models answer everything with a call. They
+are spread evenly among the others. Names are not listed; small models choose worse with a list.
+"""
+
+from collections.abc import Sequence
+
+from guided.calls.parse import parse_text
+from guided.calls.reads import Call
+from guided.calls.rendering import render_call, render_result
+from guided.calls.spec import Tools
+from guided.calls.tool import Example
+from guided.errors import CallError, SchemaError
+
+__all__ = ["STOP", "few_shot"]
+
+STOP = "\nQ:"
+
+
+def few_shot(spec: Tools, question: str, plain: Sequence[Example] = ()) -> str:
+    """A prompt that ends with a question.
+
+    Parameters
+    ----------
+    spec : Tools
+        Running text; the examples of its tools are shown in their order.
+    question : str
+        To be answered.
+    plain : sequence of Example
+        Examples without a call.
+
+    Returns
+    -------
+    str
+        Ends at ``A:``.
+
+    Raises
+    ------
+    SchemaError
+        An example is no call of its tool, or there is none, or the spec is of calls alone.
+    """
+    if not spec.is_running_text:
+        raise SchemaError("examples are running text; this spec is of calls alone", "", "tool_choice")
+    shown = [_with_call(spec, name, example) for name, example in _examples(spec)]
+    if not shown:
+        raise SchemaError("no tool has examples: give them with Tool(..., examples=[...])", "", "examples")
+    blocks = _interleaved(shown, [f"Q: {example.question}\nA: {example.answer}" for example in plain])
+    return "\n\n".join([*blocks, f"Q: {question}\nA:"])
+
+
+def _examples(spec: Tools) -> list[tuple[str, Example]]:
+    return [(tool.name, example) for tool in spec.tools if tool.name in spec.layouts for example in tool.examples]
+
+
+def _with_call(spec: Tools, name: str, example: Example) -> str:
+    """A question, its call, the result and the answer."""
+    form = spec.format
+    if example.call is None:
+        return f"Q: {example.question}\nA: {example.answer}"
+    call = form.trigger + render_call(name, example.call, spec.layouts[name], form) + form.terminator
+    try:
+        parse_text(call, spec)
+    except CallError as error:
+        raise SchemaError(f"the example {call!r} is no call of the tool: {error}", f"/{name}", "examples") from error
+    result = form.result.replace("{result}", render_result(Call(name, {}, (0, 0), example.result)))
+    return f"Q: {example.question}\nA: {call}{result}{example.answer}"
+
+
+def _interleaved(blocks: list[str], others: list[str]) -> list[str]:
+    """Both lists in their order, the second one spread evenly."""
+    places = [max((2 * i + 1) * len(blocks) // (2 * len(others)), 1) for i in range(len(others))]
+    found: list[str] = []
+    for count, block in enumerate(blocks, start=1):
+        found.append(block)
+        found.extend(other for other, place in zip(others, places, strict=True) if place == count)
+    return found
