@@ -92,7 +92,7 @@ def test_top_p_keeps_the_fewest_tokens_that_hold_the_mass(
 
 
 def test_top_p_of_a_flat_distribution_needs_more_than_the_heaviest() -> None:
-    """No 256 tokens hold the mass, so the search has to widen."""
+    """No 1,024 tokens hold the mass, so the search has to widen."""
     logits = np.zeros(5000, np.float32)
     masses = Sampler(1, top_p=0.49995).probabilities(logits)
     assert np.flatnonzero(masses).tolist() == list(range(2500))
