@@ -58,16 +58,14 @@ def product(
         left[0], right[0], left_class, right_class, keep_left, keep_right, pairs, table, slots, cursor
     ):
         count = int(cursor[1])
+        _check(count, q, limits)
         capacity = 2 * capacity + q
-        if count > limits.states:
-            raise LimitError("states", count, limits.states, "the product of two automata is too large")
-        if count * q > limits.transitions:
-            raise LimitError("transitions", count * q, limits.transitions, "the product of two automata is too large")
         old = pairs[:count], table[:count]
         pairs, table, slots = _buffers(capacity, q)
         pairs[:count], table[:count] = old
         kernel.refill(pairs, count, slots)
     count = int(cursor[1])
+    _check(count, q, limits)
     a, b = pairs[:count, 0], pairs[:count, 1]
     final = _ACCEPT[operation](left[1][a] & (a >= 0), right[1][b] & (b >= 0))
     return table[:count].copy(), final
@@ -93,3 +91,10 @@ def char_intersection(left: CharDFA, right: CharDFA, limits: Limits) -> CharDFA:
 def _buffers(capacity: int, width: int) -> tuple[Int32Array, Int32Array, Int32Array]:
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
     return np.empty((capacity, 2), np.int32), np.full((capacity, width), DEAD, np.int32), slots
+
+
+def _check(n_pairs: int, width: int, limits: Limits) -> None:
+    if n_pairs > limits.states:
+        raise LimitError("states", n_pairs, limits.states, "the product of two automata is too large")
+    if n_pairs * width > limits.transitions:
+        raise LimitError("transitions", n_pairs * width, limits.transitions, "the product of two automata is too large")

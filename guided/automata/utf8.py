@@ -61,8 +61,7 @@ def to_bytes(
     narrow_root = np.fromiter(root_values, np.int32, len(root_values))
     wide = np.unique(narrow_tree[narrow_tree >= 0]).astype(np.int32)
     n, width = len(table), len(root_values) + len(first)
-    if n * width > limits.transitions:
-        raise LimitError("transitions", n * width, limits.transitions, _TOO_SCATTERED)
+    _check(n, width, limits)
     capacity = n + max(256, 2 * n_nodes)
     out = np.full((capacity, width), DEAD, np.int32)
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
@@ -75,10 +74,7 @@ def to_bytes(
         count = int(cursor[1])
         if status == kernel.CELLS_SPENT:
             raise LimitError("steps", -(-int(cursor[2]) // _CELLS), limits.steps, _TOO_SCATTERED)
-        if count > limits.states:
-            raise LimitError("states", count, limits.states, _TOO_SCATTERED)
-        if count * width > limits.transitions:
-            raise LimitError("transitions", count * width, limits.transitions, _TOO_SCATTERED)
+        _check(count, width, limits)
         capacity = 2 * capacity + n_nodes
         grown = np.full((capacity, width), DEAD, np.int32)
         grown[:count] = out[:count]
@@ -86,8 +82,14 @@ def to_bytes(
         hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])
         kernel.refill(hashes, n, count, slots)
     count = int(cursor[1])
-    if count * width > limits.transitions:
-        raise LimitError("transitions", count * width, limits.transitions, _TOO_SCATTERED)
+    _check(count, width, limits)
     final = np.zeros(count, np.bool_)
     final[:n] = accepting
     return out[:count], classes, final
+
+
+def _check(n_states: int, width: int, limits: Limits) -> None:
+    if n_states > limits.states:
+        raise LimitError("states", n_states, limits.states, _TOO_SCATTERED)
+    if n_states * width > limits.transitions:
+        raise LimitError("transitions", n_states * width, limits.transitions, _TOO_SCATTERED)
