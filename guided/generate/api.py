@@ -12,6 +12,7 @@ from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import IndexFormatError
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
+from guided.generate.scoring import ScoredChoice
 from guided.generate.tools import ToolsGenerator
 from guided.limits import Limits
 
@@ -55,11 +56,14 @@ def regex(
 
 
 def choice(
-    model: LanguageModel, options: Iterable[str] | Choice, *, index: Index | None = None, limits: Limits | None = None
+    model: LanguageModel,
+    options: Iterable[str] | Choice,
+    *,
+    select: Literal["greedy", "score"] = "greedy",
+    index: Index | None = None,
+    limits: Limits | None = None,
 ) -> Generator:
     """Exactly one of some texts.
-
-    Greedy choice is myopic: it takes the best token each time, not the best option as a whole.
 
     Parameters
     ----------
@@ -67,6 +71,10 @@ def choice(
         Gives the logits.
     options : iterable of str, or Choice
         At least one, none twice.
+    select : {"greedy", "score"}
+        ``"greedy"`` chooses token by token, as every generator does; that is myopic, since the best first token may lead
+        to a bad option. ``"score"`` takes the option with the highest mean log-probability per token; it costs one
+        forward pass for each prefix that an option goes on from (`guided.generate.scoring`).
     index, limits
         As in `regex`.
 
@@ -82,7 +90,11 @@ def choice(
     LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     """
+    if select not in ("greedy", "score"):
+        raise ValueError(f"select is 'greedy' or 'score', not {select!r}")
     spec = options if isinstance(options, Choice) else Choice(options)
+    if select == "score":
+        return ScoredChoice(model, _index_of(spec, model, index, limits), spec.options)
     return Generator(model, _index_of(spec, model, index, limits))
 
 

@@ -185,15 +185,40 @@ class Decoding:
     def replace(self, place: int, tokens: Sequence[int]) -> None:
         """Have the model forget all from a place on, and read other tokens instead."""
         forgotten = self.place - place
+        self.forget(place)
+        self.pending.extend(tokens)
+        if self._room is not None:
+            self._room += forgotten - len(tokens)
+        self._check_budget()
+
+    def forget(self, place: int) -> None:
+        """Have the model forget all from a place on; what the budget counts stays as it is."""
         if place < self._read:
             self._keep = self._read = place
             self.pending.clear()
         else:
             del self.pending[place - self._read :]
+
+    def probe(self, place: int, tokens: Sequence[int]) -> Generator[Feed, Logits, Logits]:
+        """The logits after other tokens from a place on; to be undone by `forget` or another probe."""
+        self.forget(place)
         self.pending.extend(tokens)
-        if self._room is not None:
-            self._room += forgotten - len(tokens)
-        self._check_budget()
+        return (yield from self.read())
+
+    def read(self) -> Generator[Feed, Logits, Logits]:
+        """Have the model read what is pending; the logits of the token after it."""
+        logits: Logits = yield Feed(tuple(self.pending), self._keep)
+        self.forward_passes += 1
+        self._read += len(self.pending)
+        self._keep = None
+        self.pending.clear()
+        return logits
+
+    def take(self, token: int) -> None:
+        """Choose a token without the sampler; the guide advances, and the model will read it."""
+        self.guide.advance(token)
+        self.tokens.append(token)
+        self.pending.append(token)
 
     def next(self) -> Generator[Feed, Logits, int | None]:
         """The next token, after the guide has advanced by it; None at the end, which sets ``finish_reason``."""
@@ -206,18 +231,13 @@ class Decoding:
             return None
         token = _only(mask)
         if token is None:
-            logits = yield Feed(tuple(self.pending), self._keep)
-            self.forward_passes += 1
-            self._read += len(self.pending)
-            self._keep = None
-            self.pending.clear()
+            logits = yield from self.read()
             token = self._sampler.sample(logits, mask)
-        self.guide.advance(token)
         if token in self._eos:
+            self.guide.advance(token)
             self.finish_reason = "stop"
             return None
-        self.tokens.append(token)
-        self.pending.append(token)
+        self.take(token)
         return token
 
     def _check_budget(self) -> None:
