@@ -1,6 +1,7 @@
 """The way from a pattern tree, or a list of strings, to its `Automaton`."""
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -9,16 +10,16 @@ from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
 from guided.automata.determinize import CharDFA, determinize
 from guided.automata.lookaround import determinize_with_assertions
-from guided.automata.nfa import build_nfa
+from guided.automata.nfa import Operand, build_nfa
 from guided.automata.operands import lower_operands
 from guided.automata.partition import partition
 from guided.errors import LimitError
 from guided.kernels.acyclic import merge_suffixes
 from guided.kernels.trie import build_trie
 from guided.limits import Limits
-from guided.patterns.tree import Node
+from guided.patterns.tree import Intersect, Node
 
-__all__ = ["from_strings", "from_tree"]
+__all__ = ["as_operand", "from_strings", "from_tree"]
 
 
 def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
@@ -35,15 +36,30 @@ def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
     Hopcroft's minimization, expansion to UTF-8. Exponential in the worst case, within the budgets.
     """
     bounds = limits or Limits()
-
-    def characters(operand: Node) -> CharDFA:
-        nfa = build_nfa(operand, bounds)
-        parts = partition(nfa.charsets)
-        if nfa.assertions:
-            return determinize_with_assertions(nfa, parts, bounds)
-        return determinize(nfa, parts, bounds)
-
+    characters = partial(_over_characters, limits=bounds)
     return Automaton.from_characters(characters(lower_operands(tree, characters, bounds)), bounds)
+
+
+def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
+    """A pattern tree as one node: its minimal automaton over characters, a language of its own.
+
+    Raises
+    ------
+    LimitError
+        A budget of ``limits`` is passed.
+    """
+    bounds = limits or Limits()
+    found = lower_operands(Intersect((tree,)), partial(_over_characters, limits=bounds), bounds)
+    assert isinstance(found, Operand)
+    return found
+
+
+def _over_characters(tree: Node, limits: Limits) -> CharDFA:
+    nfa = build_nfa(tree, limits)
+    parts = partition(nfa.charsets)
+    if nfa.assertions:
+        return determinize_with_assertions(nfa, parts, limits)
+    return determinize(nfa, parts, limits)
 
 
 def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Automaton:

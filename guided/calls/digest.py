@@ -4,6 +4,7 @@ Trees share subtrees, so the walk is over distinct nodes, with an explicit stack
 its size when written out. Equal trees have equal digests.
 """
 
+from guided.automata.nfa import Operand
 from guided.engine.specs import fingerprint_of
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 
@@ -38,6 +39,9 @@ def _own(node: Node) -> tuple[str, str]:
             return "repeat", f"{node.minimum},{node.maximum}"
         case Look():
             return "look", f"{node.behind},{node.negative}"
+        case Operand():
+            edges = [(source, charset.ranges, target) for source, charset, target in node.edges]
+            return "operand", repr((edges, node.accepting))
         case _:
             return type(node).__name__, ""
 

@@ -6,13 +6,17 @@ A *value* is the text that a string stands for; its *spelling* is what stands be
 - control characters: ``\b \f \n \r \t``, and ``\u00XX`` for all of them;
 - other characters (DEL too): themselves in UTF-8, and ``\uXXXX``, above U+FFFF as a pair of surrogates. Hexadecimal digits of either case.
 
-So both spellings that ``json.dumps`` gives (``ensure_ascii`` or not) are in it; ``\u0061`` for ``a`` and ``\/`` are not, raw control
-characters and lone surrogates never. Reading is a function from spellings to values, character by character, so lifting commutes with every
-operation of patterns. Lookbehind is lifted with all that precedes it in the string: the last byte of ``\n`` must not pass for an ``n``.
+So both spellings that ``json.dumps`` gives (``ensure_ascii`` or not) are in it; ``\u0061`` for ``a`` and ``\/`` are not, raw
+control characters and lone surrogates never. Reading is a function from spellings to values, character by character, so a pattern is
+lifted by replacing its sets of characters by their spellings. Where a pattern has assertions, that would let the last byte of
+``\n`` pass for an ``n``; such patterns, and those with intersections and complements, become an automaton over values first, and
+its edges are lifted.
 """
 
 from functools import lru_cache
 
+from guided.automata.build import as_operand
+from guided.automata.nfa import Operand
 from guided.patterns.charset import Charset
 from guided.patterns.tree import (
     Alternate,
@@ -26,10 +30,9 @@ from guided.patterns.tree import (
     Repeat,
     alternate,
     concat,
-    repeat,
 )
 
-__all__ = ["any_text", "lift", "quoted", "search", "spell_text"]
+__all__ = ["any_text", "quoted", "search", "spell_text"]
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PLAIN = Charset.of([(0x20, 0x10FFFF)]) - Charset.of([(ord('"'), ord('"')), (ord("\\"), ord("\\"))])
@@ -45,8 +48,8 @@ def quoted(value: Node) -> Node:
     value : Node
         A pattern of values.
     """
-    # Why Intersect: its operand is a language of its own, so that ``^`` and lookarounds see the string and not the quotes.
-    return concat([Literal('"'), Intersect((lift(value),)) if _looks(value) else lift(value), Literal('"')])
+    lifted = _lifted_tree(value) if _is_plain(value) else _lifted_automaton(as_operand(value))
+    return concat([Literal('"'), lifted, Literal('"')])
 
 
 def spell_text(text: str) -> Node:
@@ -64,8 +67,8 @@ def search(value: Node) -> Node:
     return concat([any_text(), value, any_text()])
 
 
-def lift(value: Node) -> Node:
-    """The pattern of the spellings of a pattern's values, without quotes; one pass with an explicit stack."""
+def _lifted_tree(value: Node) -> Node:
+    """The pattern of the spellings of a plain pattern's values; one pass with an explicit stack."""
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(value, False)]
     while stack:
@@ -73,39 +76,50 @@ def lift(value: Node) -> Node:
         if id(node) in done:
             continue
         children = _children(node)
-        if ready or not children:
-            done[id(node)] = _lifted(node, [done[id(child)] for child in children])
-        else:
+        if not ready and children:
             stack.append((node, True))
             stack.extend((child, False) for child in children)
+            continue
+        parts = tuple(done[id(child)] for child in children)
+        match node:
+            case Literal():
+                done[id(node)] = spell_text(node.text)
+            case Chars():
+                done[id(node)] = _spell(node.charset)
+            case Concat():
+                done[id(node)] = Concat(parts)
+            case Alternate():
+                done[id(node)] = Alternate(parts)
+            case Repeat():
+                done[id(node)] = Repeat(parts[0], node.minimum, node.maximum)
+            case _:
+                raise TypeError(f"not a node of a plain pattern: {type(node).__name__}")
     return done[id(value)]
 
 
-def _lifted(node: Node, parts: list[Node]) -> Node:
-    match node:
-        case Literal():
-            return spell_text(node.text)
-        case Chars():
-            return _spell(node.charset)
-        case Concat():
-            return Concat(tuple(parts))
-        case Alternate():
-            return Alternate(tuple(parts))
-        case Repeat():
-            return Repeat(parts[0], node.minimum, node.maximum)
-        case Look() if node.behind:
-            return Look(concat([_START, repeat(_spell(_ANYTHING)), parts[0]]), node.behind, node.negative)
-        case Look():
-            return Look(parts[0], node.behind, node.negative)
-        case Intersect():
-            return Intersect(tuple(parts))
-        case Complement():
-            return Intersect((repeat(_spell(_ANYTHING)), Complement(parts[0])))
-        case _:
-            raise TypeError(f"not a node of a pattern tree: {type(node).__name__}")
-
-
-_START = Look(Chars(_ANYTHING), behind=True, negative=True)
+def _lifted_automaton(values: Operand) -> Operand:
+    """The automaton of the spellings of an automaton's values: each edge by characters becomes the paths of their spellings."""
+    edges: list[tuple[int, Charset, int]] = []
+    n_states = values.n_states
+    # What an edge becomes depends on its characters and its target: sources share all but the first step.
+    inner: dict[tuple[Charset, int], dict[int, int]] = {}
+    for source, charset, target in values.edges:
+        spelling = _spell_operand(charset)
+        states = inner.get((charset, target))
+        is_new = states is None
+        if states is None:
+            states = dict.fromkeys(spelling.accepting, target)
+            for state in range(1, spelling.n_states):
+                if state not in states:
+                    states[state] = n_states
+                    n_states += 1
+            inner[charset, target] = states
+        for begin, characters, end in spelling.edges:
+            if begin == 0:
+                edges.append((source, characters, states[end]))
+            elif is_new:
+                edges.append((states[begin], characters, states[end]))
+    return Operand(tuple(edges), values.accepting, n_states)
 
 
 def _children(node: Node) -> tuple[Node, ...]:
@@ -118,23 +132,28 @@ def _children(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def _looks(value: Node) -> bool:
-    """Is there an assertion in a pattern?"""
+def _is_plain(value: Node) -> bool:
+    """Is a pattern free of assertions, intersections and complements?"""
     seen: set[int] = set()
     stack = [value]
     while stack:
         node = stack.pop()
-        if isinstance(node, Look):
-            return True
+        if isinstance(node, Look | Intersect | Complement):
+            return False
         if id(node) not in seen:
             seen.add(id(node))
             stack.extend(_children(node))
-    return False
+    return True
 
 
 @lru_cache(maxsize=4096)
 def _spell_character(character: str) -> Node:
     return _spell(Charset.char(character))
+
+
+@lru_cache(maxsize=4096)
+def _spell_operand(charset: Charset) -> Operand:
+    return as_operand(_spell(charset))
 
 
 @lru_cache(maxsize=4096)
