@@ -154,7 +154,8 @@ class AllTexts:
 
     def _spans(self, node: Node) -> np.ndarray:
         if node not in self._known:
-            self._known[node] = self._compute(node)
+            # Why so narrow: there are as many of these arrays as trees.
+            self._known[node] = self._compute(node).astype(np.int16)
         return self._known[node]
 
     def _compute(self, node: Node) -> np.ndarray:

@@ -72,14 +72,13 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
         count = int(cursor[1])
         if status == kernel.MORE_PAIRS:
             used = int(ptr[count])
-            if used > limits.transitions:
-                raise LimitError("transitions", used, limits.transitions, "too many states for this vocabulary")
+            _check(used, limits.transitions)
             n_pairs *= 2
             src, dst = _grown(src, n_pairs, used), _grown(dst, n_pairs, used)
         else:
             capacity *= 4 if capacity < _LARGE else 2
-            if capacity * k > 4 * limits.transitions:
-                raise LimitError("transitions", capacity * k, limits.transitions, "too many states for this vocabulary")
+            if capacity > _LARGE:
+                _check(capacity * k // 4, limits.transitions)
             wider = np.full((capacity, k), UNKNOWN, np.int32)
             wider[: len(memo)] = memo
             memo = wider
@@ -90,7 +89,13 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
             kernel.rehash(hashes, count, slots)
     count = int(cursor[1])
     used = int(ptr[count])
+    _check(used, limits.transitions)
     return TokenFunctions(node_function, ptr[: count + 1], src[:used], dst[:used])
+
+
+def _check(given: int, limit: int) -> None:
+    if given > limit:
+        raise LimitError("transitions", given, limit, "too many states for this vocabulary")
 
 
 def _grown(array: Int32Array, length: int, used: int) -> Int32Array:
