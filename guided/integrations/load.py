@@ -79,7 +79,8 @@ def load(path_or_name: str | PathLike[str] | None = None, dtype: str = "bfloat16
         _require("gguf", "accelerate")
         with spinner(f"reading {path.name} (some seconds per 100 million weights)"), _no_bars():
             return _read(str(path.parent), {"gguf_file": path.name}, dtype, device)
-    if not _HUB_NAME.fullmatch(str(path_or_name)):
+    # Why the parent: a mistyped path in a folder that exists must not wait for the hub.
+    if not _HUB_NAME.fullmatch(str(path_or_name)) or path.parent.is_dir():
         raise ModelError(f"there is no file or folder {path}")
     return _read(str(path_or_name), {}, dtype, device)
 

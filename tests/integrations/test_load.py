@@ -140,6 +140,21 @@ def test_what_can_not_be_loaded_is_named(tmp_path: Path, source: Any, message: s
     assert message.format(folder=tmp_path) in str(caught.value)
 
 
+def test_a_mistyped_path_is_no_name_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match="there is no file or folder models/mistyped"):
+        load("models/mistyped")
+
+
+def test_a_name_on_the_hub_that_can_not_be_fetched_is_an_error() -> None:
+    program = (
+        "import guided\ntry:\n    guided.load('no-one/no-model')\nexcept guided.ModelError as error:\n    print(error)"
+    )
+    done = run(program, HF_HUB_OFFLINE="1")
+    assert done.stdout.startswith("no-one/no-model can not be loaded by transformers: "), done.stderr
+
+
 def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="dtype must be one of bfloat16, float16, float32, auto, not 'int8'"):
         load(dtype="int8")
