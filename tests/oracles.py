@@ -1,10 +1,12 @@
 """Slow and obvious definitions that fast code is compared against, one section per subject."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -326,3 +328,57 @@ def slow_masses(
     weights = {token: weight for token, weight in weights.items() if weight >= (min_p or 0) and weight > 0}
     total = math.fsum(weights.values())
     return {token: weight / total for token, weight in weights.items()}
+
+
+def common_prefix(words: Sequence[Any]) -> Any:
+    """The longest beginning that some texts or byte strings have in common."""
+    prefix = words[0]
+    while not all(word.startswith(prefix) for word in words):
+        prefix = prefix[:-1]
+    return prefix
+
+
+# ----------------------------------------------------------------------------------------------------------- calls
+
+_HEX = "[0-9a-fA-F]"
+# Kind of an argument -> its spellings, as a regular expression of `re`.
+CALL_SPELLINGS = {
+    "int": r"(?:0|-?[1-9][0-9]*)",
+    "bool": r"(?:true|false)",
+    "choice": r'(?:"a"|"b c")',
+    "optional": r"(?:null|0|-?[1-9][0-9]*)",
+    "list": r"\[(?:(?:0|-?[1-9][0-9]*)(?:, ?(?:0|-?[1-9][0-9]*))*)?\]",
+    "str": r'"(?:[ !#-\[\]-~\x80-\U0010ffff\x7f]|\\["\\bfnrt]|\\u(?:00[01]H|007[fF]|00[89a-fA-F]H|0[1-9a-fA-F]HH'
+    r'|[1-9a-cA-CeEfF]HHH|[dD][0-7]HH|[dD][89abAB]HH\\u[dD][c-fC-F]HH))*"'.replace("H", _HEX),
+}
+
+
+def slow_call(tools: Mapping[str, Sequence[tuple[str, str, bool]]], style: str) -> re.Pattern[str]:
+    """All calls of some tools, as one regular expression: every choice of optional arguments is written out.
+
+    Parameters
+    ----------
+    tools : Mapping
+        Name of a tool -> (name, kind, is required) of each argument.
+    style : {"tooldec", "tooldec-positional", "json"}
+        How calls are written.
+    """
+    calls = []
+    for name, parameters in tools.items():
+        for given in product((False, True), repeat=len(parameters)):
+            chosen = [p for p, is_given in zip(parameters, given, strict=True) if is_given]
+            if any(required and not is_given for (_, _, required), is_given in zip(parameters, given, strict=True)):
+                continue
+            if style == "tooldec-positional" and list(given) != sorted(given, reverse=True):
+                continue
+            keys = {"tooldec": "{}=", "tooldec-positional": "", "json": '"{}": ?'}[style]
+            written = [keys.format(re.escape(label)) + _with_plus(kind, style) for label, kind, _ in chosen]
+            begin = r'\{"name": ?"' if style == "json" else ""
+            open_, close = (r'", ?"arguments": ?\{', r"\}\}") if style == "json" else (r"\(", r"\)")
+            calls.append(begin + re.escape(name) + open_ + ", ?".join(written) + close)
+    return re.compile("|".join(calls))
+
+
+def _with_plus(kind: str, style: str) -> str:
+    has_plus = style == "tooldec-positional" and kind in ("int", "optional")
+    return rf"(?:{CALL_SPELLINGS[kind]}|\+(?:0|[1-9][0-9]*))" if has_plus else CALL_SPELLINGS[kind]

@@ -175,6 +175,7 @@ class Guide:
         ValueError
             ``n`` is negative.
         """
+        n = as_index(n)
         if n < 0:
             raise ValueError(f"rollback takes a count of tokens, not {n}")
         if n > len(self._history):

@@ -247,7 +247,10 @@ class Lookup:
         if not 0 <= state < self.final:
             return -1
         # Why: EOS may be an id beyond the tokens, in the padding of the logits.
-        function: int = self.token_function[token] if 0 <= token < self.n_tokens else -1
+        try:
+            function: int = self.token_function[token] if 0 <= token < self.n_tokens else -1
+        except TypeError:
+            raise TypeError(f"a token is an int, not {type(token).__name__} {token!r:.60}") from None
         if function < 0:
             return self.final if token in self.eos and self.accepting[state] else -1
         if self.dense is not None:
