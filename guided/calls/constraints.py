@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from reprlib import repr as short
 from typing import Any, TypeVar
 
 from guided.calls.scalars import integer, number, text
@@ -93,7 +94,7 @@ class Constraints:
         self.keywords[keyword] = "number"
         step = Fraction(exact_number(value, pointer, keyword))
         if step <= 0:
-            raise SchemaError(f"{value!r} is not greater than 0", pointer, keyword)
+            raise SchemaError(f"{short(value)} is not greater than 0", pointer, keyword)
         if self.step is not None:
             step = Fraction(
                 math.lcm(step.numerator, self.step.numerator), math.gcd(step.denominator, self.step.denominator)
@@ -108,7 +109,7 @@ class Constraints:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise SchemaError(f"a length is a number >= 0, not {value!r}", pointer, keyword)
+            raise SchemaError(f"a length is a number >= 0, not {short(value)}", pointer, keyword)
         if side == "min":
             self.min_length = max(self.min_length, value)
         else:
@@ -181,10 +182,10 @@ def constrained_text(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
 def exact_number(value: Any, pointer: str, keyword: str) -> Decimal:
     """A number as it is written: 0.1 is one tenth."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise SchemaError(f"a number is expected, not {value!r}", pointer, keyword)
+        raise SchemaError(f"a number is expected, not {short(value)}", pointer, keyword)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
-        raise SchemaError(f"{value!r} is no finite number", pointer, keyword)
+        raise SchemaError(f"{short(value)} is no finite number", pointer, keyword)
     return exact
 
 

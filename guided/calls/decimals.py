@@ -55,14 +55,17 @@ def neighbor(bound: Decimal, upward: bool) -> Decimal:
     Raises
     ------
     OverflowError
-        The bound is too large for a double.
+        There is no such double.
     """
     direction = math.inf if upward else -math.inf
     if not bound:
         return Decimal(1 if upward else -1).scaleb(-FRACTION_DIGITS)
     nearest = float(bound)
     past = Decimal(repr(nearest)) > bound if upward else Decimal(repr(nearest)) < bound
-    return Decimal(repr(nearest if past else math.nextafter(nearest, direction)))
+    found = nearest if past else math.nextafter(nearest, direction)
+    if math.isinf(found):
+        raise OverflowError(f"there is no double beyond {bound}")
+    return Decimal(repr(found))
 
 
 def floats(max_digits: int | None = None) -> Node:

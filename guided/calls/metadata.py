@@ -24,7 +24,7 @@ __all__ = ["alias_of", "collect", "pattern_of"]
 
 # pydantic's options that every value of the language satisfies.
 _SATISFIED = {"allow_inf_nan", "coerce_numbers_to_str", "fail_fast", "regex_engine", "strict", "union_mode"}
-_PATTERN_FLAGS = re.A | re.I | re.M | re.S | re.U | re.X
+_PATTERN_FLAGS = re.A | re.I | re.M | re.S | re.X
 _NUMBER_SIDES = (
     (annotated_types.Ge, "ge", "low"),
     (annotated_types.Gt, "gt", "above"),

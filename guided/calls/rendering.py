@@ -11,6 +11,7 @@ import json
 import uuid
 from collections.abc import Mapping, Set
 from decimal import Decimal
+from reprlib import repr as short
 from typing import Any
 
 from guided.calls.formats import Format
@@ -117,5 +118,5 @@ def _spelled(tool: str, slot: Slot, value: Any) -> str:
         return json.dumps(json_value(value), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise SchemaError(
-            f"{value!r:.60} is no value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
+            f"{short(value)} is no value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
         ) from error

@@ -12,6 +12,7 @@ objects nest to a fixed depth, and numbers are spelled plainly (no ``1.0`` for a
 import json
 import re
 from collections.abc import Callable, Mapping
+from reprlib import repr as short
 from typing import Any
 
 from guided.calls import dates
@@ -63,7 +64,7 @@ def type_of_schema(schema: Any, place: Place) -> ValueType:
     if schema is True:
         return anything(max(MAX_NESTING - place.level, 0))
     if not isinstance(schema, Mapping):
-        raise SchemaError(f"a schema is an object, not {schema!r:.60}", place.pointer, "schema")
+        raise SchemaError(f"a schema is an object, not {short(schema)}", place.pointer, "schema")
     if place.pointer.count("/") > _DEEPEST:
         raise SchemaError("schemas nest too deep", place.pointer, "schema")
     for keyword in schema:
@@ -115,14 +116,13 @@ def _constants(schema: Mapping[str, Any], place: Place) -> ValueType:
     allowed = type_of_schema(beside, place) if not beside.keys() <= _ANNOTATIONS else None
     kept: list[str] = []
     for value in values:
+        if nesting(value) + place.level > MAX_NESTING:
+            raise SchemaError(f"arrays and objects nest more than {MAX_NESTING} deep", place.pointer, keyword)
         try:
             spelling = json.dumps(value, allow_nan=False)
             plain = json.loads(spelling)
-            depth = nesting(plain)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise SchemaError(f"{value!r:.60} is no JSON value", place.pointer, keyword) from error
-        if depth + place.level > MAX_NESTING:
-            raise SchemaError(f"arrays and objects nest more than {MAX_NESTING} deep", place.pointer, keyword)
+        except (TypeError, ValueError) as error:
+            raise SchemaError(f"{short(value)} is no JSON value", place.pointer, keyword) from error
         if allowed is None or _is_valid(allowed, plain):
             kept.append(spelling)
     if not kept:
@@ -150,7 +150,7 @@ def _of_types(schema: Mapping[str, Any], place: Place) -> ValueType:
         raise SchemaError("type is a name or a list of names", place.pointer, "type")
     for kind in kinds:
         if not isinstance(kind, str) or kind not in _KEYWORDS:
-            raise SchemaError(f"unknown type {kind!r:.60}", place.pointer, "type")
+            raise SchemaError(f"unknown type {short(kind)}", place.pointer, "type")
     found = dict.fromkeys(_BUILDERS[kind](schema, place) for kind in kinds)
     return next(iter(found)) if len(found) == 1 else union(tuple(found))
 
@@ -175,7 +175,7 @@ def _string(schema: Mapping[str, Any], place: Place) -> ValueType:
         node = _FORMATS.get(schema["format"]) if isinstance(schema["format"], str) else None
         if node is None:
             raise SchemaError(
-                f"format {schema['format']!r:.60} is none of {', '.join(_FORMATS)}", place.pointer, "format"
+                f"format {short(schema['format'])} is none of {', '.join(_FORMATS)}", place.pointer, "format"
             )
         asked.pattern(node(), "format")
     return constrained_text(asked, place.caps, place.pointer)

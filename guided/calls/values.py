@@ -108,7 +108,13 @@ def joined(items: list[Node]) -> Node:
     return concat([part for item in items for part in (COMMA, item)][1:])
 
 
-def nesting(value: Any) -> int:
-    """How deep arrays and objects nest in a JSON value."""
-    items = value if isinstance(value, list) else value.values() if isinstance(value, dict) else None
-    return 0 if items is None else 1 + max(map(nesting, items), default=0)
+def nesting(value: Any, limit: int = 100) -> int:
+    """How deep arrays and objects nest in a JSON value; above ``limit``, some number above it."""
+    depth, layer = 0, [value]
+    while depth <= limit:
+        inside = [item for item in layer if isinstance(item, list | tuple | dict)]
+        if not inside:
+            break
+        depth += 1
+        layer = [part for item in inside for part in (item.values() if isinstance(item, dict) else item)]
+    return depth

@@ -38,7 +38,9 @@ def test_T16_every_day_of_a_year(all_dates: Automaton, year: int) -> None:
         assert all_dates.accepts(b"%04d-%02d-%02d" % (year, month, day)) == is_date(year, month, day), (month, day)
 
 
-@pytest.mark.parametrize("text", ["", "24-01-01", "2024-1-01", "2024-01-1", "2024/01/01", "20240101", "2024-01-01T", "-2024-01-01"])
+@pytest.mark.parametrize(
+    "text", ["", "24-01-01", "2024-1-01", "2024-01-1", "2024/01/01", "20240101", "2024-01-01T", "-2024-01-01"]
+)
 def test_T16_what_is_no_date(all_dates: Automaton, text: str) -> None:
     assert not all_dates.accepts(text.encode())
 
@@ -56,7 +58,9 @@ def test_T16_moments_of_python(value: datetime.datetime) -> None:
     assert automaton.accepts(value.isoformat().encode())
 
 
-@given(st.from_regex(r"[0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,7})?)?(Z|[+-][0-2][0-9]:[0-6][0-9])?", fullmatch=True))
+@given(
+    st.from_regex(r"[0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,7})?)?(Z|[+-][0-2][0-9]:[0-6][0-9])?", fullmatch=True)
+)
 def test_T16_what_is_accepted_is_a_time(text: str) -> None:
     if from_tree(dates.time(False)).accepts(text.encode()):
         datetime.time.fromisoformat(text)
@@ -64,7 +68,9 @@ def test_T16_what_is_accepted_is_a_time(text: str) -> None:
         datetime.datetime.fromisoformat(f"2024-02-29T{text}")
 
 
-@pytest.mark.parametrize("text", ["07:00", "07:00:00", "24:00:00Z", "07:60:00Z", "07:00:60Z", "7:00:00Z", "07:00:00+24:00", "07:00:00Z "])
+@pytest.mark.parametrize(
+    "text", ["07:00", "07:00:00", "24:00:00Z", "07:60:00Z", "07:00:60Z", "7:00:00Z", "07:00:00+24:00", "07:00:00Z "]
+)
 def test_T16_what_is_no_time_of_rfc_3339(text: str) -> None:
     assert not from_tree(dates.time(True)).accepts(text.encode())
 

@@ -55,7 +55,9 @@ def test_multiples_of_integers(divisor: int) -> None:
     assert not any(map(automaton.accepts, NOT_INTEGERS))
 
 
-@pytest.mark.parametrize(("divisor", "low", "high"), [(7, -50, 60), (9, 0, 100), (3, 5, 50), (3, 1, None), (10, None, 95)])
+@pytest.mark.parametrize(
+    ("divisor", "low", "high"), [(7, -50, 60), (9, 0, 100), (3, 5, 50), (3, 1, None), (10, None, 95)]
+)
 def test_multiples_within_bounds(divisor: int, low: int | None, high: int | None) -> None:
     node = multiples(divisor, low, high)
     assert node is not None
@@ -170,7 +172,21 @@ def test_T14_no_spelling_of_a_float_overflows(all_floats: Automaton, spelling: s
 
 @pytest.mark.parametrize(
     "spelling",
-    ["1e309", "1.7976931348623159e308", "1e400", "2e308", "10e308", "01", "1.", ".5", "1e", "1e+", "+1", "NaN", "-Infinity"],
+    [
+        "1e309",
+        "1.7976931348623159e308",
+        "1e400",
+        "2e308",
+        "10e308",
+        "01",
+        "1.",
+        ".5",
+        "1e",
+        "1e+",
+        "+1",
+        "NaN",
+        "-Infinity",
+    ],
 )
 def test_T14_what_is_no_finite_float(all_floats: Automaton, spelling: str) -> None:
     assert not all_floats.accepts(spelling.encode())

@@ -38,7 +38,22 @@ def test_T15_escapes_commas_and_parentheses(any_string: Automaton, text: str) ->
 
 @pytest.mark.parametrize(
     "spelling",
-    ['"\n"', '"\t"', '"\x00"', '"', '""" ', "'a'", "a", '"a" ', '"\\', '"\\"', '"\\x41"', '"\\u12"', '"\\ud800"', '"\\udc00"']
+    [
+        '"\n"',
+        '"\t"',
+        '"\x00"',
+        '"',
+        '""" ',
+        "'a'",
+        "a",
+        '"a" ',
+        '"\\',
+        '"\\"',
+        '"\\x41"',
+        '"\\u12"',
+        '"\\ud800"',
+        '"\\udc00"',
+    ]
     + ['"\\ud83d\\u0041"', '"\\ud83d\\ud83d"', '"\\u0061"', '"\\/"'],
 )
 def test_T15_what_is_no_string(any_string: Automaton, spelling: str) -> None:
@@ -62,7 +77,8 @@ def test_a_lifted_pattern_has_the_spellings_of_its_texts(pattern: str, text: str
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"(?s).*\bn\b.*", r"(?s).*(?<=n)x", r"(?s).*(?<!n)x", r"[^n]*(?<=\\)n", r"(?ms).*^x", r"[^\n]*", r"(?s).*$\n?"]
+    "pattern",
+    [r"(?s).*\bn\b.*", r"(?s).*(?<=n)x", r"(?s).*(?<!n)x", r"[^n]*(?<=\\)n", r"(?ms).*^x", r"[^\n]*", r"(?s).*$\n?"],
 )
 def test_lookaround_does_not_take_an_escape_for_its_letter(pattern: str) -> None:
     """The n of the escape of a line feed is no n, and quotes are no text."""
@@ -87,13 +103,31 @@ def test_lengths_are_counted_in_characters() -> None:
         assert automaton.accepts(json.dumps(text).encode()) == (2 <= len(text) <= 3), text
 
 
-SEARCHED = [r"^a+$", "a|^b$", "^(a|b)$", "a$b", r"\$", "[$^]", "[]$]a$", "^", "$", "", "a{2,}", r"\\$", "b*$", "^a$|^b$", "(^a)$"]
+SEARCHED = [
+    r"^a+$",
+    "a|^b$",
+    "^(a|b)$",
+    "a$b",
+    r"\$",
+    "[$^]",
+    "[]$]a$",
+    "^",
+    "$",
+    "",
+    "a{2,}",
+    r"\\$",
+    "b*$",
+    "^a$|^b$",
+    "(^a)$",
+]
 
 
 @pytest.mark.parametrize("pattern", [*SEARCHED, "[^]$]", "^a|b", "(?i)A$", "(?x)a # c|\n b$", "(?m)^a$"])
 def test_patterns_that_are_searched_for(pattern: str) -> None:
     """Against `re.search`, with ``$`` as the very end of the text, as in ECMA-262 and in pydantic."""
-    in_python = re.compile(pattern if "(?m)" in pattern else re.sub(r"(\\.|\[\^?\]?[^]]*\])|\$", lambda m: m[1] or r"\Z", pattern))
+    in_python = re.compile(
+        pattern if "(?m)" in pattern else re.sub(r"(\\.|\[\^?\]?[^]]*\])|\$", lambda m: m[1] or r"\Z", pattern)
+    )
     automaton = from_tree(found_in(pattern))
     for count in range(5):
         for characters in product("ab\n$^]", repeat=count):
@@ -107,7 +141,11 @@ def test_a_searched_pattern_is_refused_at_its_own_position() -> None:
     assert caught.value.position == 3
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)
+    )
+)
 def test_a_constant_has_the_spellings_of_its_value(value: object) -> None:
     automaton = from_tree(constant(value))
     for separators in [(", ", ": "), (",", ":"), (",", ": ")]:

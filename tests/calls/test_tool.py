@@ -1,0 +1,251 @@
+"""Tools from callables and definitions: names, parameters, and every way to get them wrong."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+import pydantic
+import pytest
+
+from guided.calls.scalars import integer
+from guided.calls.tool import Example, Tool, inventory
+from guided.calls.values import automaton_of
+from guided.engine.specs import Choice, Regex
+from guided.errors import PatternError, SchemaError
+
+
+def get_weather(city: str, day: Literal["today", "tomorrow"] = "today") -> "Unresolved":  # noqa: F821
+    """What the weather will be like.
+
+    Args:
+        city: Where.
+        day: When.
+    """
+
+
+class Service:
+    def __init__(self, a: int) -> None: ...
+
+    def method(self, x: int, *rest: float, flag: bool = False) -> None:
+        """A method."""
+
+    @classmethod
+    def of_class(cls, y: str) -> None: ...
+
+    @staticmethod
+    def static(z: bool) -> None: ...
+
+    def __call__(self, q: int) -> None:
+        """Called."""
+
+
+@dataclass
+class Record:
+    a: int
+    b: str = ""
+
+
+class Pair(NamedTuple):
+    x: int
+    y: int = 0
+
+
+@functools.wraps(get_weather)
+def wrapped(*args: Any, **kwargs: Any) -> Any:
+    return get_weather(*args, **kwargs)
+
+
+CALLABLES: list[tuple[Callable[..., Any], str]] = [
+    (get_weather, 'get_weather(city: str, day: "today" | "tomorrow" = ...)'),
+    (wrapped, 'get_weather(city: str, day: "today" | "tomorrow" = ...)'),
+    (functools.partial(get_weather, "Oslo"), 'get_weather(day: "today" | "tomorrow" = ...)'),
+    (functools.partial(get_weather, day="today"), 'get_weather(city: str, day: "today" | "tomorrow" = ...)'),
+    (Service(1).method, "method(x: int, *rest: float, flag: bool = ...)"),
+    (Service.of_class, "of_class(y: str)"),
+    (Service.static, "static(z: bool)"),
+    (Service(1), "Service(q: int)"),
+    (Service, "Service(a: int)"),
+    (Record, "Record(a: int, b: str = ...)"),
+    (Pair, "Pair(x: int, y: int = ...)"),
+]
+
+
+@pytest.mark.parametrize(("function", "signature"), CALLABLES, ids=lambda item: str(item)[:40])
+def test_a_tool_is_anything_that_can_be_called(function: Callable[..., Any], signature: str) -> None:
+    assert Tool(function).signature == signature
+
+
+def test_docstrings_describe_tools_and_parameters() -> None:
+    tool = Tool(get_weather)
+    assert tool.description == "What the weather will be like."
+    assert [parameter.description for parameter in tool.parameters()] == ["Where.", "When."]
+    assert Tool(Service(1).method).description == "A method."
+    assert Tool(get_weather, description="Other.").description == "Other."
+
+    def noted(x: Annotated[int, "how many"]) -> None: ...
+
+    assert Tool(noted).parameters()[0].description == "how many"
+
+
+def test_labels_are_names_without_the_underscore_of_keywords_or_aliases() -> None:
+    def convert(from_: str, class_: int, plain_: int, x: Annotated[int, pydantic.Field(alias="the-x")]) -> None: ...
+
+    assert [parameter.label for parameter in Tool(convert).parameters()] == ["from", "class", "plain_", "the-x"]
+
+
+def test_a_default_may_have_any_value_and_kinds_are_kept() -> None:
+    def f(a: int, /, b: int = 3, *c: int, d: int, e: str = "x") -> None: ...
+
+    found = [(parameter.name, parameter.required, parameter.kind) for parameter in Tool(f).parameters()]
+    assert found == [
+        ("a", True, "positional"),
+        ("b", False, "either"),
+        ("c", False, "variadic"),
+        ("d", True, "keyword"),
+        ("e", False, "keyword"),
+    ]
+
+
+@pytest.mark.parametrize("kind", [Regex("[a-z]+"), Choice(["a", "b"]), __import__("re").compile("[ab]"), Literal["a"]])
+def test_T16_types_of_ones_own_replace_the_annotation(kind: Any) -> None:
+    tool = Tool(get_weather, types={"city": kind})
+    automaton = automaton_of(tool.parameters()[0].type.node)
+    assert automaton.accepts(b'"a"')
+    assert not automaton.accepts(b'"A"')
+    assert Tool(get_weather, types={"city": integer(1, 3)}).parameters()[0].type is integer(1, 3)
+
+
+DEFINITION = {
+    "name": "get_weather",
+    "description": "What the weather will be like.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string", "description": "Where."}, "days": {"type": "integer", "minimum": 0}},
+        "required": ["city"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        DEFINITION,
+        {"type": "function", "function": DEFINITION},
+        {"type": "function", **DEFINITION},
+        {"name": "get_weather", "description": DEFINITION["description"], "input_schema": DEFINITION["parameters"]},
+        {"name": "get_weather", "description": DEFINITION["description"], "inputSchema": DEFINITION["parameters"]},
+    ],
+    ids=["flat", "nested", "responses", "anthropic", "mcp"],
+)
+def test_a_tool_is_a_definition_in_json(definition: dict[str, Any]) -> None:
+    tool = Tool(definition)
+    assert tool.signature == "get_weather(city: str, days: int >= 0 = ...)"
+    assert tool.description == "What the weather will be like."
+    assert tool.parameters()[0].description == "Where."
+    assert tool.run is None
+    assert Tool(definition, run=print).run is print
+    assert Tool(definition, name="other").name == "other"
+
+
+def test_T26_a_definition_without_parameters_has_none() -> None:
+    assert Tool({"name": "now"}).parameters() == ()
+    assert Tool({"name": "now", "parameters": {"type": "object", "properties": {}}}).parameters() == ()
+
+
+def test_examples_are_kept() -> None:
+    example = Example("Weather?", "Snow.", {"city": "Oslo"}, "snow")
+    tool = Tool(get_weather, examples=[example, {"question": "Who?", "answer": "He."}])
+    assert tool.examples == (example, Example("Who?", "He."))
+
+
+def test_T10_duplicate_names_are_an_error() -> None:
+    with pytest.raises(SchemaError, match=r"two tools have this name.*Tool\(\.\.\., name=\.\.\.\)") as caught:
+        inventory([get_weather, Tool(Service(1).method, name="get_weather")])
+    assert caught.value.pointer == "/get_weather"
+    assert [tool.name for tool in inventory([get_weather, Tool(get_weather, name="other")])] == ["get_weather", "other"]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a(b", "a,b", 'a"b', "a=b", "a\n", "<a>"])
+def test_names_are_validated(name: str) -> None:
+    with pytest.raises(SchemaError, match="a name is made of letters"):
+        Tool(get_weather, name=name)
+
+
+@pytest.mark.parametrize("name", ["exp10", "spotify.search", "a-b", "GET/movie", "ns:tool", "größe"])
+def test_names_may_be_those_of_registries(name: str) -> None:
+    assert Tool(get_weather, name=name).name == name
+
+
+def keywords(**kwargs: int) -> None: ...
+def field_as_default(x: int = pydantic.Field(ge=0)) -> None: ...
+def unresolved(x: "Nowhere") -> None: ...  # noqa: F821
+def bad(x: int, y: bytes) -> None: ...
+def aliased(x: Annotated[int, pydantic.Field(alias="y")], y: int) -> None: ...
+
+
+def of(**parameters: Any) -> dict[str, Any]:
+    return {"name": "f", "parameters": parameters}
+
+
+REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
+    (lambda: Tool(keywords), "**kwargs has none", "/keywords/kwargs", "**kwargs"),
+    (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
+    (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved", "unresolved"),
+    (lambda: Tool(bad), "no lowering", "/bad/y", "bytes"),
+    (lambda: Tool(aliased), "two parameters are called 'y'", "/aliased", "alias"),
+    (lambda: Tool(lambda x: x), "a name is made of letters", "/<lambda>", "name"),
+    (lambda: Tool(type), "no signature", "/type", "signature"),
+    (lambda: Tool(get_weather, types={"town": Regex("a")}), "no parameter 'town'", "/get_weather/town", "types"),
+    (lambda: Tool(get_weather, types={"city": NotATree()}), "no lowering", "/get_weather/city", "NotATree"),
+    (lambda: Tool({"description": "x"}), "a definition has a name", "", "name"),
+    (lambda: Tool({"function": 3}), "a definition has a name", "", "name"),
+    (lambda: Tool(of(type="array")), "a schema of type object", "/f", "parameters"),
+    (lambda: Tool({"name": "f", "parameters": 3}), "a schema of type object", "/f", "parameters"),
+    (lambda: Tool(of(type="object", minProperties=1)), "no lowering", "/f", "minProperties"),
+    (
+        lambda: Tool(of(type="object", properties={}, additionalProperties=True)),
+        "close the object",
+        "/f",
+        "additionalProperties",
+    ),
+    (lambda: Tool(of(type="object", properties={"a": {"type": "odd"}})), "unknown type", "/f/a", "type"),
+    (lambda: Tool(of(type="object"), types={"b": Regex("a")}), "no parameter 'b'", "/f/b", "types"),
+    (lambda: inventory([]), "there is no tool", "", "tools"),
+]
+
+
+class NotATree:
+    def lower(self, limits: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(("make", "reason", "pointer", "keyword"), REFUSED, ids=lambda item: str(item)[:30])
+def test_a_tool_that_cannot_be_lowered_is_refused(
+    make: Callable[[], Any], reason: str, pointer: str, keyword: str
+) -> None:
+    with pytest.raises(SchemaError) as caught:
+        make()
+    assert reason in str(caught.value)
+    assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)
+
+
+def test_a_malformed_pattern_is_refused() -> None:
+    with pytest.raises(PatternError):
+        Tool(get_weather, types={"city": Regex("a(")})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Tool(3), "a tool is a callable or a dict, not int"),
+        (lambda: Tool(get_weather, name=3), "the name of a tool is a str, not int"),
+        (lambda: Tool(get_weather, run=print), "run is for definitions"),
+        (lambda: Tool(get_weather, examples=["x"]), "an example is an Example, not str"),
+        (lambda: inventory(get_weather), "tools are a list"),
+        (lambda: inventory({"name": "f"}), "tools are a list of callables, dicts and Tools, not dict"),
+        (lambda: inventory("f"), "tools are a list of callables, dicts and Tools, not str"),
+    ],
+)
+def test_wrong_types_are_type_errors(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
