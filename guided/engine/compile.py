@@ -35,18 +35,24 @@ def compile(spec: Spec, vocabulary: Vocabulary, limits: Limits | None = None) ->
         The vocabulary cannot spell any text of the spec.
     LimitError
         A budget is passed.
+    TypeError
+        An argument is of another type.
 
     Notes
     -----
     O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
     """
-    if not isinstance(spec, Spec):
-        raise TypeError(f"a spec is expected (Regex, Choice, Tools), not {type(spec).__name__}")
+    if isinstance(spec, type) or not isinstance(spec, Spec):
+        given = f"the class {spec.__name__}" if isinstance(spec, type) else type(spec).__name__
+        raise TypeError(f"a spec is expected (Regex, Choice, Tools), not {given}")
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(
             f"a Vocabulary is expected, not {type(vocabulary).__name__}: Vocabulary.from_tokenizer(...) makes one"
         )
-    limits = limits or Limits()
+    if limits is None:
+        limits = Limits()
+    elif not isinstance(limits, Limits):
+        raise TypeError(f"limits are a Limits, not {type(limits).__name__}")
     # Of the special tokens, those that a call format begins and ends its calls with are text to it.
     spelling = with_markers(vocabulary, getattr(spec, "markers", ()))
     tables = build_regular(spec.lower(limits), spelling, limits)
