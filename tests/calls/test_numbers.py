@@ -80,11 +80,25 @@ SHORT_DECIMALS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [("0", "1"), ("0.25", "0.5"), ("-1.5", "2.25"), ("1.05", "1.07"), ("0.001", None), (None, "-0.3"), ("12.5", "13")]
-    + [("3", "3"), ("0.1", "0.1"), ("-100", "-12.25"), ("2", "1"), (None, None), ("1e2", None), (None, "1.01e2")],
-)
+DECIMAL_BOUNDS: list[tuple[str | None, str | None]] = [
+    ("0", "1"),
+    ("0.25", "0.5"),
+    ("-1.5", "2.25"),
+    ("1.05", "1.07"),
+    ("0.001", None),
+    (None, "-0.3"),
+    ("12.5", "13"),
+    ("3", "3"),
+    ("0.1", "0.1"),
+    ("-100", "-12.25"),
+    ("2", "1"),
+    (None, None),
+    ("1e2", None),
+    (None, "1.01e2"),
+]
+
+
+@pytest.mark.parametrize(("low", "high"), DECIMAL_BOUNDS)
 def test_T14_decimals_are_exactly_those_in_the_range(low: str | None, high: str | None) -> None:
     least, most = (None if bound is None else Decimal(bound) for bound in (low, high))
     automaton = from_tree(decimals(least, most))

@@ -1,5 +1,7 @@
 """Annotations -> value types: what is accepted, how it is read, what is shared, what is refused and where."""
 
+# ruff: noqa: UP007, UP045 - annotations are what is tested, in every spelling
+
 import collections.abc as abc
 import datetime
 import enum
@@ -67,8 +69,8 @@ UserId = NewType("UserId", int)
 NOON = datetime.time(12)
 
 
-def lowered(annotation: Any, caps: Caps = Caps()) -> ValueType:
-    return type_of(annotation, Place("/tool/x", caps))
+def lowered(annotation: Any, caps: Caps | None = None) -> ValueType:
+    return type_of(annotation, Place("/tool/x", caps or Caps()))
 
 
 def accepts(annotation: Any, spelling: str) -> bool:
@@ -296,7 +298,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (re.Pattern, "no lowering", "/tool/x", "Pattern"),
     (abc.Callable[[], int], "no lowering", "/tool/x", "Callable"),
     ("Nowhere", "cannot be resolved", "/tool/x", "Nowhere"),
-    (list["Nowhere"], "cannot be resolved", "/tool/x/items", "Nowhere"),
+    (list[typing.ForwardRef("Nowhere")], "cannot be resolved", "/tool/x/items", "Nowhere"),
     (Lost, "annotations cannot be resolved", "/tool/x", "Lost"),
     (list[list[list[list[int]]]], "more than 3 deep", "/tool/x/items/items/items", "list"),
     (Node, "more than 3 deep, or for ever", "/tool/x/children/items/children", "list"),
