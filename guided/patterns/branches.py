@@ -5,7 +5,7 @@ the last thing read, as in `re`: not an anchor, not a repeat, not nothing. Finis
 one set of characters; the order of alternatives says nothing about a language, so the set stands where the first of them stood.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -112,8 +112,10 @@ class Branches:
             self._run = []
 
 
-def union(branches: Iterable[Node]) -> Node:
+def union(branches: Sequence[Node]) -> Node:
     """Any of the branches, those of one character as one set."""
+    if len(branches) == 1:
+        return branches[0]
     kept: list[Node] = []
     ranges: list[tuple[int, int]] = []
     place = 0

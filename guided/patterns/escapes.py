@@ -85,7 +85,7 @@ def _code_point(source: Source, start: int, letter: str) -> str:
     if point > sys.maxunicode:
         raise source.error(f"bad escape \\{letter}{digits}", start)
     if 0xD800 <= point <= 0xDFFF:
-        reason = f"lone surrogate \\{letter}{digits}: text is UTF-8, which has none; write the character itself or \\U"
+        reason = f"lone surrogate \\{letter}{digits}: text is UTF-8, which has none"
         raise source.error(reason, start)
     return chr(point)
 

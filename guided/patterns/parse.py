@@ -1,7 +1,7 @@
 r"""Text of a regular expression -> tree, with the syntax of Python's `re` for str patterns and the meaning of ``re.fullmatch``.
 
-One loop over the text and one explicit stack of open groups: linear time, no recursion, every error at its offset. Reasons and offsets
-of syntax errors are those of `re` unless it gives none.
+One loop over the text and one explicit stack of open groups: linear time, no recursion, every error at its offset. Reasons and
+offsets of syntax errors are those of `re`, unless it gives none or points beside the culprit.
 
 Extensions: ``\p{..}`` (see `properties`); lookbehind of bounded width need not have a fixed one; counts have no upper limit.
 Refused, because no automaton or none of reasonable size does it: backreferences, conditional groups, unbounded lookbehind. Refused, because

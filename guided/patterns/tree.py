@@ -1,7 +1,8 @@
 """The tree of a pattern: what a text may be, with no syntax left.
 
 Flags, groups and escapes are gone: a node is a set of characters, a literal, or an operation on nodes. Nodes are immutable and
-compared by identity, so that trees of any depth are cheap; walk them with an explicit stack, never by recursion.
+compared by identity, so that trees of any depth are cheap; walk them with an explicit stack, never by recursion. A node may stand
+in several places of a tree.
 
 Semantics: ``L(node)`` is a set of texts. `Look` makes it depend on the text around: a node matches a *span* of a text, and the
 language of a whole pattern is the set of texts that it matches from end to end, as ``re.fullmatch`` does. Inside `Intersect` and
