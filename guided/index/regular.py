@@ -337,12 +337,14 @@ def _distances(accepting: BoolArray, functions: TokenFunctions, number: Int32Arr
 
 
 def _why_unspellable(automaton: Automaton, vocabulary: Vocabulary) -> str:
-    missing = set(vocabulary.missing_bytes)
+    """The bytes that a shortest text needs and no token holds, or at least none has alone."""
     witness = automaton.witness() or b""
-    lacking = sorted({byte for byte in witness if byte in missing})
-    which = (
-        f"; for example {witness[:40]!r} needs the bytes {bytes(lacking[:8])!r}, which no token has alone"
-        if lacking
-        else ""
-    )
-    return f"no sequence of tokens spells a text of the language{which}"
+    reason = "no sequence of tokens spells a text of the language"
+    held = set(b"".join(token or b"" for token in vocabulary.tokens))
+    for lacking, which in ((set(range(256)) - held, "holds"), (set(vocabulary.missing_bytes), "has alone")):
+        needed = sorted(lacking.intersection(witness))
+        if needed:
+            return (
+                f"{reason}; for example {witness[:40]!r} needs the bytes {bytes(needed[:8])!r}, which no token {which}"
+            )
+    return reason
