@@ -180,3 +180,20 @@ def trees(
         return st.one_of(choices)
 
     return st.recursive(leaves, extend, max_leaves=max_leaves)
+
+
+def plain_patterns(max_leaves: int = 8) -> st.SearchStrategy[str]:
+    r"""Patterns that mean the same everywhere: no assertions, flags, Unicode classes, nor ``]`` first in a class."""
+    atoms = st.sampled_from(
+        ["a", "b", "é", "😀", ".", "[ab]", "[^a]", "[é-ü]", "[^b-z€]", r"\.", r"\n", "[0-9]", "(?:)"]
+    )
+
+    def extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        repeats = st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "{0,2}?"])
+        return st.one_of(
+            st.lists(inner, min_size=1, max_size=3).map("".join),
+            st.lists(inner, min_size=2, max_size=3).map("|".join).map("({})".format),
+            st.tuples(inner.map("(?:{})".format), repeats).map("".join),
+        )
+
+    return st.recursive(atoms, extend, max_leaves=max_leaves)

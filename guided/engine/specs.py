@@ -111,6 +111,8 @@ class Choice:
     def __init__(self, options: Iterable[str]) -> None:
         if isinstance(options, (str, bytes)):
             raise TypeError("options are a list of texts, not one text")
+        if not isinstance(options, Iterable):
+            raise TypeError(f"options are a list of texts, not {type(options).__name__}")
         found = tuple(options)
         seen: set[str] = set()
         for position, option in enumerate(found):
