@@ -11,6 +11,7 @@ import functools
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -44,7 +45,7 @@ def command(app: typer.Typer, function: Callable[..., int]) -> None:
             code = _INTERRUPTED
         except Exception as error:  # the one place where errors become messages
             if debug:
-                raise
+                traceback.print_exc()
             code = _report(error, function.__name__, as_json=bool(options.get("as_json")))
         raise typer.Exit(code)
 

@@ -48,7 +48,9 @@ VocabularyOption = Annotated[
 ]
 EosOption = Annotated[
     list[int] | None,
-    typer.Option("--eos", metavar="ID", help="A token that ends a text, if the file names none; may be repeated."),
+    typer.Option(
+        "--eos", min=0, metavar="ID", help="A token that ends a text, if the file names none; may be repeated."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, one document per line.")]
 
@@ -108,7 +110,9 @@ def read_vocabulary(path: Path | None, eos: Sequence[int] | None = None) -> "Voc
         path = default_model_folder()
     if path.is_dir():
         path = path / "tokenizer.json"
-    vocabulary = Vocabulary.from_file(path, eos=eos or None)
+    # Why names: a file of ranks holds no special tokens, so an id may lie beyond its ids; a named one is added.
+    ends = {f"<end {token}>": token for token in eos or ()}
+    vocabulary = Vocabulary.from_file(path, eos=eos or None, special=ends)
     if not vocabulary.eos:
         raise VocabularyError(f"{path} names no token that ends a text: give its id with --eos")
     return vocabulary

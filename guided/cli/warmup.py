@@ -5,12 +5,13 @@ its arguments, so the kernels are not called here: small inputs go through the s
 Tests hold that all kernels are reached, and that real inputs need no further compilation.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-from guided.cli.boundary import ACCEPTED
+from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import console, print_json, progress
 from guided.cli.specs import JsonOption
 
@@ -22,6 +23,8 @@ def warmup(as_json: JsonOption = False) -> int:
 
     Once per machine (some seconds): later runs load the compiled code. Set NUMBA_CACHE_DIR to choose the folder.
     """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        raise UsageError("numba's compiler is switched off: there is nothing to compile under NUMBA_DISABLE_JIT")
     begin = time.perf_counter()
     with progress("compiling kernels") as say:
         warm(lambda what: say(f"compiling kernels: {what}"))
@@ -33,28 +36,22 @@ def warmup(as_json: JsonOption = False) -> int:
         print_json({"kernels": len(found), "compiled": compiled, "seconds": round(seconds, 3), "cache": folder})
         return ACCEPTED
     out = console()
-    out.print(f"{len(found)} kernels are ready after {seconds:.1f} s: {_how(len(found), compiled)}")
+    how = f"{compiled} compiled now" if compiled else "all from the cache"
+    out.print(f"{len(found)} kernels are ready after {seconds:.1f} s: {how}")
     out.print(f"cache: {folder or 'none: no folder is writable, so every process compiles; set NUMBA_CACHE_DIR'}")
     return ACCEPTED
 
 
 def warm(advance: Callable[[str], None]) -> None:
     """Send small inputs through everything that uses kernels; ``advance`` hears what comes next."""
-    advance("tries of vocabularies")
-    from guided.automata.automaton import Automaton
+    advance("regular expressions")
     from guided.engine.compile import compile as compile_spec
     from guided.engine.specs import Choice, Regex
     from guided.limits import Limits
     from guided.vocabulary.vocabulary import Vocabulary
 
-    # Why pairs: masks of many tokens of one kind are made by a kernel of their own.
-    pairs = [bytes([first, second]) for first in range(97, 123) for second in range(97, 123)]
-    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), *pairs, None], eos=[256 + len(pairs)])
-    assert vocabulary.trie.max_depth
-
-    advance("regular expressions")
     automaton = Regex(r"(?i)[a-c]{2,40}x|[^b]*\w{0,30}ü|\d+").lower(Limits())
-    assert automaton.witness()
+    automaton.witness()
     Regex(r"(?!ab)[a-z]+(?<=c)").lower(Limits())
 
     advance("choices")
@@ -67,9 +64,12 @@ def warm(advance: Callable[[str], None]) -> None:
 
     advance("algebra of languages")
     other = Regex(r"[a-z]{0,60}\w").lower(Limits())
-    assert isinstance(~(automaton & other) - (automaton | other), Automaton)
+    (~(automaton & other) - (automaton | other)).witness()
 
-    advance("indices and masks")
+    advance("vocabularies, indices and masks")
+    # Why pairs: masks of many tokens of one kind are made by a kernel of their own.
+    pairs = [bytes([first, second]) for first in range(97, 123) for second in range(97, 123)]
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), *pairs, None], eos=[256 + len(pairs)])
     for spec in (Regex(r"[a-z]+(,[a-z]+){0,30}"), Regex("(?s).*"), names):
         index = compile_spec(spec, vocabulary)
         for state in range(index.n_states):
@@ -78,7 +78,7 @@ def warm(advance: Callable[[str], None]) -> None:
 
 
 def kernels() -> dict[str, Any]:
-    """All kernels in the modules loaded so far, by module and name; none if numba does not compile."""
+    """All kernels in the modules loaded so far, by module and name."""
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("guided.kernels.")]
     return {
         f"{module.__name__}.{name}": value
@@ -92,9 +92,3 @@ def _folder(found: dict[str, Any]) -> str | None:
     """Where numba keeps the compiled code."""
     paths = {kernel.stats.cache_path for kernel in found.values()} - {None}
     return str(sorted(paths)[0]) if paths else None
-
-
-def _how(count: int, compiled: int) -> str:
-    if not count:
-        return "numba's compiler is switched off (NUMBA_DISABLE_JIT)"
-    return f"{compiled} compiled now" if compiled else "all from the cache"

@@ -1,0 +1,162 @@
+"""Between commands and the process: help, exit codes, messages, --debug, interrupts, terminals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import guided
+from guided.cli import app as program
+from guided.cli import check as check_module
+from guided.errors import GuidedError, LimitError
+from tests.cli.programs import call, process
+
+COMMANDS = ("run", "check", "explain", "warmup")
+
+
+def test_help_names_every_command() -> None:
+    done = call("--help")
+    assert done.exit_code == 0
+    listed = done.stdout.partition("Commands:")[2]
+    assert all(f"\n  {command}" in listed for command in COMMANDS)
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(command: str) -> None:
+    done = call(command, "-h")
+    assert done.exit_code == 0
+    assert "--json" in done.stdout
+    assert "--debug" in done.stdout
+
+
+def test_version() -> None:
+    assert call("--version").stdout == f"guided {guided.__version__}\n"
+
+
+def test_no_arguments_show_the_help() -> None:
+    done = call()
+    assert "Commands:" in done.stdout + done.stderr
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = ["numpy", "numba", "torch", "transformers", "rich", "interegular", "pydantic"]
+    source = (
+        "import sys\nsys.argv = ['guided', '--help']\nfrom guided.cli import main\n"
+        f"try: main()\nexcept SystemExit: print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_mistyped_command() -> None:
+    done = call("chekc")
+    assert done.exit_code == 2
+    assert "No such command 'chekc'" in done.stderr
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Have ``guided check`` raise."""
+
+    def spec_of(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(check_module, "spec_of", spec_of)
+
+
+def test_an_error_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, GuidedError("this, there; do that"))
+    done = call("check", "x")
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", "Error: this, there; do that\n")
+
+
+def test_an_error_with_json_is_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, LimitError("states", 9, 3, "make it smaller"))
+    done = call("check", "x", "--json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert json.loads(done.stderr) == {
+        "error": "LimitError",
+        "message": "states: 9 needed, 3 allowed; make it smaller",
+        "what": "states",
+        "given": 9,
+        "limit": 3,
+    }
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, GuidedError("this"))
+    done = call("check", "x", "--debug")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("Traceback")
+    assert "in spec_of" in done.stderr
+    assert done.stderr.endswith("\nError: this\n")
+
+
+def test_an_error_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, OSError(28, "No space left on device", "/some/file"))
+    done = call("check", "x")
+    assert (done.exit_code, done.stderr) == (2, "Error: /some/file: No space left on device\n")
+
+
+def test_a_fault_of_the_program_has_a_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, KeyError("x"))
+    done = call("check", "x")
+    assert done.exit_code == 3
+    assert done.stderr == (
+        "Error: this is a fault of guided itself (KeyError: 'x'); run it again with --debug, and report what it shows\n"
+    )
+
+
+def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, KeyboardInterrupt())
+    done = call("check", "x")
+    assert (done.exit_code, done.output) == (130, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_process_that_is_interrupted_is_quiet(tmp_path: Path) -> None:
+    pipe = tmp_path / "vocabulary"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "guided", "explain", "--regex", "a", "--vocabulary", str(pipe)]
+    # The pipe opens when the command has begun to read it.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child, pipe.open("wb"):
+        child.send_signal(signal.SIGINT)
+        output, errors = child.communicate(timeout=60)
+    assert (child.returncode, output, errors) == (130, b"", b"")
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = [sys.executable, "-m", "guided", "explain", "--regex", "a*", "--sample", "100000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        errors = child.stderr.read() if child.stderr else b""
+    assert b"Traceback" not in errors
+    assert b"Error" not in errors
+
+
+def test_a_terminal_without_unicode_sees_escapes() -> None:
+    done = process("check", "--regex", "[α-γ]", "δ", env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 1
+    assert b"'\\u03b1' to '\\u03b3'" in done.stdout
+
+
+def test_no_colours_in_a_pipe() -> None:
+    done = process("check", "--regex", "a", "b")
+    assert done.returncode == 1
+    assert b"\x1b" not in done.stdout
+
+
+def test_warnings_are_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import warnings
+
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    monkeypatch.setattr(sys, "argv", ["guided", "--version"])
+    with pytest.raises(SystemExit):
+        program.main()
+    assert warnings.formatwarning("no cache", RuntimeWarning, "file.py", 3) == "Warning: no cache\n"

@@ -1,0 +1,204 @@
+"""``guided check``."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.cli.check import first_rejection
+from guided.engine.specs import Regex
+from guided.limits import Limits
+from tests.cli.programs import call, errors_of, process, reply, write_ranks
+
+DATE = r"[0-9]{4}-[0-9]{2}"
+
+
+def test_says_that_a_text_is_accepted() -> None:
+    done = call("check", "--regex", DATE, "2024-10")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "accepted\n", "")
+
+
+def test_shows_where_a_text_fails_and_what_was_expected() -> None:
+    done = call("check", "--regex", DATE, "2024-1x")
+    assert done.exit_code == 1
+    assert done.stdout == (
+        "rejected: character 6 ('x') can not come there\n"  #
+        "    2024-1x\n"
+        "          ^\n"
+        "expected '0' to '9'\n"
+    )
+
+
+def test_shows_that_a_text_ends_too_early() -> None:
+    done = call("check", "--regex", DATE, "2024")
+    assert done.exit_code == 1
+    assert done.stdout == "rejected: the text ends too early\n    2024\n        ^\nexpected '-'\n"
+
+
+def test_shows_that_a_text_goes_on_too_long() -> None:
+    done = call("check", "--regex", DATE, "2024-100")
+    assert done.stdout.endswith("           ^\nexpected the end of the text\n")
+
+
+@pytest.mark.parametrize(("text", "code"), [("yes", 0), ("no", 0), ("n", 1), ("yesno", 1)])
+def test_choices(text: str, code: int) -> None:
+    assert call("check", "--choice", "yes", "--choice", "no", text).exit_code == code
+
+
+def test_the_empty_pattern_is_a_pattern() -> None:
+    assert call("check", "--regex", "", "").exit_code == 0
+    assert call("check", "--regex", "", "a").exit_code == 1
+
+
+def test_the_caret_stands_below_wide_characters() -> None:
+    done = call("check", "--regex", "日本[a-z]+", "日本語")
+    assert done.stdout.splitlines()[1:3] == ["    日本語", "        ^"]
+
+
+def test_the_caret_stands_below_escaped_characters() -> None:
+    done = call("check", "--regex", "(?s)\x1b[a-z].", "\x1ba")
+    assert done.stdout.splitlines()[1:3] == ["    \\x1ba", "         ^"]
+
+
+def test_a_long_text_is_cut_around_the_place() -> None:
+    done = call("check", "--regex", "a*", "a" * 200 + "b" + "a" * 200)
+    text, caret = done.stdout.splitlines()[1:3]
+    assert len(text) < 80
+    assert text[caret.index("^")] == "b"
+
+
+def test_nothing_in_a_text_steers_the_terminal() -> None:
+    done = call("check", "--regex", "a", "\x1b[31m[red]x[/red]\u202e")
+    assert "\\x1b[31m[red]x[/red]\\u202e" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_standard_input_loses_the_newline_at_its_end() -> None:
+    assert call("check", "--regex", "ab", "-", stdin=b"ab\n").exit_code == 0
+    assert call("check", "--regex", "ab", "-", stdin=b"ab\r\n").exit_code == 0
+    assert call("check", "--regex", "ab\n", "-", stdin=b"ab\n\n").exit_code == 0
+    assert call("check", "--regex", "ab", "-", stdin=b"ab").exit_code == 0
+
+
+def test_bytes_that_are_no_text_are_rejected_at_their_place() -> None:
+    done = call("check", "--regex", "é+", "-", stdin=b"\xc3\xa9\xff")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("rejected: character 1 (the byte 0xff) can not come there\n    é\\xff\n     ^\n")
+
+
+def test_an_argument_may_be_bytes_that_are_no_text() -> None:
+    done = process("check", "--regex", "é+", b"\xc3")  # type: ignore[arg-type]
+    assert done.returncode == 1
+    assert done.stdout.decode().startswith("rejected: the text ends too early\n    \\xc3\n    ^\nexpected 'é'")
+
+
+def test_json() -> None:
+    assert reply("check", "--regex", DATE, "2024-10") == {"accepted": True}
+    assert reply("check", "--regex", "日[0-9]", "日x") == {
+        "accepted": False,
+        "byte": 3,
+        "character": 1,
+        "ends_early": False,
+        "expected": "'0' to '9'",
+    }
+    assert reply("check", "--regex", DATE, "20")["ends_early"] is True
+
+
+def test_reads_token_by_token(tmp_path: Path) -> None:
+    ranks = write_ranks(tmp_path / "ranks", b"20", b"024", b"-1")
+    arguments = ["check", "--regex", DATE, "--vocabulary", str(ranks), "--eos", "259"]
+    done = call(*arguments, "2024-10")
+    assert done.exit_code == 0
+    assert done.stdout == (
+        "accepted\n"
+        "token by token (the cut with the fewest tokens):\n"
+        "    id   token          choices  verdict\n"
+        "    50   '2'            12       ok\n"
+        "    257  '024'          12       ok\n"
+        "    258  '-1'           2        ok\n"
+        "    48   '0'            10       ok\n"
+        "    259  (end of text)  1        ok\n"
+    )
+    done = call(*arguments, "2024-")
+    assert done.exit_code == 1
+    assert "refused: it ends the text, which is not complete" in done.stdout
+    tokens = reply(*arguments, "20x4")["tokens"]
+    assert [token["text"] for token in tokens] == ["20", "x"]
+    assert [token["allowed"] for token in tokens] == [True, False]
+    assert tokens[-1]["reason"] == "its byte 0 (b'x') cannot come there"
+
+
+def test_a_text_that_the_vocabulary_can_not_spell(tmp_path: Path) -> None:
+    lines = write_ranks(tmp_path / "ranks").read_bytes().splitlines(keepends=True)
+    lines[ord("b")] = b"YmI= 98\n"
+    (tmp_path / "ranks").write_bytes(b"".join(lines))
+    arguments = ["check", "--regex", "(bb|bbb|c)", "--vocabulary", str(tmp_path / "ranks"), "--eos", "256"]
+    assert call(*arguments, "bb").exit_code == 0
+    done = call(*arguments, "bbb")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("rejected by the vocabulary only\n")
+    assert "refused: no sequence of tokens spells it" in done.stdout
+
+
+@given(st.text(alphabet="ab日é\n", max_size=8))
+def test_rejects_at_the_first_character_that_no_accepted_text_goes_on_with(text: str) -> None:
+    automaton = Regex("(ab|日é?)*").lower(Limits())
+    beginnings = [text[:count] for count in range(len(text) + 1)]
+    accepted = {"ab", "日", "日é"}
+
+    def can_go_on(part: str) -> bool:
+        stack = [part]
+        while stack:
+            rest = stack.pop()
+            if any(word.startswith(rest) for word in accepted):
+                return True
+            stack += [rest[len(word) :] for word in accepted if rest.startswith(word)]
+        return False
+
+    place = first_rejection(automaton, text.encode())
+    if automaton.accepts(text.encode()):
+        assert place is None
+        return
+    expected = max(count for count, part in enumerate(beginnings) if can_go_on(part))
+    assert place is not None
+    assert (place.character, place.byte) == (expected, len(text[:expected].encode()))
+    assert place.ends_early == (expected == len(text))
+
+
+def test_usage_errors() -> None:
+    assert errors_of("check", "x") == (
+        "Error: say what may be said: give --regex or --choice\nTry 'guided check --help' for help.\n"
+    )
+    assert errors_of("check", "--regex", "a", "--choice", "b", "x") == (
+        "Error: --regex and --choice can not go together: give one of them\nTry 'guided check --help' for help.\n"
+    )
+    assert "Missing argument" in errors_of("check", "--regex", "a")
+    assert "No such option: --regexp" in errors_of("check", "--regexp", "a", "x")
+
+
+def test_errors_of_the_spec() -> None:
+    assert errors_of("check", "--regex", r"a(b", "x") == (
+        "Error: missing ), unterminated subpattern at position 1\n    a(b\n     ^\n"
+    )
+    assert "no automaton can compare" in errors_of("check", "--regex", r"(a)\1", "x")
+    assert errors_of("check", "--choice", "a", "--choice", "a", "x") == (
+        "Error: option 'a' stands twice (at /1, choice)\n"
+    )
+    assert errors_of("check", "--regex", "((a{999}){999}){9}", "x").startswith("Error: nfa_states: ")
+
+
+def test_errors_of_the_vocabulary(tmp_path: Path) -> None:
+    ranks = str(write_ranks(tmp_path / "ranks"))
+    arguments = ["check", "--regex", "a", "a", "--vocabulary"]
+    assert errors_of(*arguments, str(tmp_path / "none")) == (
+        f"Error: {tmp_path / 'none'}: cannot be read: No such file or directory\n"
+    )
+    assert errors_of(*arguments, str(tmp_path)) == (
+        f"Error: {tmp_path / 'tokenizer.json'}: cannot be read: No such file or directory\n"
+    )
+    assert errors_of(*arguments, ranks) == (f"Error: {ranks} names no token that ends a text: give its id with --eos\n")
+    assert "id 97 spells b'a'" in errors_of(*arguments, ranks, "--eos", "97")
+    assert errors_of("check", "--regex", "[^\\d\\D]", "a", "--vocabulary", ranks, "--eos", "256").startswith(
+        "Error: the language is empty"
+    )

@@ -1,0 +1,51 @@
+"""What may follow, in characters: exact sets, and their descriptions."""
+
+import re
+import sys
+from itertools import pairwise
+
+import pytest
+
+from guided.cli.expected import characters_after, describe
+from guided.engine.specs import Choice, Regex
+from guided.limits import Limits
+
+CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
+
+
+@pytest.mark.parametrize("pattern", [r"[α-γa-z]", r"\w", r"[^\d]", r"\u07ff|\u0800|\uffff|\U00010000|\U0010ffff", "."])
+def test_the_set_is_exact(pattern: str) -> None:
+    found = characters_after(Regex(pattern).lower(Limits()), 0)
+    points = [point for low, high in found for point in range(low, high + 1)]
+    assert points == [ord(char) for char in CHARACTERS if re.fullmatch(pattern, char)]
+    assert all(high + 1 < low for (_, high), (low, _) in pairwise(found))
+
+
+def test_only_characters_that_lead_to_an_accepted_text() -> None:
+    automaton = Choice(["äb", "c"]).lower(Limits())
+    assert characters_after(automaton, 0) == ((0x63, 0x63), (0xE4, 0xE4))
+    assert characters_after(automaton, automaton.run(b"c")) == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("[0-9]", "'0' to '9'"),
+        ("[ab]", "'a', 'b'"),
+        ("[0-9a-f-]", "'-', '0' to '9' or 'a' to 'f'"),
+        ("(a|[xyz])?", "'a', 'x' to 'z' or the end of the text"),
+        ("", "the end of the text"),
+        ("[acegikmo]", "'a', 'c', 'e', 'g', 'i', 'k' or 2 more ranges"),
+        ("(?s).", "any character"),
+        (".", "any character except '\\n'"),
+        ('[^"\\\\]?', "any character except '\"' or '\\\\' or the end of the text"),
+        ("[\u0300\u200b\U000e0001]", "U+0300, U+200B or U+E0001"),
+    ],
+)
+def test_descriptions(pattern: str, expected: str) -> None:
+    automaton = Regex(pattern).lower(Limits())
+    assert describe(characters_after(automaton, 0), may_end=bool(automaton.accepting[0])) == expected
+
+
+def test_nothing() -> None:
+    assert describe((), may_end=False) == "nothing"

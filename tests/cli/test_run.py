@@ -1,0 +1,86 @@
+"""``guided run``."""
+
+import json
+import re
+
+import pytest
+
+from tests.cli.programs import call, errors_of, reply
+
+PROMPT = "The capital of France is"
+
+
+@pytest.mark.model
+def test_writes_a_text_that_the_pattern_matches() -> None:
+    done = call("run", "--regex", r" [A-Z][a-z]{2,8}\.", PROMPT)
+    assert done.exit_code == 0
+    assert done.stdout == " Paris.\n"
+
+
+@pytest.mark.model
+def test_writes_one_of_the_choices() -> None:
+    done = call("run", "--choice", "negative", "--choice", "positive", "Review: I loved it!\nSentiment: ")
+    assert done.stdout == "positive\n"
+
+
+@pytest.mark.model
+def test_reads_the_prompt_from_standard_input() -> None:
+    assert call("run", "--regex", r" [A-Z][a-z]{2,8}\.", "-", stdin=PROMPT.encode()).stdout == " Paris.\n"
+
+
+@pytest.mark.model
+def test_chat_goes_through_the_template() -> None:
+    arguments = ["--regex", r"[A-Z][A-Za-z ,]{5,60}\.", "Which city is the capital of France?"]
+    assert call("run", "--chat", *arguments).stdout == "The capital of France is Paris.\n"
+    assert call("run", *arguments).stdout != "The capital of France is Paris.\n"
+
+
+@pytest.mark.model
+def test_json() -> None:
+    found = reply("run", "--regex", "[ab]{3}", "a", "--max-tokens", "3", "--temperature", "1", "--seed", "1")
+    assert re.fullmatch("[ab]{3}", found["text"])
+    assert found["value"] == found["text"]
+    assert found["finish_reason"] in ("stop", "length")
+    assert 1 <= len(found["tokens"]) <= 3
+    assert found == reply("run", "--regex", "[ab]{3}", "a", "--max-tokens", "3", "--temperature", "1", "--seed", "1")
+
+
+@pytest.mark.model
+def test_stream() -> None:
+    arguments = ["run", "--regex", r" [A-Z][a-z]{2,8}, [a-z ]{10,20}\.", PROMPT, "--stream"]
+    text = call(*arguments).stdout
+    events = [json.loads(line) for line in call(*arguments, "--json").stdout.splitlines()]
+    assert [event["event"] for event in events] == ["text"] * (len(events) - 1) + ["done"]
+    assert "".join(event["text"] for event in events[:-1]) + "\n" == text
+    assert events[-1]["result"]["text"] + "\n" == text
+
+
+@pytest.mark.model
+def test_a_budget_below_the_shortest_text() -> None:
+    message = errors_of("run", "--regex", "x{30}y", PROMPT, "--max-tokens", "2")
+    assert re.match(r"Error: max_tokens: \d+ needed, 2 allowed", message)
+
+
+def test_mistakes_are_found_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    import guided.integrations.load
+
+    monkeypatch.setattr(guided.integrations.load, "load", None)
+    assert errors_of("run", PROMPT).startswith("Error: say what may be said")
+    assert errors_of("run", PROMPT, "--regex", "a", "--choice", "b").startswith("Error: --regex and --choice can not")
+    assert errors_of("run", PROMPT, "--regex", "(").startswith("Error: missing )")
+    assert errors_of("run", PROMPT, "--choice", "a", "--choice", "a").startswith("Error: option 'a' stands twice")
+    regex = ["run", PROMPT, "--regex", "a"]
+    assert errors_of(*regex, "--temperature", "-1").startswith(
+        "Error: temperature must be a finite number of at least 0"
+    )
+    assert errors_of(*regex, "--temperature", "nan").startswith("Error: temperature must be a finite number")
+    assert errors_of(*regex, "--top-k", "0").startswith("Error: top_k must be at least 1, not 0")
+    assert errors_of(*regex, "--top-p", "2").startswith("Error: top_p must be above 0 and at most 1")
+    assert errors_of(*regex, "--min-p", "2").startswith("Error: min_p must be from 0 to 1")
+    assert errors_of(*regex, "--max-tokens", "0").startswith("Error: max_tokens must be at least 1")
+    assert errors_of(*regex, "--seed", "-1").startswith("Error: seed must be at least 0")
+    assert errors_of(*regex, "--stop", "").startswith("Error: stop[0] is empty")
+
+
+def test_a_model_that_is_not_there() -> None:
+    assert errors_of("run", PROMPT, "--regex", "a", "--model", "/none") == "Error: there is no file or folder /none\n"

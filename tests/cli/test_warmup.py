@@ -1,0 +1,79 @@
+"""``guided warmup``: every kernel is compiled, and real inputs need no other."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import guided
+from tests.cli.programs import call, errors_of, process, reply
+from tests.real_vocabularies import real_file
+
+KERNELS = Path(guided.__file__).parent / "kernels"
+
+# Real inputs after the warmup; prints what was compiled by each.
+PROGRAM = """
+import sys
+from guided.cli.warmup import kernels, warm
+warm(lambda what: None)
+before = {name: set(kernel.signatures) for name, kernel in kernels().items()}
+print("never compiled:", sorted(name for name, found in before.items() if not found))
+import numpy as np
+from guided.engine.compile import compile
+from guided.engine.specs import Choice, Regex
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+vocabulary = Vocabulary.from_file(sys.argv[1])
+specs = [Regex(r'"(\\\\[nt"]|[^"\\\\\\n]){1,200}"'), Regex(r"(?i)[\\w .-]+@\\w+\\.[a-z]{2,9}"), Regex(r"(?=.*\\d)[^\\W_]{8}(?<!x)")]
+specs += [Choice(["Oslo", "Ostrava", "Øresund"]), Choice([f"{i * i}é" for i in range(3000)]), Regex("a|b|c", builder="interegular")]
+for spec in specs:
+    index = compile(spec, vocabulary)
+    guide = index.guide()
+    while not guide.is_finished:
+        guide.mask()
+        mask = guide.mask_within(max(guide.remaining, 20 - len(guide)))
+        guide.advance(int(np.unpackbits(mask.view(np.uint8), bitorder="little").nonzero()[0][-1]))
+    index.tables.automaton.witness()
+first, second = (Regex(pattern).lower(Limits()) for pattern in (r"[^a]{3}", r"\\w*"))
+for automaton in (first & second, first | second, first - second, ~first):
+    automaton.witness()
+print("compiled later:", sorted(name for name, found in kernels().items() if set(found.signatures) - before[name]))
+print("modules:", sorted({name.split(".")[2] for name in kernels()}))
+"""
+
+
+@pytest.mark.slow
+def test_reaches_every_kernel_and_nothing_real_needs_another(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(real_file("smollm2"))],
+        capture_output=True,
+        check=True,
+        text=True,
+        env={"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "HOME": str(tmp_path)},
+    )
+    modules = sorted(path.stem for path in KERNELS.glob("*.py") if path.stem not in ("__init__", "jit"))
+    assert done.stdout.splitlines() == ["never compiled: []", "compiled later: []", f"modules: {modules}"]
+    again = process("warmup", env={"NUMBA_CACHE_DIR": str(tmp_path)})
+    first, second = again.stdout.decode().splitlines()
+    assert first.endswith("all from the cache")
+    assert second.startswith(f"cache: {tmp_path}")
+
+
+def test_says_how_long_it_took_and_where_the_cache_is() -> None:
+    done = call("warmup")
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert "kernels are ready after" in first
+    folder = second.removeprefix("cache: ")
+    assert list(Path(folder).glob("*.nbi"))
+    found = reply("warmup")
+    assert found["cache"] == folder
+    assert found["kernels"] > 20
+    assert found["seconds"] < 60
+
+
+def test_says_when_the_compiler_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert "Error: numba's compiler is switched off" in errors_of("warmup")
