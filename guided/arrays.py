@@ -1,7 +1,7 @@
 """Dtypes, sentinels and the CSR contract: what every array in the package means.
 
 - States, nodes, functions and tokens are ``int32``; offsets into pools of pairs are ``int64``; bytes and byte classes are
-  ``uint8``; masks are ``int32`` words, least significant bit first, 1 = allowed.
+  ``uint8``; hashes are ``uint64``; masks are ``int32`` words, least significant bit first, 1 = allowed.
 - ``DEAD`` (-1) is "no transition"; ``UNKNOWN`` (-2) is "not computed yet"; both are negative, so ``>= 0`` means a state.
 - CSR: ``indptr[i]:indptr[i + 1]`` is the slice of row i in the value arrays; ``len(indptr) == n_rows + 1``, ``indptr[0] == 0``.
 - Arrays that leave the function which made them are C-contiguous and frozen (``writeable=False``), so they can be shared by threads.
@@ -12,7 +12,17 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DEAD", "UNKNOWN", "BoolArray", "Int32Array", "Int64Array", "UInt8Array", "freeze", "mask_words"]
+__all__ = [
+    "DEAD",
+    "UNKNOWN",
+    "BoolArray",
+    "Int32Array",
+    "Int64Array",
+    "UInt8Array",
+    "UInt64Array",
+    "freeze",
+    "mask_words",
+]
 
 DEAD = -1
 UNKNOWN = -2
@@ -20,6 +30,7 @@ UNKNOWN = -2
 Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 UInt8Array: TypeAlias = npt.NDArray[np.uint8]
+UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)

@@ -2,13 +2,22 @@
 
 import numpy as np
 
+from guided.arrays import BoolArray, Int32Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
 __all__ = ["merge_suffixes"]
 
 
 @kernel
-def merge_suffixes(byte, skip, final, block, representative, hashes, slots):
+def merge_suffixes(
+    byte: UInt8Array,
+    skip: Int32Array,
+    final: BoolArray,
+    block: Int32Array,
+    representative: Int32Array,
+    hashes: UInt64Array,
+    slots: Int32Array,
+) -> int:
     """Give equal subtrees of a trie the same number, children before parents.
 
     ==============  ======  ============  ============================================================

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from guided.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
 from guided.kernels.jit import kernel
 
 __all__ = ["DONE", "MORE_BUCKETS", "MORE_MEMBERS", "MORE_STATES", "STEPS_SPENT", "determinize", "rehash"]
@@ -10,7 +11,18 @@ DONE, MORE_STATES, MORE_MEMBERS, MORE_BUCKETS, STEPS_SPENT = 0, 1, 2, 3, 4
 
 
 @kernel
-def _close(k, bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members):
+def _close(
+    k: int,
+    bucket_next: Int32Array,
+    bucket_target: Int32Array,
+    empty_indptr: Int32Array,
+    empty_target: Int32Array,
+    core: BoolArray,
+    stamp: Int64Array,
+    mark: int,
+    stack: Int32Array,
+    members: Int32Array,
+) -> tuple[int, np.uint64, int]:
     """Empty-edge closure of the bucket that begins at k, kept to core states: (size, order-free hash, states visited)."""
     size = visited = 0
     h = np.uint64(0)
@@ -42,7 +54,16 @@ def _close(k, bucket_next, bucket_target, empty_indptr, empty_target, core, stam
 
 
 @kernel
-def _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots):
+def _intern(
+    size: int,
+    h: np.uint64,
+    stamp: Int64Array,
+    mark: int,
+    set_indptr: Int64Array,
+    pool: Int32Array,
+    hashes: UInt64Array,
+    slots: Int32Array,
+) -> int:
     """Number of the subset whose members are stamped with ``mark``, or -1 - slot where it is new."""
     wrap = np.int64(len(slots) - 1)
     slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
@@ -55,13 +76,25 @@ def _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots):
                     same = False
                     break
             if same:
-                return x
+                return int(x)
         slot = (slot + 1) & wrap
-    return -1 - slot
+    return int(-1 - slot)
 
 
 @kernel
-def _add(members, size, h, final, slot, set_indptr, pool, hashes, slots, accepting, cursor):
+def _add(
+    members: Int32Array,
+    size: int,
+    h: np.uint64,
+    final: bool,
+    slot: int,
+    set_indptr: Int64Array,
+    pool: Int32Array,
+    hashes: UInt64Array,
+    slots: Int32Array,
+    accepting: BoolArray,
+    cursor: Int64Array,
+) -> int:
     """Append a subset that is known to be new."""
     count = cursor[1]
     base = set_indptr[count]
@@ -72,15 +105,37 @@ def _add(members, size, h, final, slot, set_indptr, pool, hashes, slots, accepti
         pool[base + i] = members[i]
     set_indptr[count + 1] = base + size
     cursor[1] = count + 1
-    return count
+    return int(count)
 
 
 @kernel
 def determinize(
-    start, accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, class_indptr, class_of_set,
-    core, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
-    head, active, bucket_next, bucket_target, cursor, max_steps,
-):  # fmt: skip
+    start: int,
+    accept: int,
+    empty_indptr: Int32Array,
+    empty_target: Int32Array,
+    edge_indptr: Int32Array,
+    edge_set: Int32Array,
+    edge_target: Int32Array,
+    class_indptr: Int32Array,
+    class_of_set: Int32Array,
+    core: BoolArray,
+    table: Int32Array,
+    accepting: BoolArray,
+    set_indptr: Int64Array,
+    pool: Int32Array,
+    hashes: UInt64Array,
+    slots: Int32Array,
+    stamp: Int64Array,
+    stack: Int32Array,
+    members: Int32Array,
+    head: Int32Array,
+    active: Int32Array,
+    bucket_next: Int32Array,
+    bucket_target: Int32Array,
+    cursor: Int64Array,
+    max_steps: int,
+) -> int:
     """Expand subset states from ``cursor`` on until none is left or a buffer is too small.
 
     ============  =====  ==================  =====================================================================
@@ -182,7 +237,7 @@ def determinize(
 
 
 @kernel
-def rehash(hashes, count, slots):
+def rehash(hashes: UInt64Array, count: int, slots: Int32Array) -> None:
     """Fill an empty open addressing table (int32, 2^m entries of -1) with entries 0..count-1 by their hashes."""
     wrap = np.int64(len(slots) - 1)
     for x in range(count):

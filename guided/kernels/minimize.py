@@ -1,12 +1,13 @@
 """Minimal automata: inverse edges, distances to acceptance, Hopcroft's partition refinement, canonical order."""
 
+from guided.arrays import BoolArray, Int32Array
 from guided.kernels.jit import kernel
 
 __all__ = ["breadth_first", "distances", "invert", "refine"]
 
 
 @kernel
-def invert(table, indptr, source):
+def invert(table: Int32Array, indptr: Int32Array, source: Int32Array) -> None:
     """Inverse edges of a table, as a CSR by (target, class).
 
     ========  =====  ============  ==========================================================
@@ -40,7 +41,9 @@ def invert(table, indptr, source):
 
 
 @kernel
-def distances(accepting, indptr, source, k, distance, queue):
+def distances(
+    accepting: BoolArray, indptr: Int32Array, source: Int32Array, k: int, distance: Int32Array, queue: Int32Array
+) -> int:
     """Least number of edges from each state to an accepting one, by breadth-first search backwards.
 
     ==============  =====  ========  =============================================
@@ -77,7 +80,21 @@ def distances(accepting, indptr, source, k, distance, queue):
 
 
 @kernel
-def refine(n_blocks, k, indptr, source, block_of, elements, place, begin, end, marked, work, scratch, touched):
+def refine(
+    n_blocks: int,
+    k: int,
+    indptr: Int32Array,
+    source: Int32Array,
+    block_of: Int32Array,
+    elements: Int32Array,
+    place: Int32Array,
+    begin: Int32Array,
+    end: Int32Array,
+    marked: Int32Array,
+    work: Int32Array,
+    scratch: Int32Array,
+    touched: Int32Array,
+) -> int:
     """The coarsest refinement of a partition under which all members of a block go to the same block, by each class.
 
     ==============  =====  ========  ===================================================================
@@ -147,7 +164,7 @@ def refine(n_blocks, k, indptr, source, block_of, elements, place, begin, end, m
 
 
 @kernel
-def breadth_first(table, start, order, number):
+def breadth_first(table: Int32Array, start: int, order: Int32Array, number: Int32Array) -> int:
     """Number the states in order of discovery, edges taken by ascending class.
 
     ========  =====  =======  ======================================

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from guided.arrays import Int32Array, Int64Array
 from guided.kernels.jit import kernel
 
 __all__ = ["product", "refill"]
 
 
 @kernel
-def _slot(x, y, wrap):
+def _slot(x: int, y: int, wrap: np.int64) -> np.int64:
     """First slot to probe for a pair."""
     h = (np.uint64(x + 1) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(y + 1) * np.uint64(0xC2B2AE3D27D4EB4F))
     h ^= h >> np.uint64(32)
@@ -16,7 +17,7 @@ def _slot(x, y, wrap):
 
 
 @kernel
-def refill(pairs, count, slots):
+def refill(pairs: Int32Array, count: int, slots: Int32Array) -> None:
     """Enter pairs 0..count-1 (int32, shape (cap, 2)) into an empty open addressing table (int32, 2^p entries of -1)."""
     wrap = np.int64(len(slots) - 1)
     for i in range(count):
@@ -27,7 +28,18 @@ def refill(pairs, count, slots):
 
 
 @kernel
-def product(left, right, left_class, right_class, keep_left, keep_right, pairs, table, slots, cursor):
+def product(
+    left: Int32Array,
+    right: Int32Array,
+    left_class: Int32Array,
+    right_class: Int32Array,
+    keep_left: bool,
+    keep_right: bool,
+    pairs: Int32Array,
+    table: Int32Array,
+    slots: Int32Array,
+    cursor: Int64Array,
+) -> int:
     """Expand pairs of states from ``cursor`` on; a side that has died is -1.
 
     ======================  =====  ===============  ==========================================================

@@ -2,13 +2,21 @@
 
 import numpy as np
 
+from guided.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
 from guided.kernels.jit import kernel
 
 __all__ = ["fill_mask", "group_tokens", "intern_rows", "or_words", "token_distances", "transpose"]
 
 
 @kernel
-def group_tokens(node_function, token_node, number, token_function, indptr, tokens):
+def group_tokens(
+    node_function: Int32Array,
+    token_node: Int32Array,
+    number: Int32Array,
+    token_function: Int32Array,
+    indptr: Int64Array,
+    tokens: Int32Array,
+) -> int:
     """Number the functions that tokens use, in order of first use, and group tokens by function.
 
     ==============  =====  ==============  ============================================================
@@ -58,7 +66,16 @@ def group_tokens(node_function, token_node, number, token_function, indptr, toke
 
 
 @kernel
-def transpose(ptr, src, dst, number, live, indptr, functions, targets):
+def transpose(
+    ptr: Int64Array,
+    src: Int32Array,
+    dst: Int32Array,
+    number: Int32Array,
+    live: BoolArray,
+    indptr: Int64Array,
+    functions: Int32Array,
+    targets: Int32Array,
+) -> int:
     """Pairs by function -> pairs by state, functions ascending within a state; pairs into dead states are left out.
 
     ==========  =====  ===============  ==================================================================
@@ -101,11 +118,21 @@ def transpose(ptr, src, dst, number, live, indptr, functions, targets):
     for s in range(n_states):
         indptr[s] = indptr[s + 1]
     indptr[n_states] = total
-    return total
+    return int(total)
 
 
 @kernel
-def token_distances(accepting, ptr, src, dst, number, distance, indptr, sources, queue):
+def token_distances(
+    accepting: BoolArray,
+    ptr: Int64Array,
+    src: Int32Array,
+    dst: Int32Array,
+    number: Int32Array,
+    distance: Int32Array,
+    indptr: Int64Array,
+    sources: Int32Array,
+    queue: Int32Array,
+) -> int:
     """Least number of tokens from each state to an accepting one, by breadth-first search backwards.
 
     ===============  =====  ===============  =====================================================
@@ -161,7 +188,15 @@ def token_distances(accepting, ptr, src, dst, number, distance, indptr, sources,
 
 
 @kernel
-def intern_rows(indptr, functions, accepting, row_of, first, hashes, slots):
+def intern_rows(
+    indptr: Int64Array,
+    functions: Int32Array,
+    accepting: BoolArray,
+    row_of: Int32Array,
+    first: Int32Array,
+    hashes: UInt64Array,
+    slots: Int32Array,
+) -> int:
     """Give states with the same set of functions and the same finality the same row number.
 
     ==========  ======  ===============  ======================================================
@@ -212,7 +247,7 @@ def intern_rows(indptr, functions, accepting, row_of, first, hashes, slots):
 
 
 @kernel
-def fill_mask(functions, indptr, tokens, words):
+def fill_mask(functions: Int32Array, indptr: Int64Array, tokens: Int32Array, words: Int32Array) -> None:
     """Set the bits of all tokens of some functions: bit ``t & 31`` of ``words[t >> 5]``.
 
     ==========  =====  =========  ====================================
@@ -234,7 +269,7 @@ def fill_mask(functions, indptr, tokens, words):
 
 
 @kernel
-def or_words(words, other):
+def or_words(words: Int32Array, other: Int32Array) -> None:
     """``words |= other``, both int32 of one length."""
     for i in range(len(words)):
         words[i] |= other[i]

@@ -6,6 +6,7 @@ continuation byte 0x80..0xBF; children have lower numbers than their parents.
 
 import numpy as np
 
+from guided.arrays import Int32Array, Int64Array, UInt64Array
 from guided.kernels.jit import kernel
 
 __all__ = ["CELLS_SPENT", "DONE", "MORE_STATES", "expand", "refill", "utf8_tree"]
@@ -14,18 +15,18 @@ DONE, MORE_STATES, CELLS_SPENT = 0, 1, 2
 
 
 @kernel
-def _class_if_uniform(starts, classes, low, span):
+def _class_if_uniform(starts: Int32Array, classes: Int32Array, low: int, span: int) -> int:
     """Class of low..low + span - 1 where it is one, -1 where that is no text, -2 where it is mixed."""
     if low > 0x10FFFF:
         return -1
     i = np.searchsorted(starts, low, side="right") - 1
     if i + 1 < len(starts) and starts[i + 1] < low + span:
         return -2
-    return classes[i]
+    return int(classes[i])
 
 
 @kernel
-def _uniform(c, level, uniform, tree, count):
+def _uniform(c: int, level: int, uniform: Int32Array, tree: Int32Array, count: int) -> tuple[int, int]:
     """The node whose every leaf, ``level`` bytes below, is class c: (value, nodes so far)."""
     value = c
     for depth in range(level):
@@ -39,7 +40,7 @@ def _uniform(c, level, uniform, tree, count):
 
 
 @kernel
-def utf8_tree(starts, classes, uniform, root, tree):
+def utf8_tree(starts: Int32Array, classes: Int32Array, uniform: Int32Array, root: Int32Array, tree: Int32Array) -> int:
     """The decision tree of a partition of the code points.
 
     ========  =====  ==================  ====================================================================
@@ -129,7 +130,7 @@ def utf8_tree(starts, classes, uniform, root, tree):
 
 
 @kernel
-def _same_wide_row(s, table, wide, row_slots):
+def _same_wide_row(s: int, table: Int32Array, wide: Int32Array, row_slots: Int32Array) -> int:
     """An earlier state that goes where s goes by all classes of ``wide``, or -1; then s is entered."""
     h = np.uint64(1469598103934665603)
     for i in range(len(wide)):
@@ -145,14 +146,26 @@ def _same_wide_row(s, table, wide, row_slots):
                 same = False
                 break
         if same:
-            return x
+            return int(x)
         slot = (slot + 1) & wrap
     row_slots[slot] = s
     return -1
 
 
 @kernel
-def expand(table, wide, root, tree, out, slots, hashes, mapped, row_slots, cursor, max_cells):
+def expand(
+    table: Int32Array,
+    wide: Int32Array,
+    root: Int32Array,
+    tree: Int32Array,
+    out: Int32Array,
+    slots: Int32Array,
+    hashes: UInt64Array,
+    mapped: Int32Array,
+    row_slots: Int32Array,
+    cursor: Int64Array,
+    max_cells: int,
+) -> int:
     """Expand the edges of states from ``cursor`` on into bytes; equal intermediate states are one state.
 
     =========  ======  ===================  ==============================================================================
@@ -246,7 +259,7 @@ def expand(table, wide, root, tree, out, slots, hashes, mapped, row_slots, curso
 
 
 @kernel
-def refill(hashes, first, count, slots):
+def refill(hashes: UInt64Array, first: int, count: int, slots: Int32Array) -> None:
     """Enter states first..count-1 by their hashes into an empty open addressing table (int32, 2^p entries of -1)."""
     wrap = np.int64(len(slots) - 1)
     for x in range(first, count):

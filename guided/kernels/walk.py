@@ -7,6 +7,7 @@ node; the child by byte b is "f, then the class of b". Functions are interned by
 
 import numpy as np
 
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
 __all__ = ["DONE", "MORE_FUNCTIONS", "MORE_PAIRS", "rehash", "walk"]
@@ -17,7 +18,17 @@ _DEAD, _UNKNOWN = -1, -2
 
 
 @kernel
-def _compose(f, c, table, count, ptr, src, dst, hashes, slots):
+def _compose(
+    f: int,
+    c: int,
+    table: Int32Array,
+    count: int,
+    ptr: Int64Array,
+    src: Int32Array,
+    dst: Int32Array,
+    hashes: UInt64Array,
+    slots: Int32Array,
+) -> int:
     """Number of "f, then class c": -1 where it is nowhere defined, ``count`` where it is new (its pairs are written, not entered)."""
     base = m = ptr[count]
     h, prime = np.uint64(1469598103934665603), np.uint64(1099511628211)
@@ -41,14 +52,29 @@ def _compose(f, c, table, count, ptr, src, dst, hashes, slots):
                     same = False
                     break
             if same:
-                return x
+                return int(x)
         slot = (slot + 1) & wrap
     slots[slot], hashes[count], ptr[count + 1] = count, h, m
     return count
 
 
 @kernel
-def walk(byte, depth, skip, classes, table, memo, ptr, src, dst, hashes, slots, node_function, stack, cursor):
+def walk(
+    byte: UInt8Array,
+    depth: Int32Array,
+    skip: Int32Array,
+    classes: UInt8Array,
+    table: Int32Array,
+    memo: Int32Array,
+    ptr: Int64Array,
+    src: Int32Array,
+    dst: Int32Array,
+    hashes: UInt64Array,
+    slots: Int32Array,
+    node_function: Int32Array,
+    stack: Int32Array,
+    cursor: Int64Array,
+) -> int:
     """Walk the trie from ``cursor`` to its end, or to the first composition that needs a larger buffer.
 
     =============  ======  ===================  =======================================================================
@@ -103,7 +129,7 @@ def walk(byte, depth, skip, classes, table, memo, ptr, src, dst, hashes, slots, 
 
 
 @kernel
-def rehash(hashes, count, slots):
+def rehash(hashes: UInt64Array, count: int, slots: Int32Array) -> None:
     """Enter functions 0..count-1 by their hashes into an empty open addressing table (int32, 2^p entries of -1)."""
     wrap = np.int64(len(slots) - 1)
     for x in range(count):
