@@ -21,6 +21,7 @@ __all__ = ["BLANKS", "FORMATS", "JSON", "LABEL", "TOOLDEC", "TOOLDEC_POSITIONAL"
 BLANKS = " \n"
 # What an unquoted parameter name may be made of.
 LABEL = re.compile(r"\w[\w.\-]*")
+_NAME = re.compile(r"[\w.\-/:]")
 # Characters in which a name, number or word of JSON may go on: none of them may end one.
 _GOES_ON = re.compile(r"[\w.\-/:+\"\[{]")
 
@@ -101,10 +102,17 @@ class Format:
                 raise self._refuse("begins with what could go on a value", keyword)
         if self.separator[0] == self.close[0]:
             raise self._refuse("begins like the separator", "close")
-        if not _first(self.after_name) or re.match(r"[\w.\-/:]", _first(self.after_name)):
+        if not _first(self.after_name) or _NAME.match(_first(self.after_name)):
             raise self._refuse("begins with what could go on a name, or is blank", "after_name")
         if (self.terminator or self.close)[-1] in BLANKS:
             raise self._refuse("ends with a blank, so it is not clear where the call ends", "terminator")
+        before, between, after = map(_first, self.several)
+        if bool(before) != bool(after) or (after and between == after):
+            raise self._refuse(
+                "several calls need something before and after them that tells it from what is between", "several"
+            )
+        if before and (_NAME.match(before) or before == _first(self.before_name)):
+            raise self._refuse("several calls begin like one", "several")
 
     @property
     def before_key(self) -> str:

@@ -35,7 +35,6 @@ def null() -> ValueType:
     return ValueType("None", Literal("null"), _checked(type(None)))
 
 
-@lru_cache(maxsize=4096)
 def integer(low: int | None = None, high: int | None = None, step: int | None = None) -> ValueType:
     """An integer from ``low`` to ``high``, a multiple of ``step``.
 
@@ -44,6 +43,11 @@ def integer(low: int | None = None, high: int | None = None, step: int | None = 
     ValueError
         There is no tree for the multiples of ``step``.
     """
+    return _integer(low, high, step)
+
+
+@lru_cache(maxsize=4096)
+def _integer(low: int | None, high: int | None, step: int | None) -> ValueType:
     node = integers(low, high) if step is None else multiples(step, low, high)
     if node is None:
         raise ValueError(f"multiples of {step} are not supported within these bounds")
@@ -57,7 +61,6 @@ def integer(low: int | None = None, high: int | None = None, step: int | None = 
     return ValueType(name, node, decode)
 
 
-@lru_cache(maxsize=4096)
 def number(
     low: Decimal | None = None,
     high: Decimal | None = None,
@@ -86,6 +89,18 @@ def number(
     ValueError
         There is no tree for the multiples of ``step``.
     """
+    return _number(low, high, above, below, step, max_digits)
+
+
+@lru_cache(maxsize=4096)
+def _number(
+    low: Decimal | None,
+    high: Decimal | None,
+    above: Decimal | None,
+    below: Decimal | None,
+    step: Decimal | None,
+    max_digits: int | None,
+) -> ValueType:
     lower = [bound for bound in (low, None if above is None else neighbor(above, upward=True)) if bound is not None]
     upper = [bound for bound in (high, None if below is None else neighbor(below, upward=False)) if bound is not None]
     least, most = max(lower, default=None), min(upper, default=None)
@@ -117,7 +132,6 @@ def _plain(low: Decimal | None, high: Decimal | None, step: Decimal | None) -> N
     return Intersect((node, steps))
 
 
-@lru_cache(maxsize=4096)
 def text(minimum: int = 0, maximum: int | None = None, patterns: tuple[Node, ...] = (), name: str = "str") -> ValueType:
     """A string of ``minimum`` to ``maximum`` characters that all patterns match from end to end.
 
@@ -128,6 +142,12 @@ def text(minimum: int = 0, maximum: int | None = None, patterns: tuple[Node, ...
     name : str
         For people.
     """
+    return _text(minimum, maximum, patterns, name)
+
+
+# Why twice: a memo knows arguments by how they were given, and a type must be one object.
+@lru_cache(maxsize=4096)
+def _text(minimum: int, maximum: int | None, patterns: tuple[Node, ...], name: str) -> ValueType:
     return string(_text_node(minimum, maximum, patterns), name)
 
 

@@ -1,0 +1,274 @@
+"""Formats as data: what they write and read, and every way to write one that cannot be read."""
+
+import dataclasses
+import datetime
+import enum
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.calls.formats import FORMATS, JSON, TOOLDEC, Format, format_named
+from guided.calls.parse import parse_text
+from guided.calls.reads import Call
+from guided.calls.rendering import json_value, render_call, render_result
+from guided.calls.scalars import bare, text
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.errors import CallError, SchemaError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+from tests.calls.signatures import calls, inventories, tool_of
+
+# The two formats below are what a user writes: a few lines of data.
+TOOLKENGPT = Format(
+    name="toolkengpt",
+    trigger="<<",
+    before_name="",
+    after_name=">>(",
+    key="{name}=",
+    separator=", ",
+    close=")",
+    terminator="=",
+    result="{result}",
+    several=("", "\n", ""),
+    is_positional=True,
+    has_plus=True,
+)
+FUNCTION_TAG = dataclasses.replace(
+    JSON,
+    name="function-tag",
+    trigger="<function",
+    before_name="=",
+    after_name=">{",
+    close="}",
+    terminator="</function>",
+    several=("", "\n", ""),
+)
+ALL = [*FORMATS.values(), TOOLKENGPT, FUNCTION_TAG]
+
+
+def get_weather(city: str, days: int = 1, *, exact: bool = False) -> None: ...
+
+
+WRITTEN = {
+    "tooldec": '<T>get_weather(city="Oslo", days=2, exact=true) =',
+    "tooldec-positional": '<T>get_weather("Oslo", 2, exact=true)=',
+    "json": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_call>',
+    "toolkengpt": '<<get_weather>>("Oslo", 2, exact=true)=',
+    "function-tag": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
+}
+
+
+@pytest.mark.parametrize("form", ALL, ids=lambda form: form.name)
+def test_a_call_is_written_with_every_blank_and_read_back(form: Format) -> None:
+    spec = Tools([get_weather], form)
+    arguments = {"city": "Oslo", "days": 2, "exact": True}
+    text = form.trigger + render_call("get_weather", arguments, spec.layouts["get_weather"], form) + form.terminator
+    assert text == WRITTEN[form.name]
+    for said in (text, text.replace(", ", ",").replace(": ", ":").replace("\n", "").replace(") =", ")=")):
+        (call,) = parse_text(f"Well, {said} so.", spec)
+        assert (call.name, call.arguments) == ("get_weather", arguments)
+    assert spec.lower(Limits()).accepts(text.encode())
+
+
+@pytest.mark.parametrize("form", ALL, ids=lambda form: form.name)
+@given(data=st.data())
+def test_what_is_written_is_read_back(form: Format, data: st.DataObject) -> None:
+    shapes = data.draw(inventories(form.is_positional))
+    spec = Tools(
+        [tool_of(name, shape, form.is_positional) for name, shape in shapes.items()], form, tool_choice="required"
+    )
+    name = data.draw(st.sampled_from(sorted(shapes)))
+    arguments = data.draw(calls(shapes[name], form.is_positional))
+    text = render_call(name, arguments, spec.layouts[name], form)
+    assert spec.lower(Limits()).accepts(text.encode())
+    (call,) = parse_text(text, spec)
+    assert (call.name, call.arguments) == (name, arguments)
+
+
+def test_T13_only_formats_in_the_style_of_the_paper_have_a_plus() -> None:
+    def f(a: int, b: str, c: list[int]) -> None: ...
+
+    positional, keyed = (
+        Tools([f], form, tool_choice="required").lower(Limits()) for form in ("tooldec-positional", "tooldec")
+    )
+    assert positional.accepts(b'f(+5, "+", [1])')
+    assert positional.accepts(b'f(+0, "", [])')
+    for said in (
+        b'f(+-5, "", [])',
+        b'f(++5, "", [])',
+        b'f(+05, "", [])',
+        b'f(+, "", [])',
+        b'f(5, +"", [])',
+        b'f(5, "", [+1])',
+    ):
+        assert not positional.accepts(said), said
+    assert keyed.accepts(b'f(a=5, b="", c=[])')
+    assert not keyed.accepts(b'f(a=+5, b="", c=[])')
+
+
+def test_T16_bare_text_is_written_without_quotes_where_a_format_has_it() -> None:
+    expression = bare(parse(r"\d+([+*/-]\d+)*"), "expression", str)
+
+    def divide(x: str, y: float) -> None: ...
+
+    tool = Tool(divide, types={"x": expression})
+    for form, said in (("tooldec-positional", "divide(39/3, 2)"), ("tooldec", "divide(x=39/3, y=2)")):
+        (call,) = parse_text(said, Tools([tool], form, tool_choice="required"))
+        assert call.arguments == {"x": "39/3", "y": 2.0}
+        assert render_call(
+            "divide", call.arguments, Tools([tool], form).layouts["divide"], format_named(form)
+        ).startswith(said[:-2])
+    spec = Tools([tool], "json", tool_choice="required")
+    (call,) = parse_text('{"name": "divide", "arguments": {"x": "39/3", "y": 2}}', spec)
+    assert call.arguments == {"x": "39/3", "y": 2.0}
+    with pytest.raises(CallError):
+        parse_text('{"name": "divide", "arguments": {"x": 39/3, "y": 2}}', spec)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [("[a-z,]+", "may hold ','"), ("a|b\\)", "may hold"), ("a*", "may be empty"), ("a=b", "may hold '='")],
+)
+def test_T16_bare_text_that_has_no_clear_end_is_refused(pattern: str, reason: str) -> None:
+    def f(x: str) -> None: ...
+
+    with pytest.raises(SchemaError) as caught:
+        Tools([Tool(f, types={"x": bare(parse(pattern), "odd")})], "tooldec")
+    assert reason in str(caught.value)
+    assert caught.value.pointer == "/f/x"
+
+
+def test_names_that_a_format_cannot_write_are_refused() -> None:
+    definition = {"name": "f", "parameters": {"type": "object", "properties": {"a b": {"type": "integer"}}}}
+    with pytest.raises(SchemaError, match="cannot write this name without quotes") as caught:
+        Tools([definition], "tooldec")
+    assert (caught.value.pointer, caught.value.keyword) == ("/f/a b", "name")
+    (call,) = parse_text('{"name": "f", "arguments": {"a b": 3}}', Tools([definition], "json", tool_choice="required"))
+    assert call.arguments == {"a b": 3}
+
+
+def test_names_of_properties_may_need_escapes() -> None:
+    definition = {
+        "name": "f",
+        "parameters": {"type": "object", "properties": {'ä"\n': {"type": "integer"}, "ä": {"type": "null"}}},
+    }
+    spec = Tools([definition], "json", tool_choice="required")
+    for key in (r"ä\"\n", r"\u00e4\"\n"):
+        (call,) = parse_text(f'{{"name": "f", "arguments": {{"{key}": 3}}}}', spec)
+        assert call.arguments == {'ä"\n': 3}
+
+
+REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
+    ({"trigger": ""}, "a trigger begins", "trigger"),
+    ({"trigger": " \n"}, "a trigger begins", "trigger"),
+    ({"trigger": " <T>"}, "a trigger begins", "trigger"),
+    ({"key": "="}, "has {name} in it", "key"),
+    ({"key": "{name}{name}="}, "has {name} in it", "key"),
+    ({"key": "{name}"}, "where the parameter's name ends", "key"),
+    ({"key": "{name} "}, "where the parameter's name ends", "key"),
+    ({"key": "{name}is"}, "where the parameter's name ends", "key"),
+    ({"key": " {name}="}, "begins with a blank", "key"),
+    ({"result": "x"}, "has {result} in it", "result"),
+    ({"separator": ""}, "begins with a blank, or is empty", "separator"),
+    ({"separator": " ;"}, "begins with a blank", "separator"),
+    ({"separator": "and"}, "could go on a value", "separator"),
+    ({"separator": "+"}, "could go on a value", "separator"),
+    ({"close": ""}, "begins with a blank, or is empty", "close"),
+    ({"close": "end"}, "could go on a value", "close"),
+    ({"close": ",)"}, "begins like the separator", "close"),
+    ({"after_name": ""}, "could go on a name, or is blank", "after_name"),
+    ({"after_name": " "}, "could go on a name, or is blank", "after_name"),
+    ({"after_name": "of("}, "could go on a name", "after_name"),
+    ({"terminator": "= "}, "ends with a blank", "terminator"),
+    ({"terminator": "", "close": ") "}, "ends with a blank", "terminator"),
+    ({"several": ("[", ", ", "")}, "before and after them", "several"),
+    ({"several": ("", ", ", "]")}, "before and after them", "several"),
+    ({"several": ("[", "]", "]")}, "tells it from what is between", "several"),
+    ({"several": ("a", ", ", "b")}, "begin like one", "several"),
+    ({"several": ("{", ", ", "}"), "before_name": "{"}, "begin like one", "several"),
+]
+
+
+@pytest.mark.parametrize(("changes", "reason", "keyword"), REFUSED, ids=str)
+def test_a_format_that_cannot_be_read_is_refused(changes: Mapping[str, Any], reason: str, keyword: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        dataclasses.replace(TOOLDEC, **changes)
+    assert reason in str(caught.value)
+    assert (caught.value.pointer, caught.value.keyword) == ("/tooldec", keyword)
+
+
+def test_wrong_types_are_type_errors() -> None:
+    with pytest.raises(TypeError, match="trigger is a str, not int"):
+        dataclasses.replace(TOOLDEC, trigger=3)
+    with pytest.raises(TypeError, match="a format is a name or a Format, not int"):
+        format_named(3)  # type: ignore[arg-type]
+
+
+def test_an_unknown_format_is_named_with_those_there_are() -> None:
+    with pytest.raises(SchemaError, match="there is no format 'xml'; there are tooldec, tooldec-positional, json"):
+        Tools([get_weather], "xml")
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    when: datetime.date
+
+
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        ("snow, -3 C", "snow, -3 C"),
+        (None, "null"),
+        (3, "3"),
+        ({"a": [1.5, True]}, '{"a": [1.5, true]}'),
+        ((1, "é"), '[1, "é"]'),
+        ({2, 1}, "[1, 2]"),
+        (Color.RED, '"red"'),
+        (Point(1, datetime.date(2024, 2, 29)), '{"x": 1, "when": "2024-02-29"}'),
+        (object, "<class 'object'>"),
+        (float("nan"), "NaN"),
+    ],
+)
+def test_results_are_shown_as_text_or_json_or_as_python_writes_them(result: Any, shown: str) -> None:
+    assert render_result(Call("f", {}, (0, 1), result)) == shown
+
+
+def test_errors_are_shown_by_type_and_message() -> None:
+    assert render_result(Call("f", {}, (0, 1), error=ValueError("no such city"))) == "error: ValueError: no such city"
+
+
+def test_what_has_no_json_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="a object has no JSON"):
+        json_value(object())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason", "pointer"),
+    [
+        ({"town": "Oslo"}, "has no argument 'town'", "/get_weather/town"),
+        ({"days": 3}, "lacks its argument 'city'", "/get_weather/city"),
+        ({"city": object()}, "is no value of str", "/get_weather/city"),
+    ],
+)
+def test_a_call_that_cannot_be_written_is_refused(arguments: dict[str, Any], reason: str, pointer: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        render_call("get_weather", arguments, Tools([get_weather], "json").layouts["get_weather"], JSON)
+    assert reason in str(caught.value)
+    assert caught.value.pointer == pointer
+
+
+def test_the_type_of_a_parameter_is_shared_by_formats() -> None:
+    def f(x: Literal["a"], y: str) -> None: ...
+
+    one, two = (Tools([f], form).layouts["f"].keyed for form in ("tooldec", "json"))
+    assert [slot.type for slot in one] == [slot.type for slot in two]
+    assert one[1].type is text()

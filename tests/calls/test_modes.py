@@ -1,0 +1,201 @@
+"""Text mode and tool mode: the automaton against a search for the trigger, and what a spec allows in each mode."""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_strings
+from guided.calls.digest import digest
+from guided.calls.modes import CALL, CALL_END, TEXT, calls_only, ended_by_calls, running_text
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.errors import GuidedError, LimitError, SchemaError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+
+TRIGGERS = [b"a", b"ab", b"aab", b"aa", b"aba", b"abaab"]
+CALLS = [b"x=", b"yy=", b"ya="]
+
+
+def mode_of(data: bytes, trigger: bytes, calls: Collection[bytes], goes_on: bool = True) -> int | None:
+    """The mode after a text, by a plain search for triggers; None: it is no beginning of an allowed text."""
+    mode = TEXT
+    while (place := data.find(trigger)) >= 0:
+        rest = data[place + len(trigger) :]
+        call = next((call for call in calls if rest.startswith(call)), None)
+        if call is None:
+            return CALL if any(call.startswith(rest) for call in calls) else None
+        data, mode = rest[len(call) :], CALL_END
+        if not goes_on:
+            return None if data else CALL_END
+    return TEXT if data else mode
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize("goes_on", [True, False])
+@given(data=st.lists(st.sampled_from([b"a", b"b", b"x=", b"yy=", b"\xff", *TRIGGERS]), max_size=9).map(b"".join))
+def test_T2_text_and_calls_take_turns(trigger: bytes, goes_on: bool, data: bytes) -> None:
+    automaton = running_text(trigger, from_strings(CALLS), Limits(), goes_on)
+    state, mode = automaton.run(data), mode_of(data, trigger, CALLS, goes_on)
+    assert (state >= 0) == (mode is not None)
+    if mode is not None:
+        assert automaton.labels[state] == mode
+        assert automaton.accepting[state] == (mode != CALL)
+
+
+@given(st.binary(max_size=12))
+def test_T2_any_bytes_are_text(data: bytes) -> None:
+    assert running_text(b"<T>", from_strings(CALLS), Limits()).accepts(data.replace(b"<T>", b""))
+
+
+def test_T2_the_start_of_a_text_and_the_end_of_a_call_go_on_alike() -> None:
+    automaton = running_text(b"<T>", from_strings(CALLS), Limits())
+    (end,) = np.flatnonzero(automaton.labels == CALL_END)
+    assert np.array_equal(automaton.table[0], automaton.table[end])
+    assert automaton.run(b"<T>x=") == end
+
+
+def test_ending_an_automaton_by_calls_is_building_it_so() -> None:
+    for trigger in TRIGGERS:
+        whole = running_text(trigger, from_strings(CALLS), Limits())
+        assert ended_by_calls(whole) == running_text(trigger, from_strings(CALLS), Limits(), goes_on=False)
+
+
+def test_without_calls_the_trigger_never_comes() -> None:
+    automaton = running_text(b"aab", None, Limits())
+    assert automaton.accepts(b"aaaa ab")
+    assert not automaton.accepts(b"aaab")
+    assert set(automaton.labels.tolist()) == {TEXT}
+
+
+def test_calls_alone_are_labelled() -> None:
+    automaton = calls_only(from_strings(CALLS))
+    assert automaton.labels.tolist() == [CALL_END if accepting else CALL for accepting in automaton.accepting]
+
+
+def test_a_call_that_could_go_on_needs_a_terminator() -> None:
+    with pytest.raises(GuidedError, match="the format needs a terminator"):
+        running_text(b"a", from_strings([b"x", b"xy"]), Limits())
+
+
+def test_budgets_are_kept() -> None:
+    calls = from_strings(CALLS)
+    for limits, what in ((Limits(states=5), "states"), (Limits(transitions=10), "transitions")):
+        with pytest.raises(LimitError) as caught:
+            running_text(b"<T>", calls, limits)
+        assert caught.value.what == what
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def now() -> None: ...
+
+
+def lowered(*tools: Any, **options: Any) -> Automaton:
+    return Tools(tools, "tooldec", **options).lower(Limits())
+
+
+@pytest.mark.parametrize("choice", ["required", ["add", "now"], ("now", "add")])
+def test_required_is_exactly_one_call(choice: Any) -> None:
+    automaton = lowered(add, now, tool_choice=choice)
+    assert automaton.accepts(b"add(a=1, b=2)")
+    assert automaton.accepts(b"now()")
+    for text in (b"", b"now()now()", b" now()", b"now() =", b"<T>now()", b"text"):
+        assert not automaton.accepts(text)
+
+
+@pytest.mark.parametrize(
+    "choice", ["now", ["now"], {"type": "function", "function": {"name": "now"}}, {"type": "tool", "name": "now"}]
+)
+def test_a_name_is_a_call_of_that_tool(choice: Any) -> None:
+    automaton = lowered(add, now, tool_choice=choice)
+    assert automaton == lowered(now, tool_choice="required")
+    assert not automaton.accepts(b"add(a=1, b=2)")
+
+
+def test_several_calls_may_be_required() -> None:
+    one = '{"name": "now", "arguments": {}}'
+    automaton = Tools([now], tool_choice="required", parallel_tool_calls=True).lower(Limits())
+    for text in (one, f"[{one}]", f"[{one}, {one}]", f"[{one},{one},{one}]"):
+        assert automaton.accepts(text.encode()), text
+    for text in ("", "[]", f"{one}{one}", f"[{one}", f"[{one},]", f"{one}, {one}"):
+        assert not automaton.accepts(text.encode()), text
+    automaton = lowered(now, tool_choice="required", parallel_tool_calls=True)
+    assert automaton.accepts(b"now()\nnow()now()")
+    assert not automaton.accepts(b"now()\n")
+
+
+def test_none_is_text_without_calls() -> None:
+    automaton = lowered(add, now, tool_choice="none")
+    assert automaton.accepts(b"<T now()")
+    assert not automaton.accepts(b"<T>now() =")
+
+
+def test_fingerprints_name_what_may_be_said() -> None:
+    specs = [
+        Tools([add, now]),
+        Tools([add]),
+        Tools([add, now], "tooldec"),
+        Tools([add, now], tool_choice="required"),
+        Tools([add, now], tool_choice="none"),
+        Tools([add, now], tool_choice="now"),
+        Tools([add, now], tool_choice="required", parallel_tool_calls=True),
+        Tools([add, now], max_digits=3),
+        Tools([Tool(add, types={"a": parse("[0-9]")}), now]),
+        Tools([add, now]).first_call(),
+    ]
+    fingerprints = [spec.fingerprint for spec in specs]
+    assert len(set(fingerprints)) == len(fingerprints)
+    assert Tools([add, now]).fingerprint == Tools([Tool(add), now], "json", "auto").fingerprint
+
+
+def test_digests_of_trees_are_of_their_structure() -> None:
+    patterns = ["a", "b", "ab", "a|b", "(?:ab)*", "(?:ab)+", "(?=a)a", "(?!a)a", "(?<=a)a", "[a-c]", "a{2,3}", ""]
+    assert len({digest(parse(pattern)) for pattern in patterns}) == len(patterns)
+    assert digest(~parse("a")) != digest(parse("a"))
+    assert digest(parse("a") & parse("b")) != digest(parse("b") & parse("a"))
+    deep = parse("a")
+    for _ in range(100_000):
+        deep = deep + deep
+    assert digest(deep) == digest(deep)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"tool_choice": "later"}, SchemaError, "there is no tool 'later'; there are add, now"),
+        ({"tool_choice": ["add", "later"]}, SchemaError, "there is no tool 'later'"),
+        ({"tool_choice": []}, SchemaError, "an empty list allows nothing"),
+        ({"tool_choice": {"type": "function"}}, SchemaError, "there is no tool None"),
+        ({"tool_choice": 3}, TypeError, "tool_choice is a name or a list of names, not int"),
+        ({"engine": "lalr"}, ValueError, "engine is 'nested', not 'lalr'"),
+        ({"max_length": 0}, ValueError, "max_length is a number >= 1, not 0"),
+        ({"max_digits": True}, ValueError, "max_digits is a number >= 1, not True"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        lowered(add, now, **options)
+    assert message in str(caught.value)
+
+
+def test_definitions_that_are_open_are_refused_where_that_is_asked_for() -> None:
+    definition = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    assert Tools([definition], tool_choice="required").lower(Limits()).accepts(b'{"name": "f", "arguments": {"a": 1}}')
+    with pytest.raises(SchemaError, match="or leave strict=True") as caught:
+        Tools([definition], strict=False)
+    assert (caught.value.pointer, caught.value.keyword) == ("/f", "additionalProperties")
+    closed = {**definition, "parameters": {**definition["parameters"], "additionalProperties": False}}
+    Tools([closed], strict=False)
+
+
+def test_a_budget_of_a_compile_is_kept() -> None:
+    with pytest.raises(LimitError):
+        Tools([add], "tooldec").lower(Limits(states=10))
