@@ -45,6 +45,8 @@ class CallParser(Scanner):
         Bytes read so far.
     call_start : int or None
         Within a call, where it starts.
+    has_name : bool
+        Within a call, is its name complete?
 
     Notes
     -----
@@ -57,6 +59,7 @@ class CallParser(Scanner):
         self._is_running = spec.is_running_text
         self._reads: list[Read] = []
         self.call_start: int | None = None
+        self.has_name = False
         self._refused: CallError | None = None
         self._can_end = self._is_finished = False
         # Text that has not been told, and how much of its end may be the beginning of a trigger.
@@ -151,11 +154,12 @@ class CallParser(Scanner):
 
     def _call(self, start: int, blanks: str = "") -> Step[None]:
         form = self._form
-        self.call_start = start
+        self.call_start, self.has_name = start, False
         yield from self.scan(part(blanks + form.before_name), f"expected {form.before_name!r}", "syntax")
         name = yield from self.scan(
             names_node(tuple(self._layouts)), "no tool has a name that goes on like this", "name"
         )
+        self.has_name = True
         self._reads.append(CallStarted(name, (self.position - len(name.encode()), self.position)))
         if (yield from self.peek()) in _NAME_BYTES:
             raise CallError(

@@ -109,6 +109,7 @@ def tools(
     execute: bool = True,
     call_prompt: str | Callable[[str], str] | None = None,
     errors: Literal["show", "raise"] = "show",
+    select: Literal["greedy", "score"] = "greedy",
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> ToolsGenerator:
@@ -129,6 +130,8 @@ def tools(
         text so far.
     errors : {"show", "raise"}
         What a tool raises is shown to the model as its result, or raised.
+    select : {"greedy", "score"}
+        How the name of a tool is chosen: token by token, or by the scores of whole names, as in `choice`.
     index : Index, optional
         Of the same tools for the model's vocabulary, compiled before.
     limits : Limits, optional
@@ -148,7 +151,9 @@ def tools(
         As in `regex`.
     """
     spec = tools if isinstance(tools, Tools) else Tools(tools, format, tool_choice, parallel_tool_calls, strict)
-    return ToolsGenerator(model, spec, index, execute=execute, call_prompt=call_prompt, errors=errors, limits=limits)
+    return ToolsGenerator(
+        model, spec, index, execute=execute, call_prompt=call_prompt, errors=errors, select=select, limits=limits
+    )
 
 
 def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limits: Limits | None = None) -> Generator:

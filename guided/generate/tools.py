@@ -7,6 +7,9 @@ tokens are appended to what the model reads (its cache stays), and the guide sta
 Tokens that the model chooses count towards ``max_tokens``; inserted ones do not. A call that begins always ends: near the end of the
 budget only calls that fit are begun. Stop strings apply to free text, never within a call.
 
+With ``select="score"`` a tool is chosen by its whole name (`guided.generate.scoring`): token by token, a model that wants a name that
+is not there may be led astray by how it begins. Arguments are chosen token by token all the same.
+
 With ``call_prompt`` a prompt of its own is injected when a call begins (ToolDec, figure 6): the model reads it, then what it has written
 of the call, and goes on with that; when the call is complete, the context is restored as if the call had been written there.
 """
@@ -33,6 +36,7 @@ from guided.generate.events import Done, Event, FinishReason, Text
 from guided.generate.generator import Generator, Settings
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.sampler import Sampler
+from guided.generate.scoring import scores
 from guided.generate.stops import TextStream
 from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
 from guided.guide.guide import Guide
@@ -64,6 +68,9 @@ class ToolsGenerator(Generator):
         What is injected when a call begins; a callable is given the text so far.
     errors : {"show", "raise"}
         What a tool raises is shown to the model as its result, or raised.
+    select : {"greedy", "score"}
+        How the name of a tool is chosen: token by token, or by the scores of whole names, at the cost of one forward pass
+        for each prefix that a name goes on from.
     limits : Limits, optional
         Budgets of the compile.
 
@@ -88,12 +95,16 @@ class ToolsGenerator(Generator):
         execute: bool = True,
         call_prompt: CallPrompt | None = None,
         errors: Literal["show", "raise"] = "show",
+        select: Literal["greedy", "score"] = "greedy",
         limits: Limits | None = None,
     ) -> None:
         check_model(model)
+        if select not in ("greedy", "score"):
+            raise ValueError(f"select is 'greedy' or 'score', not {select!r}")
         if errors not in ("show", "raise"):
             raise ValueError(f"errors is 'show' or 'raise', not {errors!r}")
         self.spec, self.execute, self.call_prompt, self.errors = spec, execute, call_prompt, errors
+        self.select = select
         self.has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
         super().__init__(model, _index_of(spec, self.has_segments, model, index, limits))
         self.spelling = with_markers(model.vocabulary, spec.markers)
@@ -130,10 +141,14 @@ class _Writing:
 
     def script(self) -> Script:
         generator, decoding = self.generator, self.decoding
+        if generator.call_prompt is not None:
+            self._inject(generator.call_prompt)
+        yield from self._named()
         while self.reason is None and (token := (yield from decoding.next())) is not None:
             yield from self._read(generator.spelling[token] or b"")
             if self.restore is None and generator.call_prompt is not None and self.reason is None:
                 self._inject(generator.call_prompt)
+            yield from self._named()
         if self.reason != "stop_string":
             for read in self.parser.close():
                 assert isinstance(read, TextRead)
@@ -150,6 +165,35 @@ class _Writing:
                 calls=tuple(self.calls),
             )
         )
+
+    def _named(self) -> Script:
+        """Where a call has begun and its tool is chosen by score, write the name."""
+        start = self.parser.call_start
+        if self.generator.select != "score" or start is None or self.parser.has_name:
+            return
+        begun, candidates = bytes(self.data[start:]), []
+        for name in self.generator.spec.layouts:
+            rest = self._opening(name, begun)
+            tokens = tuple(self.generator.model.encode(rest)) if rest else ()
+            guide = self.guide.fork()
+            fits = guide.advance_many(tokens) == len(tokens) and guide.remaining <= self.decoding.left - len(tokens)
+            if tokens and fits:
+                candidates.append(tokens)
+        if len(candidates) < 2:
+            return
+        found = yield from scores(self.decoding, candidates)
+        for token in candidates[found.index(max(found))]:
+            self.decoding.take(token)
+            yield from self._read(self.generator.spelling[token] or b"")
+
+    def _opening(self, name: str, begun: bytes) -> str:
+        """What is missing of a call of a tool up to what follows the name; empty where the call begins otherwise."""
+        form = self.generator.spec.format
+        for trigger in (form.trigger, form.start) if self.generator.spec.is_running_text else ("",):
+            text = (trigger + form.before_name + name + form.after_name).encode()
+            if text.startswith(begun):
+                return text[len(begun) :].decode(errors="replace")
+        return ""
 
     def _read(self, data: bytes) -> Iterator[Event]:
         """What a token says."""

@@ -370,6 +370,7 @@ def test_generator_makes_one_of_a_spec() -> None:
         (lambda: tools(Wanting(""), []), SchemaError, "there is no tool"),
         (lambda: tools(Wanting(""), [add, add]), SchemaError, "two tools have this name"),
         (lambda: tools(Wanting(""), [add], errors="hide"), ValueError, "errors is 'show' or 'raise', not 'hide'"),
+        (lambda: tools(Wanting(""), [add], select="best"), ValueError, "select is 'greedy' or 'score', not 'best'"),
         (lambda: tools(Wanting(""), [add], format="xml"), SchemaError, "there is no format 'xml'"),
         (lambda: tools(Wanting(""), [add], tool_choice="required")("?", max_tokens=5), LimitError, "max_tokens"),
         (lambda: tools(Wanting(""), [add], format="tooldec").few_shot("?"), SchemaError, "no tool has examples"),
@@ -405,6 +406,81 @@ def test_guided_tool_calls_have_no_errors_where_unguided_ones_have() -> None:
     result = positional("<T>adder(1.5, x)=", add)("?")
     assert [call.name for call in result.calls] == ["add"]
     parse_text(VOCABULARY.decode(result.tokens), Tools([add], "tooldec-positional"))
+
+
+def ab() -> int:
+    return 1
+
+
+def ba() -> int:
+    return 2
+
+
+def abba() -> int:
+    return 3
+
+
+class Myopic(FunctionModel):
+    """Begins with ``a`` sooner than with ``b``, but is sure of ``ba`` as a whole."""
+
+    def __init__(self, before: str) -> None:
+        super().__init__(self._logits, VOCABULARY, lambda said: list(said.encode()))
+        self.before = before.encode()
+
+    def _logits(self, tokens: list[int]) -> np.ndarray:
+        said = self.vocabulary.decode(tokens)
+        said = said[said.rindex(b"?") + 1 :]
+        logits = np.zeros(self.vocabulary.size)
+        wanted = {b"": {b"a": 8.6, b"b": 8.2}, b"a": {b"x": 20}, b"ab": {b"x": 20}, b"b": {b"a": 20}, b"ba": {b"(": 20}}
+        if self.before.startswith(said) and said != self.before:
+            logits[self.before[len(said)]] = 30
+        elif said.startswith(self.before):
+            for piece, logit in wanted.get(said[len(self.before) :], {b" ": 20}).items():
+                logits[piece[0]] = logit
+        return logits
+
+
+@pytest.mark.parametrize(
+    ("before", "options"),
+    [
+        ("So <T>", {"format": "tooldec"}),
+        ("", {"format": "tooldec", "tool_choice": "required"}),
+        ('{"name": "', {"tool_choice": "required"}),
+    ],
+)
+def test_names_chosen_by_score_are_chosen_as_a_whole(before: str, options: dict[str, Any]) -> None:
+    greedy, scored = (
+        tools(Myopic(before), [ab, ba, abba], select=select, **options)("?", max_tokens=60).calls[0].name
+        for select in ("greedy", "score")
+    )
+    assert greedy.startswith("ab")
+    assert scored == "ba"
+
+
+def test_names_chosen_by_score_fit_the_budget_and_the_injected_prompt() -> None:
+    made = tools(Myopic("<T>"), [ab, ba, abba], format="tooldec", select="score", call_prompt="?")
+    result = made("?", max_tokens=40)
+    assert result.calls[0].name == "ba"
+    for budget in range(1, 12):
+        result = made("?", max_tokens=budget)
+        assert len(result.tokens) <= budget
+        parse_text(VOCABULARY.decode(result.tokens), made.spec)
+
+
+def test_T1_only_allowed_tokens_have_mass() -> None:
+    """Whatever a model prefers, each token that it is given was allowed where it came."""
+
+    def logits(tokens: list[int]) -> np.ndarray:
+        return np.random.default_rng([9, *tokens]).normal(size=VOCABULARY.size) * 2
+
+    model = FunctionModel(logits, VOCABULARY, lambda text: list(text.encode()))
+    made = tools(model, [add, get_weather], format="tooldec", tool_choice="required")
+    for seed in range(10):
+        result = made("?", max_tokens=80, temperature=1.5, seed=seed)
+        guide = made.index.guide()
+        assert guide.advance_many(result.tokens) == len(result.tokens)
+        assert guide.is_accepting
+        assert parse_text(result.text, made.spec)[0].arguments == result.calls[0].arguments
 
 
 @pytest.mark.model
