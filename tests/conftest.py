@@ -9,4 +9,5 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Why no deadline: the first example of a test may compile a kernel, and machines differ.
 settings.register_profile("guided", deadline=None)
+settings.register_profile("brief", deadline=None, max_examples=15)
 settings.load_profile("guided")

@@ -1,0 +1,63 @@
+"""The kernels' tests again, as plain Python and with checked bounds; and all modes give the same index, bit by bit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kernels.digest import digest
+
+ROOT = Path(__file__).parents[2]
+MODES = ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"]
+
+
+def run(mode: str, cache: Path, *arguments: str) -> str:
+    """A Python process in a mode. Why a cache of its own: numba would take what was compiled without checks."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "COV_", "COVERAGE_"))
+    }
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=inherited | {mode: "1", "NUMBA_CACHE_DIR": str(cache)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compiled")
+
+
+OUT_OF_BOUNDS = """
+import numpy as np
+from guided.kernels.rows import or_words
+try:
+    or_words(np.zeros(3, np.int32), np.zeros(2, np.int32))
+except IndexError:
+    print("checked")
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bounds_are_checked(mode: str, cache: Path) -> None:
+    assert run(mode, cache, "-c", OUT_OF_BOUNDS) == "checked\n"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_gives_the_same_index(mode: str, cache: Path) -> None:
+    assert run(mode, cache, "-m", "tests.kernels.digest").split() == digest()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_kernels_tests_pass_in_every_mode(mode: str, cache: Path) -> None:
+    files = sorted(str(path) for path in Path(__file__).parent.glob("test_*.py") if path.name != "test_modes.py")
+    options = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=brief"]
+    assert " passed" in run(mode, cache, "-m", "pytest", *options, *files)
