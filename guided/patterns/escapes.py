@@ -108,7 +108,7 @@ def _octal_or_reference(source: Source, start: int, first: str, groups: int) -> 
     if first == "0":
         return _octal(source, start, first + _digits(source, string.octdigits, 2))
     digits = first + _digits(source, string.digits, 1)
-    if len(digits) == 2 and set(digits) <= set(string.octdigits):
+    if set(digits) <= set(string.octdigits):
         third = _digits(source, string.octdigits, 1)
         if third:
             return _octal(source, start, digits + third)

@@ -1,8 +1,4 @@
-"""A cursor over the text of a pattern, which knows how to complain about a place.
-
-Positions are offsets in code points. A backslash and the character after it are one token wherever `re` reads names and
-comments, so an escaped terminator does not end them; `until` keeps to that.
-"""
+"""A cursor over the text of a pattern, which knows how to complain about a place. Positions are offsets in code points."""
 
 import re
 
@@ -63,18 +59,14 @@ class Source:
             The name is empty, or nothing terminates it.
         """
         start = self.position
-        found = self.run(_UP_TO[terminator])
-        if not self.accept(terminator):
-            if not found:
-                raise self.error(f"missing {name}", self.position)
-            raise self.error(f"missing {terminator}, unterminated name", start)
-        if not found:
+        end = self.text.find(terminator, start)
+        if end == start or start == len(self.text):
             raise self.error(f"missing {name}", start)
-        return found
+        if end < 0:
+            raise self.error(f"missing {terminator}, unterminated name", start)
+        self.position = end + 1
+        return self.text[start:end]
 
     def error(self, reason: str, position: int) -> PatternError:
         """An error about this pattern, to be raised."""
         return PatternError(reason, self.text, position)
-
-
-_UP_TO = {end: re.compile(rf"(?:[^\\{end}]+|\\.)*+", re.DOTALL) for end in (">", "}", ")")}
