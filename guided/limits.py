@@ -29,7 +29,7 @@ class Limits:
         Elementary steps of a determinization (members of state sets visited).
     """
 
-    pattern_length: int = 4_000_000
+    pattern_length: int = 2_000_000
     depth: int = 10_000
     nfa_states: int = 4_000_000
     states: int = 1_000_000
