@@ -17,7 +17,7 @@ import docstring_parser
 
 from guided.calls.constraints import Caps
 from guided.calls.metadata import alias_of, collect, pattern_of
-from guided.calls.records import hints_of
+from guided.calls.records import fields_of, hints_of, is_model
 from guided.calls.scalars import text
 from guided.calls.schema import object_fields, type_of_schema
 from guided.calls.types import Place, type_of
@@ -113,6 +113,8 @@ def of_signature(
     PatternError
         A pattern is malformed.
     """
+    if is_model(function):
+        return _of_model(function, tool, overrides, described, caps)
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError) as error:
@@ -139,6 +141,22 @@ def of_signature(
     for label in labels:
         if labels.count(label) > 1:
             raise SchemaError(f"two parameters are called {label!r}", f"/{tool}", "alias")
+    return tuple(found)
+
+
+def _of_model(
+    model: Any, tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps
+) -> tuple[Parameter, ...]:
+    """The fields of a pydantic model, whose signature does not have their constraints."""
+    shape = fields_of(model, f"/{tool}")
+    assert shape is not None
+    _known(overrides, {item.name: None for item in shape.fields}, tool)
+    found = []
+    for name, annotation, metadata, required in shape.fields:
+        place = Place(f"/{tool}/{name}", caps)
+        kind = _override(overrides[name], place) if name in overrides else type_of(annotation, place, metadata)
+        description = collect(metadata, place.pointer).description or described.get(name, "")
+        found.append(Parameter(name, name, kind, required, "keyword", description))
     return tuple(found)
 
 

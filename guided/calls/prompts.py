@@ -8,13 +8,14 @@ Plain examples, which need no call, set how often a model calls: with none among
 are spread evenly among the others. Names are not listed; small models choose worse with a list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
 from guided.calls.rendering import render_call, render_result
 from guided.calls.spec import Tools
-from guided.calls.tool import Example
+from guided.calls.tool import Example, as_example
 from guided.errors import CallError, SchemaError
 
 __all__ = ["STOP", "few_shot"]
@@ -22,7 +23,7 @@ __all__ = ["STOP", "few_shot"]
 STOP = "\nQ:"
 
 
-def few_shot(spec: Tools, question: str, plain: Sequence[Example] = ()) -> str:
+def few_shot(spec: Tools, question: str, plain: Iterable[Example | Mapping[str, Any] | tuple[str, str]] = ()) -> str:
     """A prompt that ends with a question.
 
     Parameters
@@ -31,8 +32,8 @@ def few_shot(spec: Tools, question: str, plain: Sequence[Example] = ()) -> str:
         Running text; the examples of its tools are shown in their order.
     question : str
         To be answered.
-    plain : sequence of Example
-        Examples without a call.
+    plain : iterable of Example
+        Examples without a call; pairs of a question and its answer will do.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def few_shot(spec: Tools, question: str, plain: Sequence[Example] = ()) -> str:
     shown = [_with_call(spec, name, example) for name, example in _examples(spec)]
     if not shown:
         raise SchemaError("no tool has examples: give them with Tool(..., examples=[...])", "", "examples")
-    blocks = _interleaved(shown, [f"Q: {example.question}\nA: {example.answer}" for example in plain])
+    blocks = _interleaved(shown, [f"Q: {example.question}\nA: {example.answer}" for example in map(as_example, plain)])
     return "\n\n".join([*blocks, f"Q: {question}\nA:"])
 
 

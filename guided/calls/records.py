@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from guided.errors import SchemaError
 
-__all__ = ["FieldShape", "RecordShape", "fields_of", "hints_of"]
+__all__ = ["FieldShape", "RecordShape", "fields_of", "hints_of", "is_model"]
 
 
 class FieldShape(NamedTuple):
@@ -48,7 +48,7 @@ def fields_of(kind: Any, pointer: str) -> RecordShape | None:
     """
     if not isinstance(kind, type):
         return None
-    if hasattr(kind, "model_fields") and hasattr(kind, "model_validate"):
+    if is_model(kind):
         return _model(kind, pointer)
     if is_dataclass(kind):
         hints = hints_of(kind, pointer)
@@ -77,6 +77,11 @@ def fields_of(kind: Any, pointer: str) -> RecordShape | None:
     return None
 
 
+def is_model(kind: Any) -> bool:
+    """Is it a class of pydantic's models?"""
+    return isinstance(kind, type) and hasattr(kind, "model_fields") and hasattr(kind, "model_validate")
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """Build a value by keyword arguments; equal for the same class, so that types are shared."""
@@ -95,7 +100,8 @@ def _model(kind: Any, pointer: str) -> RecordShape:
         alias = info.validation_alias if info.validation_alias is not None else info.alias
         if alias is not None and not isinstance(alias, str):
             raise SchemaError("only aliases that are one name are supported", f"{pointer}/{name}", "validation_alias")
-        found.append(FieldShape(alias or name, info.annotation, tuple(info.metadata), info.is_required()))
+        metadata = (*info.metadata, *([info.description] if info.description else []))
+        found.append(FieldShape(alias or name, info.annotation, metadata, info.is_required()))
     return RecordShape(tuple(found), kind.model_validate)
 
 

@@ -36,16 +36,16 @@ def run(call: Call, tool: Tool) -> Call:
 
 def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
     assert tool.run is not None, "a tool without anything to run is not run"
-    names = {parameter.label: parameter.name for parameter in tool.parameters()}
-    given = {names[label]: value for label, value in arguments.items()}
-    if tool.is_definition:
-        result = tool.run(**given)
-    else:
+    parameters = {parameter.label: parameter for parameter in tool.parameters()}
+    given = {parameters[label].name: value for label, value in arguments.items()}
+    if any(parameters[label].kind in ("positional", "variadic") for label in arguments) and not tool.is_definition:
         bound = inspect.signature(tool.run).bind_partial()
         bound.arguments.update(given)
         # Why the defaults: values after a missing one would otherwise not be given by position.
         bound.apply_defaults()
         result = tool.run(*bound.args, **bound.kwargs)
+    else:
+        result = tool.run(**given)
     return _finished(result) if inspect.iscoroutine(result) else result
 
 

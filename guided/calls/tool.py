@@ -15,7 +15,7 @@ from guided.calls.constraints import Caps
 from guided.calls.parameters import Parameter, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError
 
-__all__ = ["NAME", "Example", "Tool", "inventory"]
+__all__ = ["NAME", "Example", "Tool", "as_example", "inventory"]
 
 # What a name may be made of: no blank, quote, bracket, comma or equals sign, which end a name in call formats.
 NAME = re.compile(r"[\w.\-/:]+")
@@ -58,7 +58,7 @@ class Tool:
         Parameter -> what its value may be, in place of the annotation: a `Regex`, a `Choice`, a compiled pattern or a
         pattern tree (a string that it matches from end to end), a `ValueType`, or any annotation.
     examples : iterable of Example, optional
-        For few-shot prompts; every one is a question that this tool answers.
+        For few-shot prompts, each a question that this tool answers; a dict with an example's fields will do.
     description : str, optional
         What it does, for models; by default the docstring's summary.
     run : callable, optional
@@ -93,7 +93,7 @@ class Tool:
         definition: Callable[..., Any] | Mapping[str, Any],
         name: str | None = None,
         types: Mapping[str, Any] | None = None,
-        examples: Iterable[Example] = (),
+        examples: Iterable[Example | Mapping[str, Any]] = (),
         description: str | None = None,
         run: Callable[..., Any] | None = None,
     ) -> None:
@@ -110,7 +110,7 @@ class Tool:
         values = {
             "name": _checked_name(own if name is None else name),
             "description": summary if description is None else description,
-            "examples": tuple(map(_example, examples)),
+            "examples": tuple(map(as_example, examples)),
             "run": run,
             "types": dict(types or {}),
             "schema": schema,
@@ -141,6 +141,25 @@ class Tool:
             tail = "" if parameter.required or star else " = ..."
             shown.append(f"{star}{parameter.label}: {parameter.type.name}{tail}")
         return f"{self.name}({', '.join(shown)})"
+
+
+def as_example(item: Any) -> Example:
+    """An example from its fields in a dict, or from a question and its answer in a pair.
+
+    Raises
+    ------
+    TypeError
+        It is neither, or has other fields.
+    """
+    match item:
+        case Example():
+            return item
+        case Mapping():
+            return Example(**item)
+        case (str() as question, str() as answer):
+            return Example(question, answer)
+        case _:
+            raise TypeError(f"an example is an Example, a dict or a pair of texts, not {type(item).__name__}")
 
 
 def inventory(tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]]) -> tuple[Tool, ...]:
@@ -197,11 +216,3 @@ def _checked_name(name: Any) -> str:
         reason = "a name is made of letters, digits and any of _ . - / :, at least one; give another with Tool(..., name=...)"
         raise SchemaError(reason, f"/{name}", "name")
     return name
-
-
-def _example(item: Any) -> Example:
-    if isinstance(item, Mapping):
-        return Example(**item)
-    if not isinstance(item, Example):
-        raise TypeError(f"an example is an Example, not {type(item).__name__}")
-    return item

@@ -45,6 +45,8 @@ _ABSTRACT: dict[Any, type] = {
     abc.MutableMapping: dict,
 }
 _MARKERS = (typing.Required, typing.NotRequired)
+# Unions are flat but for named aliases, which may refer to themselves.
+_DEEPEST_UNION = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,14 @@ class Place:
         Bounds for what has none.
     level : int
         Arrays and objects around it.
+    unions : int
+        Unions around it.
     """
 
     pointer: str
     caps: Caps = field(default_factory=Caps)
     level: int = 0
+    unions: int = 0
 
     def inside(self, name: str) -> "Place":
         """A place within an array or object here."""
@@ -74,8 +79,13 @@ class Place:
         return SchemaError(reason, self.pointer, _name(annotation))
 
 
-def type_of(annotation: Any, place: Place) -> ValueType:
+def type_of(annotation: Any, place: Place, beside: Sequence[Any] = ()) -> ValueType:
     """The value type of an annotation.
+
+    Parameters
+    ----------
+    beside : sequence
+        Metadata beside that in the annotation.
 
     Raises
     ------
@@ -84,7 +94,7 @@ def type_of(annotation: Any, place: Place) -> ValueType:
     PatternError
         A pattern in it is malformed.
     """
-    metadata: list[Any] = []
+    metadata = list(beside)
     annotation = _unwrapped(annotation, metadata, place)
     return _constrained(annotation, collect(metadata, place.pointer), place)
 
@@ -138,6 +148,9 @@ def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType
 
 
 def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueType:
+    if place.unions > _DEEPEST_UNION:
+        raise place.refuse("a union within itself", members[0])
+    place = replace(place, unions=place.unions + 1)
     found: dict[ValueType, None] = {}
     for member in members:
         metadata: list[Any] = []
@@ -214,12 +227,10 @@ def _record(annotation: Any, place: Place) -> ValueType:
         raise place.refuse("this type has no lowering to a pattern", annotation)
     if place.level >= MAX_NESTING:
         raise place.refuse(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
-    fields = []
-    for name, inner, metadata, required in found.fields:
-        where = place.inside(name)
-        own = list(metadata)
-        bare = _unwrapped(inner, own, where)
-        fields.append(Field(name, _constrained(bare, collect(own, where.pointer), where), required))
+    fields = [
+        Field(name, type_of(inner, place.inside(name), metadata), required)
+        for name, inner, metadata, required in found.fields
+    ]
     return record(tuple(fields), found.build, _name(annotation))
 
 

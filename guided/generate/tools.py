@@ -14,9 +14,9 @@ With ``call_prompt`` a prompt of its own is injected when a call begins (ToolDec
 of the call, and goes on with that; when the call is complete, the context is restored as if the call had been written there.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
 from guided.calls.modes import CALL, ended_by_calls
@@ -110,7 +110,7 @@ class ToolsGenerator(Generator):
         self.spelling = with_markers(model.vocabulary, spec.markers)
         self.runnable = {tool.name: tool for tool in spec.tools if execute and tool.run is not None}
 
-    def few_shot(self, question: str, plain: Sequence[Example] = ()) -> str:
+    def few_shot(self, question: str, plain: Iterable[Example | Mapping[str, Any] | tuple[str, str]] = ()) -> str:
         """A prompt of the tools' own examples that ends with a question (`guided.calls.prompts`)."""
         return few_shot(self.spec, question, plain)
 

@@ -136,6 +136,13 @@ def test_the_prompt_that_was_measured() -> None:
     assert few_shot(Tools(TOOLS, "tooldec"), "Will it be sunny in Berlin tomorrow?", PLAIN) == MEASURED
 
 
+def test_plain_examples_may_be_pairs() -> None:
+    pairs = [(example.question, example.answer) for example in PLAIN]
+    assert few_shot(Tools(TOOLS, "tooldec"), "Will it be sunny in Berlin tomorrow?", pairs) == MEASURED
+    with pytest.raises(TypeError, match="a pair of texts"):
+        few_shot(Tools(TOOLS, "tooldec"), "?", ["Who?"])  # type: ignore[list-item]
+
+
 def test_without_plain_examples_only_the_tools_own_are_shown() -> None:
     prompt = few_shot(Tools(TOOLS[:1], "tooldec"), "And in Rome?")
     assert prompt == MEASURED.split("\n\n")[0] + "\n\nQ: And in Rome?\nA:"

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+import pydantic
 import pytest
 
 from guided.calls.parse import parse_call
@@ -35,6 +36,11 @@ class Box:
     x: int
 
 
+class Model(pydantic.BaseModel):
+    x: int
+    items: list[int] = pydantic.Field(default_factory=list)
+
+
 @pytest.mark.parametrize(
     ("style", "text", "result"),
     [
@@ -57,8 +63,9 @@ def test_arguments_reach_their_parameters(style: str, text: str, result: tuple[A
         (functools.partial(lambda y, x: x * y, 2), 10),
         (lambda x: x + 1, 6),
         (Box, Box(5)),
+        (Model, Model(x=5)),
     ],
-    ids=["method", "coroutine", "partial", "lambda", "class"],
+    ids=["method", "coroutine", "partial", "lambda", "class", "model"],
 )
 def test_anything_that_can_be_called_is_run(function: Any, result: Any) -> None:
     tool = Tool(function, name="f", types={"x": int})

@@ -40,6 +40,15 @@ class Service:
         """Called."""
 
 
+class Model(pydantic.BaseModel):
+    """A model."""
+
+    a: int = pydantic.Field(3, ge=0, description="How many.")
+    b: Annotated[str, pydantic.Field(pattern="^x")]
+    c: str = pydantic.Field(alias="the-c")
+    d: list[int] = pydantic.Field(default_factory=list)
+
+
 @dataclass
 class Record:
     a: int
@@ -68,6 +77,7 @@ CALLABLES: list[tuple[Callable[..., Any], str]] = [
     (Service, "Service(a: int)"),
     (Record, "Record(a: int, b: str = ...)"),
     (Pair, "Pair(x: int, y: int = ...)"),
+    (Model, "Model(a: int >= 0 = ..., b: str, the-c: str, d: list[int] = ...)"),
 ]
 
 
@@ -86,6 +96,16 @@ def test_docstrings_describe_tools_and_parameters() -> None:
     def noted(x: Annotated[int, "how many"]) -> None: ...
 
     assert Tool(noted).parameters()[0].description == "how many"
+
+
+def test_a_pydantic_model_has_the_constraints_of_its_fields() -> None:
+    a, b, c, _ = Tool(Model).parameters()
+    assert a.description == "How many."
+    assert not automaton_of(a.type.node).accepts(b"-1")
+    assert not automaton_of(b.type.node).accepts(b'"ax"')
+    assert Tool(Model, types={"the-c": Regex("y")}).parameters()[2].type is not c.type
+    with pytest.raises(SchemaError, match="no parameter 'e'"):
+        Tool(Model, types={"e": Regex("y")})
 
 
 def test_labels_are_names_without_the_underscore_of_keywords_or_aliases() -> None:
@@ -240,7 +260,7 @@ def test_a_malformed_pattern_is_refused() -> None:
         (lambda: Tool(3), "a tool is a callable or a dict, not int"),
         (lambda: Tool(get_weather, name=3), "the name of a tool is a str, not int"),
         (lambda: Tool(get_weather, run=print), "run is for definitions"),
-        (lambda: Tool(get_weather, examples=["x"]), "an example is an Example, not str"),
+        (lambda: Tool(get_weather, examples=["x"]), "an example is an Example, a dict or a pair of texts, not str"),
         (lambda: inventory(get_weather), "tools are a list"),
         (lambda: inventory({"name": "f"}), "tools are a list of callables, dicts and Tools, not dict"),
         (lambda: inventory("f"), "tools are a list of callables, dicts and Tools, not str"),

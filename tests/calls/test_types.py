@@ -355,6 +355,21 @@ def test_what_cannot_be_lowered_is_refused_with_its_place(
     assert keyword in caught.value.keyword
 
 
+def test_an_alias_of_a_union_with_itself_is_refused() -> None:
+    """As ``type Alias = Alias | int`` is from Python 3.12 on."""
+
+    class Alias:
+        __type_params__ = ()
+
+        def __call__(self) -> None:
+            """Unions take what can be called for a type."""
+
+    alias = Alias()
+    alias.__value__ = Union[alias, int]  # type: ignore[attr-defined]
+    with pytest.raises(SchemaError, match="a union within itself"):
+        lowered(alias)
+
+
 def test_a_malformed_pattern_is_refused_at_its_position() -> None:
     for annotation in (Annotated[str, Regex("a(")], Annotated[str, pydantic.Field(pattern="^a(")]):
         with pytest.raises(PatternError):
