@@ -1,0 +1,70 @@
+"""Where a record was taken: machine, load, versions, commit. Kept in every record."""
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numba
+
+__all__ = ["describe", "load", "one_core"]
+
+_PACKAGES = ("guided-decoding", "llguidance", "outlines_core", "xgrammar", "numba", "llvmlite", "numpy", "regex")
+
+
+def describe() -> dict[str, Any]:
+    """Machine, load, versions and commit, now."""
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+        "commit": _commit(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory GB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "load at start": load(),
+        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "numba threads": numba.config.NUMBA_NUM_THREADS,
+    }
+
+
+def load() -> list[float]:
+    """Load averages over 1, 5 and 15 minutes."""
+    return [round(value, 2) for value in os.getloadavg()]
+
+
+def one_core() -> None:
+    """Stay on one core where the system lets a process choose, so that no engine wins by threads."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _commit() -> str:
+    folder = Path(__file__).parent
+    git = ["git", "-C", str(folder)]
+    done = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
+    changed = subprocess.run(
+        [*git, "status", "--porcelain", "--", "../guided"], capture_output=True, text=True, check=False
+    )
+    return (done.stdout.strip() or "unknown") + (" and changes to guided/" if changed.stdout.strip() else "")
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or sys.platform

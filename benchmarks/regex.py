@@ -1,0 +1,231 @@
+"""Regular expressions: every engine over every vocabulary and pattern, side by side in one process.
+
+    python -m benchmarks.regex [--vocabulary NAME ...] [--pattern NAME ...] [--engine NAME ...] [--repeat N] [--json OUT]
+
+For each vocabulary and pattern, in each repetition, every engine in turn compiles the pattern anew (never the same spelling
+twice in a process, see `Pattern.fresh`, and see the adapters for caches) and walks along the texts. Measured:
+
+- *compile*: the pattern to an object that can answer for its first mask;
+- *whole*: and all that is left to do until nothing is computed later: for guided and the walk per state every mask of every state;
+  for outlines-core and xgrammar what they compute ahead; llguidance has no such state;
+- *text*: compile, then mask and advance along all texts, all caches of the pattern cold;
+- *ready*: mask + advance in microseconds per step of the same texts once more, caches warm.
+
+Every run is a test: the number of states, the number of tokens that guided allows and the refused texts are held against
+the definitions, and the other engines' masks are compared with guided's at every step. Exit status 1 where guided is wrong.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import engines, machine, vocabularies
+from benchmarks.clock import clock_overhead, median, no_collection, percentiles, step_times, timed
+from benchmarks.compare import agreement
+from benchmarks.definitions import Pattern, load
+from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
+from guided.engine.specs import Regex
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["main", "run"]
+
+PASSES = 9
+
+
+class Runner:
+    """One run: the number of the spelling that is compiled next, and what has been measured."""
+
+    def __init__(self, repeat: int, budget: float, names: Sequence[str]) -> None:
+        self.repeat, self.budget, self.names = repeat, budget, names
+        self.number = 0
+        self.overhead = clock_overhead()
+        self.wrong: list[str] = []
+
+    def over(self, name: str, patterns: Sequence[Pattern]) -> dict[str, Any]:
+        """All patterns over one vocabulary."""
+        vocabulary = vocabularies.vocabulary(name)
+        cut = vocabularies.Cutter(vocabulary)
+        made, setups = {}, {}
+        for engine in self.names:
+            made[engine], cpu, _ = timed(engines.engine, engine, vocabulary)
+            _, again, _ = timed(engines.engine, engine, vocabulary)
+            setups[engine] = round(min(cpu, again), 3)
+        about = {
+            "tokens": len(vocabulary), "size": vocabulary.size, "eos": list(vocabulary.eos),
+            "trie nodes": vocabulary.trie.n_nodes,
+        }  # fmt: skip
+        cells = {}
+        for pattern in patterns:
+            texts = [cut(text) for text in pattern.texts]
+            index = self._checked(name, pattern, vocabulary, texts)
+            cells[pattern.name] = self._pattern(pattern, index, made, texts)
+            _print_row(name, pattern, cells[pattern.name])
+        return {"vocabulary": about, "setup_ms": setups, "patterns": cells}
+
+    def _checked(self, name: str, pattern: Pattern, vocabulary: Vocabulary, texts: list[list[int]]) -> Index:
+        """guided's index, after it was held against the definition."""
+        index = compile_spec(Regex(pattern.regex), vocabulary)
+        where = f"{name}, {pattern.name}"
+        if index.n_states != pattern.states:
+            self.wrong.append(f"{where}: {index.n_states} states, not {pattern.states}")
+        if taken := [text for text in pattern.refused if index.accepts(text.encode())]:
+            self.wrong.append(f"{where}: accepts {taken}")
+        found = agreement(index, _Plain(index), texts)
+        if found.refused or found.allowed != pattern.allowed.get(name, found.allowed):
+            self.wrong.append(
+                f"{where}: {found.allowed} tokens allowed, not {pattern.allowed.get(name)}; {found.refused} refused"
+            )
+        return index
+
+    def _pattern(self, pattern: Pattern, index: Index, made: dict[str, Any], texts: list[list[int]]) -> dict[str, Any]:
+        cells: dict[str, Any] = {engine: {"compile": [], "wall": [], "whole": [], "text": []} for engine in made}
+        spent, kept = dict.fromkeys(made, 0.0), {}
+        for _ in range(self.repeat):
+            self.number += 1
+            regex = pattern.fresh(self.number % 50 + 1)
+            for engine in made:
+                if spent[engine] > self.budget and cells[engine]["compile"]:
+                    continue
+                begin = time.perf_counter()
+                kept[engine] = self._once(made[engine], regex, texts, cells[engine])
+                spent[engine] += time.perf_counter() - begin
+        for engine, cell in cells.items():
+            if engine not in kept:
+                continue
+            cell["agreement"] = asdict(agreement(index, kept[engine], texts))
+            if engine != "walk per state":
+                cell |= self._ready(kept[engine], texts, cell["agreement"]["refused"])
+            for measure in ("compile", "wall", "whole", "text"):
+                cell[f"{measure}_ms"] = median(cell[measure]) if cell[measure] else None
+                cell[measure] = [round(value, 3) for value in cell[measure]]
+        return cells
+
+    def _once(self, engine: Any, regex: str, texts: list[list[int]], cell: dict[str, Any]) -> Any:
+        with no_collection():
+            compiled, cpu, wall = timed(engine.compile, regex)
+            _, walked, _ = timed(_walk, compiled, texts)
+        cell["compile"].append(cpu)
+        cell["wall"].append(wall)
+        cell["text"].append(cpu + walked)
+        with no_collection():
+            again, cpu, _ = timed(engine.compile, regex) if hasattr(engine, "vocabulary") else (compiled, cpu, 0)
+            can, finished, _ = timed(again.finish)
+        if can:
+            cell["whole"].append(cpu + finished)
+        return compiled
+
+    def _ready(self, compiled: Any, texts: list[list[int]], refused: int) -> dict[str, Any]:
+        starts = {"ready": compiled.start}
+        if hasattr(compiled, "start_copying"):
+            starts["ready_copying"] = compiled.start_copying
+        found = {}
+        for name, start in starts.items():
+            with no_collection():
+                times = [self._steps(start, tokens) for tokens in texts] if not refused else []
+            if times:
+                steps = np.concatenate(times)
+                found[name] = {
+                    "mask": percentiles(steps[:, 0]), "advance": percentiles(steps[:, 1]), "both": percentiles(steps.sum(1)),
+                }  # fmt: skip
+        return found
+
+    def _steps(self, start: Any, tokens: list[int]) -> np.ndarray:
+        """Nanoseconds of mask and advance per step, shape (steps, 2): medians over passes, less the clock."""
+        times = step_times(start, tokens, PASSES)
+        return np.median(times[1:], axis=0) - self.overhead
+
+
+class _Plain:
+    """guided's index behind the interface of the comparison."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def finish(self) -> bool:
+        return False
+
+    def start(self) -> engines.Matcher:
+        guide = self.index.guide()
+        return engines.Matcher(guide.mask, guide.advance, guide.mask)
+
+
+def _walk(compiled: engines.Compiled, texts: list[list[int]]) -> None:
+    """All masks and steps along the texts, as far as the engine goes."""
+    for tokens in texts:
+        matcher = compiled.start()
+        for token in tokens:
+            matcher.mask()
+            try:
+                if matcher.advance(token) is False:
+                    break
+            except ValueError:
+                break
+        else:
+            matcher.mask()
+
+
+def run(
+    names: Sequence[str], patterns: Sequence[str], chosen: Sequence[str], repeat: int, budget: float
+) -> tuple[dict[str, Any], list[str]]:
+    """A whole run: (record, what is wrong with guided)."""
+    machine.one_core()
+    record: dict[str, Any] = {"command": " ".join(["python -m benchmarks.regex", *sys.argv[1:]]), **machine.describe()}
+    definitions = load()
+    runner = Runner(repeat, budget, chosen)
+    record["clock overhead ns"] = runner.overhead
+    record["repeat"], record["budget s"], record["passes"] = repeat, budget, PASSES
+    # Why: numba compiles, or reads its cache, on first use.
+    Runner(1, 0, chosen).over(names[0], [definitions["integer"], definitions["string 100"]])
+    print()
+    record["vocabularies"] = {name: runner.over(name, [definitions[key] for key in patterns]) for name in names}
+    record["load at end"] = machine.load()
+    return record, runner.wrong
+
+
+def _print_row(name: str, pattern: Pattern, cells: dict[str, Any]) -> None:
+    columns = []
+    for engine, cell in cells.items():
+        times = "/".join(
+            "-" if cell[f"{key}_ms"] is None else f"{cell[f'{key}_ms']:.2f}" for key in ("compile", "whole", "text")
+        )
+        step = f" {cell['ready']['both']['p50']:.2f}us" if "ready" in cell else ""
+        same = cell["agreement"]
+        mark = (
+            "" if same["equal"] == same["steps"] else f" [{same['canonical']}c {same['different']}d of {same['steps']}]"
+        )
+        columns.append(f"{engine} {times}{step}{mark}")
+    print(f"{name:13} {pattern.name:11}  " + "  |  ".join(columns), flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--vocabulary", nargs="+", default=vocabularies.NAMES, choices=vocabularies.NAMES, metavar="NAME"
+    )
+    parser.add_argument("--pattern", nargs="+", default=tuple(load()), choices=tuple(load()), metavar="NAME")
+    parser.add_argument("--engine", nargs="+", default=engines.NAMES, choices=engines.NAMES, metavar="NAME")
+    parser.add_argument("--repeat", type=int, default=5, help="repetitions (default 5)")
+    parser.add_argument(
+        "--budget", type=float, default=10, help="seconds after which an engine repeats a pattern no more"
+    )
+    parser.add_argument("--json", type=Path, help="write the record here")
+    given = parser.parse_args()
+    record, wrong = run(given.vocabulary, given.pattern, given.engine, given.repeat, given.budget)
+    if given.json:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for line in wrong:
+        print("WRONG", line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
