@@ -21,14 +21,17 @@ def with_markers(vocabulary: Vocabulary, markers: Sequence[str]) -> Vocabulary:
     markers : sequence of str
         Texts. A token that ends the text never spells one.
     """
-    tokens = list(vocabulary.tokens)
-    special = dict(vocabulary.special)
+    special = vocabulary.special
+    marked: dict[int, bytes] = {}
     for marker in markers:
         token = special.get(marker)
         if marker and token is not None and token not in vocabulary.eos:
-            tokens.extend([None] * (token + 1 - len(tokens)))
-            tokens[token] = marker.encode()
-            special = {name: other for name, other in special.items() if other != token}
-    if len(special) == len(vocabulary.special):
+            marked.setdefault(token, marker.encode())
+    # Why first: to copy the tokens of a large vocabulary costs more than the index of a small pattern.
+    if not marked:
         return vocabulary
-    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, special)
+    tokens = [*vocabulary.tokens, *[None] * (max(marked) + 1 - len(vocabulary))]
+    for token, data in marked.items():
+        tokens[token] = data
+    others = {name: token for name, token in special.items() if token not in marked}
+    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, others)
