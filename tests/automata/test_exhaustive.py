@@ -55,7 +55,7 @@ def test_automata_accept_what_re_matches(size: int) -> None:
     compared = 0
     for tree, automaton in automata(size):
         pattern = as_regex(tree)
-        if pattern is None:
+        if pattern is None or pattern.count("{") > 3:  # four nested repeats take `re` minutes
             continue
         try:
             expression = re.compile(pattern)
