@@ -44,8 +44,10 @@ def render_call(name: str, arguments: Mapping[str, Any], layout: Layout, form: F
     for label in arguments:
         if label not in known:
             raise SchemaError(f"{name} has no argument {label!r}", f"/{name}/{label}", "example")
-    for slot in slots:
-        if slot.required and slot.label not in arguments:
+    # Without keys, a value stands only where all before it do.
+    given = [slot.label in arguments for slot in slots[: len(slots) - len(layout.keyed)]]
+    for i, slot in enumerate(slots):
+        if (slot.required or any(given[i:])) and slot.label not in arguments:
             raise SchemaError(f"{name} lacks its argument {slot.label!r}", f"/{name}/{slot.label}", "example")
     written: list[str] = []
     for slot in layout.positional:

@@ -266,6 +266,16 @@ def test_a_call_that_cannot_be_written_is_refused(arguments: dict[str, Any], rea
     assert caught.value.pointer == pointer
 
 
+def test_values_without_keys_are_written_in_their_order() -> None:
+    def f(a: int, b: int = 1, *c: int, d: bool = False) -> None: ...
+
+    layout, form = Tools([f], "tooldec-positional").layouts["f"], format_named("tooldec-positional")
+    assert render_call("f", {"a": 1, "b": 2, "c": [3, 4], "d": True}, layout, form) == "f(1, 2, 3, 4, d=true)"
+    assert render_call("f", {"a": 1, "d": True}, layout, form) == "f(1, d=true)"
+    with pytest.raises(SchemaError, match="f lacks its argument 'b'"):
+        render_call("f", {"a": 1, "c": [3]}, layout, form)
+
+
 def test_the_type_of_a_parameter_is_shared_by_formats() -> None:
     def f(x: Literal["a"], y: str) -> None: ...
 

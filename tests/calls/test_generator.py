@@ -182,6 +182,31 @@ def test_T24_the_prompt_may_depend_on_the_text() -> None:
     assert [call.arguments for call in result.calls] == [{"a": 1, "b": 2}, {"a": 4, "b": 5}]
 
 
+def test_T24_the_prompt_waits_for_the_end_of_a_character() -> None:
+    """The trigger and half of a character are one token."""
+
+    def größe(x: int) -> int:
+        return x
+
+    def grün(x: int) -> int:
+        return x
+
+    begun = "<T>grö".encode()[:-1]
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), begun], eos=[280], size=281)
+    model = Wanting("Die <T>größe(5)=5.", vocabulary)
+    result = tools(model, [größe, grün], format="tooldec-positional", call_prompt="[call]?Die ")("?")
+    assert result.text == "Die <T>größe(5)=5."
+    within = [context for context in model.asked if b"[call]" in context]
+    assert within[0] == b"?Die " + "<T>grö[call]?Die <T>größe(".encode()
+
+
+def test_T24_a_required_call_has_its_prompt_from_the_start() -> None:
+    model = Wanting("add(1, 2)", pieces=False)
+    made = tools(model, [add, fail], format="tooldec-positional", tool_choice="required", call_prompt="[call]?")
+    assert made("?").text == "add(1, 2)"
+    assert model.asked[0] == b"?[call]?"
+
+
 def test_T24_a_call_whose_tokens_are_all_forced_is_restored_too() -> None:
     def only() -> int:
         return 7

@@ -149,6 +149,8 @@ def test_fingerprints_name_what_may_be_said() -> None:
         Tools([add, now], tool_choice="required", parallel_tool_calls=True),
         Tools([add, now], max_digits=3),
         Tools([Tool(add, types={"a": parse("[0-9]")}), now]),
+        Tools([Tool(add, types={"a": parse("[0-9]+(?<=1)")}), now]),
+        Tools([Tool(add, types={"a": parse("[0-9]+(?<=2)")}), now]),
         Tools([add, now]).first_call(),
     ]
     fingerprints = [spec.fingerprint for spec in specs]

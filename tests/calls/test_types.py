@@ -129,6 +129,10 @@ READ: list[tuple[Any, dict[str, Any]]] = [
     (Annotated[int, Ge(2.5)], {"3": 3}),
     (Annotated[int, MultipleOf(5)], {"-10": -10, "0": 0}),
     (Annotated[int, MultipleOf(2.5)], {"5": 5}),
+    (Annotated[int, MultipleOf(2), MultipleOf(3)], {"6": 6}),
+    (Annotated[int, annotated_types.Unit("m"), annotated_types.doc("a length")], {"6": 6}),
+    (tuple, {"[1, [2]]": (1, [2])}),
+    (Literal["a"] | Literal["a"], {'"a"': "a"}),
     (Annotated[float, Gt(0), Le(1)], {"1": 1.0, "0.001": 0.001}),
     (Annotated[float, Ge(float("-inf"))], {"-1e300": -1e300}),
     (Annotated[float, MultipleOf(0.25)], {"-1.75": -1.75}),
@@ -175,6 +179,7 @@ NOT_READ: list[tuple[Any, list[str]]] = [
     (Annotated[int, Ge(0), Lt(100)], ["-1", "100"]),
     (Annotated[int, Interval(gt=2, le=4)], ["2", "5"]),
     (Annotated[int, MultipleOf(5)], ["4", "51"]),
+    (Annotated[int, MultipleOf(2), MultipleOf(3)], ["2", "3", "4"]),
     (Annotated[float, Gt(0), Le(1)], ["0", "0.0", "-0.1", "1.0000001", "1e-1"]),
     (Annotated[str, MinLen(1), MaxLen(3)], ['""', '"abcd"']),
     (Annotated[str, Regex("[a-z]+[0-9]")], ['"ab"', '"ab12"', "ab1"]),
@@ -390,6 +395,32 @@ def test_a_bounded_float_never_overflows() -> None:
         automaton = automaton_of(lowered(Annotated[float, bound, Ge(0)]).node)
         assert not automaton.accepts(b"9" * 309)
         assert automaton.accepts(b"9" * 308)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (int, "1"),
+        (float, "1"),
+        (Annotated[float, Le(1)], 2),
+        (Annotated[float, MultipleOf(0.5)], 0.3),
+        (Annotated[int, MultipleOf(5)], 3),
+        (str, 1),
+        (bool, 1),
+        (datetime.date, "2023-02-29"),
+        (Color, "green"),
+        (list[int], [True]),
+        (Annotated[list[int], Len(1, 2)], []),
+        (tuple[int, int], [1]),
+        (dict[str, int], []),
+        (Point, {"y": 1}),
+        (int | bool, "1"),
+    ],
+)
+def test_json_of_another_type_is_not_decoded(annotation: Any, value: Any) -> None:
+    """So a union finds the member that a value belongs to."""
+    with pytest.raises(ValueError, match=r"is no|is none of"):
+        lowered(annotation).decode(value)
 
 
 def test_names_are_for_people() -> None:
