@@ -140,6 +140,26 @@ def test_cache(pattern: str, vocabulary: Vocabulary) -> None:
         assert np.array_equal(index.mask(state), expected)
 
 
+@settings(max_examples=100)
+@given(trees('ab"é', max_leaves=6), vocabularies(), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_budget(tree: Node, vocabulary: Vocabulary, spare: int, random) -> None:
+    """The mask within n tokens allows exactly the tokens after which n - 1 are enough; it is never empty, and following it ends."""
+    automaton = from_tree(tree)
+    slow = SlowIndex(automaton, vocabulary)
+    assume(0 in slow.distance)
+    guide = indexed(tree, vocabulary).guide()
+    n = guide.remaining + spare
+    assert guide.remaining == slow.distance[0]
+    while not guide.is_finished:
+        words = guide.mask_within(n)
+        allowed = [token for token in range(vocabulary.size) if int(words[token >> 5]) >> (token & 31) & 1]
+        assert allowed == slow.allowed_within(guide.state, n)
+        assert allowed
+        guide.advance(random.choice(allowed))
+        n -= not guide.is_finished
+    assert n >= 0
+
+
 # ----------------------------------------------------------------------------------------------------- random walks
 
 USUAL = [
