@@ -13,7 +13,10 @@ _HOMES = {
     "Automaton": "guided.automata.automaton",
     "CallError": "guided.errors",
     "Choice": "guided.engine.specs",
+    "Example": "guided.calls.tool",
     "Explanation": "guided.guide.explanation",
+    "Format": "guided.calls.formats",
+    "FunctionModel": "guided.generate.function_model",
     "Generator": "guided.generate.generator",
     "GrammarError": "guided.errors",
     "Guide": "guided.guide.guide",
@@ -60,7 +63,9 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton as Automaton
+    from guided.calls.formats import Format as Format
     from guided.calls.spec import Tools as Tools
+    from guided.calls.tool import Example as Example
     from guided.calls.tool import Tool as Tool
     from guided.engine.compile import compile as compile  # noqa: A004
     from guided.engine.files import load_index as load_index
@@ -82,6 +87,7 @@ if TYPE_CHECKING:
     from guided.generate.api import regex as regex
     from guided.generate.api import tools as tools
     from guided.generate.events import Result as Result
+    from guided.generate.function_model import FunctionModel as FunctionModel
     from guided.generate.generator import Generator as Generator
     from guided.guide.explanation import Explanation as Explanation
     from guided.guide.guide import Guide as Guide
