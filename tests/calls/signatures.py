@@ -73,13 +73,15 @@ def calls(draw: st.DrawFn, shape: Shape, is_positional: bool) -> dict[str, Any]:
     return given
 
 
-def written(name: str, arguments: Mapping[str, Any], style: str, blank: str = " ") -> str:
-    """A call in a style, with or without its optional blanks."""
+def written(name: str, arguments: Mapping[str, Any], style: str, blank: str = " ", plus: str = "") -> str:
+    """A call in a style, with or without its optional blanks; ``plus`` comes before numbers where a style has it."""
     spell = lambda value: json.dumps(value, ensure_ascii=False, separators=("," + blank, ":" + blank))  # noqa: E731
     if style == "json":
         return spell({"name": name, "arguments": arguments})
-    keys = style == "tooldec"
-    return f"{name}({f',{blank}'.join((f'{label}=' if keys else '') + spell(value) for label, value in arguments.items())})"
+    keys = {label: f"{label}=" if style == "tooldec" else "" for label in arguments}
+    if style == "tooldec-positional":
+        keys |= {label: plus for label, value in arguments.items() if type(value) is int and value >= 0}
+    return f"{name}({f',{blank}'.join(keys[label] + spell(value) for label, value in arguments.items())})"
 
 
 @st.composite

@@ -37,7 +37,9 @@ def test_automaton_parser_and_regular_expression_agree(style: str, data: st.Data
     for _ in range(6):
         name = data.draw(st.sampled_from(sorted(shapes)))
         arguments = data.draw(calls(shapes[name], is_positional))
-        text = written(name, arguments, style, data.draw(st.sampled_from(["", " "])))
+        text = written(
+            name, arguments, style, data.draw(st.sampled_from(["", " "])), data.draw(st.sampled_from(["", "+"]))
+        )
         assert automaton.accepts(text.encode())
         assert oracle.fullmatch(text)
         found = parse_call(text, spec.tools, style)
