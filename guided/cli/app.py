@@ -12,6 +12,7 @@ import typer
 
 from guided.cli.boundary import command
 from guided.cli.check import check
+from guided.cli.demo import demo
 from guided.cli.explain import explain
 from guided.cli.run import run
 from guided.cli.warmup import warmup
@@ -47,7 +48,7 @@ def _program(
     """Options of the program itself."""
 
 
-for _function in (run, check, explain, warmup):
+for _function in (demo, run, check, explain, warmup):
     command(app, _function)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +14,11 @@ from guided.cli.output import aligned, console, excerpt, print_json, shown_bytes
 from guided.cli.specs import (
     ChoiceOption,
     EosOption,
+    FormatOption,
     JsonOption,
     RegexOption,
+    ToolChoiceOption,
+    ToolsOption,
     VocabularyOption,
     read_vocabulary,
     spec_of,
@@ -23,6 +27,8 @@ from guided.cli.specs import (
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton
     from guided.engine.index import Index
+    from guided.engine.specs import Spec
+    from guided.errors import CallError
 
 __all__ = ["Place", "check", "first_rejection"]
 
@@ -31,6 +37,9 @@ def check(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")],
     regex: RegexOption = None,
     choice: ChoiceOption = None,
+    tools: ToolsOption = None,
+    tool_format: FormatOption = "json",
+    tool_choice: ToolChoiceOption = "auto",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     as_json: JsonOption = False,
@@ -50,7 +59,7 @@ def check(
     """
     from guided.limits import Limits
 
-    spec = spec_of(regex, choice)
+    spec = spec_of(regex, choice, tools, tool_format, tool_choice)
     data = _standard_input() if text == "-" else os.fsencode(text)
     automaton = spec.lower(Limits())
     place = first_rejection(automaton, data)
@@ -60,10 +69,14 @@ def check(
 
         steps = _steps(compile_spec(spec, read_vocabulary(vocabulary, eos)), data)
     accepted = place is None and (steps is None or all(step.allowed for step in steps))
+    reason = None if place is None else _call_error(spec, data)
     if as_json:
-        print_json({"accepted": accepted, **_as_data(place), **_steps_as_data(steps)})
+        call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
+        print_json({"accepted": accepted, **_as_data(place), **call_error, **_steps_as_data(steps)})
     else:
         _show(data, place, accepted)
+        if reason is not None:
+            console().print(f"tool error ({reason.kind}): {reason.reason}")
         _show_steps(steps)
     return ACCEPTED if accepted else REJECTED
 
@@ -136,6 +149,20 @@ def _steps(index: "Index", data: bytes) -> list[_Step]:
     return steps
 
 
+def _call_error(spec: "Spec", data: bytes) -> "CallError | None":
+    """What is wrong with a text in which tools are called."""
+    from guided.calls.parse import parse_text
+    from guided.calls.spec import Tools
+    from guided.errors import CallError
+
+    if isinstance(spec, Tools):
+        try:
+            parse_text(data, spec)
+        except CallError as error:
+            return error
+    return None
+
+
 def _show(data: bytes, place: Place | None, accepted: bool) -> None:
     out = console()
     if place is None:
@@ -202,12 +229,10 @@ def _standard_input() -> bytes:
 
 
 def _whole_characters(data: bytes) -> int:
-    """Number of bytes up to the end of the last whole character; the bytes are the beginning of a text."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return len(data)
+    """Number of bytes without those of a character at the end that is not complete."""
+    decoder = getincrementaldecoder("utf-8")(errors="surrogateescape")
+    decoder.decode(data)
+    return len(data) - len(decoder.getstate()[0])
 
 
 def _decoded(data: bytes) -> str:

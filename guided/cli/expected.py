@@ -1,7 +1,6 @@
 """The characters that may follow in a byte automaton, described for people.
 
-A state between two characters is given; the automaton's texts are UTF-8. The sets are exact: characters after which a
-text of the language remains.
+A state between two characters is given. The sets are exact: characters after which a text of the language remains.
 """
 
 from functools import cache
@@ -12,8 +11,14 @@ if TYPE_CHECKING:
 
 __all__ = ["characters_after", "describe"]
 
-# UTF-8: the first and the last lead byte of characters with 0, 1, 2, 3 more bytes, and the bits that count in it.
-_LEADS = ((0x00, 0x7F, 0, 0x7F), (0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
+# UTF-8: the first and the last lead byte of characters with 0, 1, 2, 3 more bytes, the bits that count in it, and the
+# least code point that is written so.
+_LEADS = (
+    (0x00, 0x7F, 0, 0x7F, 0),
+    (0xC2, 0xDF, 1, 0x1F, 0x80),
+    (0xE0, 0xEF, 2, 0x0F, 0x800),
+    (0xF0, 0xF4, 3, 0x07, 0x10000),
+)
 _SURROGATES = (0xD800, 0xDFFF)
 _LARGEST = 0x10FFFF
 _SHOWN = 6
@@ -44,12 +49,20 @@ def characters_after(automaton: "Automaton", state: int) -> Ranges:
         return _joined(found)
 
     found, row = [], onward(state)
-    for first, last, count, bits in _LEADS:
+    for first, last, count, bits, least in _LEADS:
         for byte in range(first, last + 1):
             if row[byte] >= 0:
                 begin = (byte & bits) << 6 * count
-                found += [(begin + low, begin + high) for low, high in continuations(row[byte], count)]
+                onwards = ((begin + low, begin + high) for low, high in continuations(row[byte], count))
+                found += [pair for low, high in onwards for pair in _characters(max(low, least), high)]
     return _joined(found)
+
+
+def _characters(low: int, high: int) -> Ranges:
+    """The characters in a range of code points; languages of bytes may hold more than UTF-8."""
+    first, last = _SURROGATES
+    pieces = ((low, min(high, first - 1)), (max(low, last + 1), min(high, _LARGEST)))
+    return tuple((begin, end) for begin, end in pieces if begin <= end)
 
 
 def describe(ranges: Ranges, *, may_end: bool) -> str:

@@ -12,8 +12,11 @@ from guided.cli.output import console, excerpt, print_json, shown_bytes
 from guided.cli.specs import (
     ChoiceOption,
     EosOption,
+    FormatOption,
     JsonOption,
     RegexOption,
+    ToolChoiceOption,
+    ToolsOption,
     VocabularyOption,
     read_vocabulary,
     spec_of,
@@ -38,6 +41,9 @@ def explain(
     ] = None,
     regex: RegexOption = None,
     choice: ChoiceOption = None,
+    tools: ToolsOption = None,
+    tool_format: FormatOption = "json",
+    tool_choice: ToolChoiceOption = "auto",
     after: Annotated[str, typer.Option("--after", metavar="TEXT", help="What was said so far.")] = "",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
@@ -61,7 +67,7 @@ def explain(
     """
     from guided.engine.compile import compile as compile_spec
 
-    spec = spec_of(regex, choice)
+    spec = spec_of(regex, choice, tools, tool_format, tool_choice)
     words = read_vocabulary(vocabulary, eos)
     tokens = None if token is None else _tokens_of(token, words, as_text=as_text)
     index = compile_spec(spec, words)

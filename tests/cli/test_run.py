@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,29 @@ def test_stream() -> None:
 
 
 @pytest.mark.model
+def test_tools_are_called_and_their_results_are_in_the_text() -> None:
+    arguments = ["run", "--tools", "guided.cli.demo_tools", "--format", "tooldec", "--few-shot", "How is Rome today?"]
+    found = reply(*arguments)
+    (call_,) = found["calls"]
+    assert call_["name"] in ("get_weather", "send_message")
+    assert call_["error"] is None
+    assert f"{call_['result']}\n" in found["text"]
+    assert "\n\n" not in found["text"]
+
+
+@pytest.mark.model
+def test_a_call_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("def add(a: int, b: int) -> int:\n    return a + b\n")
+    arguments = ["--tools", str(tmp_path / "tools.py"), "--tool-choice", "required", "--chat", "What is 12 plus 34?"]
+    found = reply("run", *arguments)
+    assert found["value"][0]["arguments"] == {"a": 12, "b": 34}
+    assert found["value"][0]["result"] == 46
+    assert json.loads(call("run", *arguments).stdout) == {"name": "add", "arguments": {"a": 12, "b": 34}}
+    events = [json.loads(line)["event"] for line in call("run", *arguments, "--stream", "--json").stdout.splitlines()]
+    assert events == ["toolcallstarted", "toolargument", "toolargument", "toolcall", "toolresult", "done"]
+
+
+@pytest.mark.model
 def test_a_budget_below_the_shortest_text() -> None:
     message = errors_of("run", "--regex", "x{30}y", PROMPT, "--max-tokens", "2")
     assert re.match(r"Error: max_tokens: \d+ needed, 2 allowed", message)
@@ -69,6 +93,10 @@ def test_mistakes_are_found_before_the_model_is_loaded(monkeypatch: pytest.Monke
     assert errors_of("run", PROMPT, "--regex", "a", "--choice", "b").startswith("Error: --regex and --choice can not")
     assert errors_of("run", PROMPT, "--regex", "(").startswith("Error: missing )")
     assert errors_of("run", PROMPT, "--choice", "a", "--choice", "a").startswith("Error: option 'a' stands twice")
+    assert errors_of("run", PROMPT, "--regex", "a", "--few-shot").startswith("Error: --few-shot needs --tools")
+    tools = ["run", PROMPT, "--tools", "guided.cli.demo_tools"]
+    assert errors_of(*tools, "--few-shot", "--chat").startswith("Error: --few-shot and --chat can not go together")
+    assert errors_of(*tools, "--few-shot", "--tool-choice", "required").startswith("Error: examples are running text")
     regex = ["run", PROMPT, "--regex", "a"]
     assert errors_of(*regex, "--temperature", "-1").startswith(
         "Error: temperature must be a finite number of at least 0"

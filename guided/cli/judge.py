@@ -1,0 +1,104 @@
+"""What became of a question: the first call in a text, and whether it is the right one.
+
+The same judge reads guided and unguided texts. It goes by `guided.calls.parse`: a call is read byte by byte, and what can not be
+a call of the tools is a tool error, of one of ToolDec's kinds (name, argument, syntax).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from guided.calls.parse import CallParser
+from guided.calls.reads import Call, CallRead, CallStarted
+from guided.calls.spec import Tools
+from guided.cli.demo_questions import Question
+from guided.errors import CallError
+
+__all__ = ["Verdict", "judge"]
+
+_WORDS = re.compile(r"[\w.:\-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on a text.
+
+    Attributes
+    ----------
+    call : Call or None
+        The first call, if it can be read.
+    error : CallError or None
+        Why it can not be read.
+    said : str
+        The word in which the error is.
+    right_tool : bool
+        Does it name the tool that answers the question (or is there no call where none is needed)?
+    right_call : bool
+        And are all its arguments right?
+    """
+
+    call: Call | None
+    error: CallError | None
+    said: str
+    right_tool: bool
+    right_call: bool
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            word = f"{self.said}: " if self.said else ""
+            return f"tool error ({self.error.kind}): {word}{self.error.reason}"
+        if self.right_call:
+            return "no call, and none is needed" if self.call is None else "the right call"
+        if self.call is None:
+            return "no call"
+        return "a valid call with a wrong value" if self.right_tool else "a valid call of the wrong tool"
+
+
+def judge(text: str, question: Question, spec: Tools) -> Verdict:
+    """Judge the first call in a text.
+
+    Parameters
+    ----------
+    text : str
+        What the model said.
+    question : Question
+        What it was asked.
+    spec : Tools
+        Running text with calls of its tools.
+    """
+    name, call, error = _first_call(text, spec)
+    right_tool = name == question.tool
+    right_call = right_tool and error is None and _alike(call.arguments if call else {}, question.arguments)
+    said = "" if error is None else _word(text, error.position)
+    return Verdict(call, error, said, right_tool, right_call)
+
+
+def _first_call(text: str, spec: Tools) -> tuple[str | None, Call | None, CallError | None]:
+    """The name of the first call, the call, and what is wrong with it."""
+    parser, name = CallParser(spec), None
+    try:
+        for byte in text.encode():
+            for read in parser.feed(bytes([byte])):
+                if isinstance(read, CallStarted):
+                    name = read.name
+                elif isinstance(read, CallRead):
+                    return name, read.call, None
+        parser.close()
+    except CallError as error:
+        # A name that goes on longer than the tool's is another name.
+        return None if error.kind == "name" else name, None, error
+    return None, None, None
+
+
+def _word(text: str, position: int) -> str:
+    """The word of a text that a byte of it is in."""
+    place = len(text.encode()[:position].decode(errors="ignore"))
+    return next((match[0] for match in _WORDS.finditer(text) if match.start() <= place < match.end()), "")
+
+
+def _alike(given: dict[str, Any], expected: dict[str, Any]) -> bool:
+    return {key: _bare(value) for key, value in given.items()} == {key: _bare(value) for key, value in expected.items()}
+
+
+def _bare(value: Any) -> Any:
+    return value.casefold().rstrip(". ") if isinstance(value, str) else value

@@ -1,0 +1,143 @@
+"""Tools from outside: functions of a Python file or module, or definitions in a JSON file.
+
+``SOURCE`` or ``SOURCE:name,name``. A source that ends in ``.py`` is a file, one that ends in ``.json`` a file of definitions (a
+list, or an object with a list ``tools``), anything else a module, which the current folder may hold. A name may be that of
+a function, a `Tool`, or a list of them. Without names a module's ``__all__`` counts, or what it defines itself: its public
+functions, and its `Tool` objects instead of the functions they run.
+"""
+
+import inspect
+import json
+import pkgutil
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from guided.cli.boundary import UsageError
+
+__all__ = ["load_tools"]
+
+_NAMED = re.compile(r"(?s)(?P<source>.+?)(:(?P<names>[^\W\d]\w*(,[^\W\d]\w*)*))?")
+
+
+def load_tools(given: str) -> list[Any]:
+    """Callables, `Tool` objects and definitions, as `guided.calls.spec.Tools` takes them.
+
+    Raises
+    ------
+    UsageError
+        There is no such source, it fails, or it has no such names.
+    """
+    match = _NAMED.fullmatch(given)
+    assert match is not None, "an option that was given is not empty"
+    source, names = match["source"], match["names"]
+    if source.endswith(".json"):
+        if names:
+            raise UsageError(f"--tools {given!r}: a file of definitions is taken as a whole, without :names")
+        return _definitions(Path(source))
+    module = _module(source)
+    if names:
+        return [tool for name in names.split(",") for tool in _named(module, name, source)]
+    found = _public(module)
+    if not found:
+        raise UsageError(f"--tools: {source} defines no public functions; name what it should give: {source}:name")
+    return found
+
+
+def _module(source: str) -> ModuleType:
+    """The module of a file or a dotted name; whatever its code raises is the user's to see."""
+    if source.endswith(".py") and not Path(source).is_file():
+        raise UsageError(f"--tools: there is no file {source}")
+    if not source.endswith(".py") and not all(part.isidentifier() for part in source.split(".")):
+        raise UsageError(f"--tools: {source!r} is neither a .py or .json file nor the name of a module")
+    try:
+        return _from_file(Path(source)) if source.endswith(".py") else _from_name(source)
+    except ModuleNotFoundError as error:
+        if error.name == source:
+            raise UsageError(f"--tools: there is no module {source} here (a file's name ends in .py)") from error
+        raise _failed(source, error) from error
+    except Exception as error:  # it is someone else's program
+        raise _failed(source, error) from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None, path
+    assert spec.loader is not None, path
+    module = module_from_spec(spec)
+    # Why: annotations are looked up by the module's name, and files import their neighbours.
+    sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _from_name(name: str) -> ModuleType:
+    sys.path.insert(0, "")
+    found = pkgutil.resolve_name(name)
+    if not isinstance(found, ModuleType):
+        raise UsageError(f"--tools: {name} is no module; name what is in one with a colon: module:name")
+    return found
+
+
+def _failed(source: str, error: Exception) -> UsageError:
+    """What a module raised, and its last line that did."""
+    traceback, line = error.__traceback__, ""
+    while traceback is not None:
+        path = traceback.tb_frame.f_code.co_filename
+        if Path(path).stem == source.removesuffix(".py").rpartition("/")[2].rpartition(".")[2]:
+            line = f" in line {traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    if isinstance(error, UsageError):
+        return error
+    return UsageError(f"--tools: {source} fails{line}: {type(error).__name__}: {error}")
+
+
+def _named(module: ModuleType, name: str, source: str) -> list[Any]:
+    """What a module has under a name: a tool, or several."""
+    value = getattr(module, name, None)
+    if value is None:
+        known = ", ".join(getattr(tool, "name", None) or tool.__name__ for tool in _public(module))
+        raise UsageError(f"--tools: {source} has no {name!r}" + (f"; it has {known}" if known else ""))
+    found = list(value) if isinstance(value, list | tuple) else [value]
+    if not found or not all(_is_tool(item) for item in found):
+        raise UsageError(f"--tools: {name!r} in {source} is a {type(value).__name__}, which is nothing to call")
+    return found
+
+
+def _public(module: ModuleType) -> list[Any]:
+    """What a module offers as tools, in its order."""
+    from guided.calls.tool import Tool
+
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        values = [getattr(module, name, None) for name in listed]
+        items = [item for value in values for item in (value if isinstance(value, list | tuple) else [value])]
+        return [item for item in items if isinstance(item, Tool) or inspect.isfunction(item)]
+    values = [value for name, value in vars(module).items() if not name.startswith("_")]
+    tools = [value for value in values if isinstance(value, Tool)]
+    wrapped = [tool.run for tool in tools]
+    own = [value for value in values if inspect.isfunction(value) and value.__module__ == module.__name__]
+    return [*tools, *(function for function in own if function not in wrapped)]
+
+
+def _is_tool(value: Any) -> bool:
+    """Is it a function, a `Tool` or a definition?"""
+    from guided.calls.tool import Tool
+
+    return isinstance(value, Tool | dict) or (callable(value) and not isinstance(value, type))
+
+
+def _definitions(path: Path) -> list[Any]:
+    """The definitions in a JSON file."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"--tools: {path} is no JSON: {error}") from error
+    found = document.get("tools") if isinstance(document, dict) else document
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise UsageError(f"--tools: {path} holds no list of definitions")
+    return found
