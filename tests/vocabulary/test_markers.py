@@ -1,30 +1,38 @@
-"""Special tokens that a spec writes as text."""
-
-import pytest
+"""Special tokens that stand for a text: what changes in a vocabulary, and what does not."""
 
 from guided.vocabulary.markers import with_markers
 from guided.vocabulary.vocabulary import Vocabulary
 
-VOCABULARY = Vocabulary([b"a", b"b", None, None], eos=[3], size=8, special={"<call>": 2, "<end>": 3, "<pad>": 6})
+VOCABULARY = Vocabulary(
+    [b"a", b"<", None, None], eos=[3], size=8, special={"<call>": 2, "<end>": 3, "<far>": 6, "<user>": 7}
+)
 
 
-def test_a_marker_spells_its_name() -> None:
-    marked = with_markers(VOCABULARY, ["<call>"])
-    assert marked.tokens == (b"a", b"b", b"<call>", None)
-    assert (marked.eos, marked.size, dict(marked.special)) == ((3,), 8, {"<end>": 3, "<pad>": 6})
+def test_markers_that_are_special_tokens_spell_their_names() -> None:
+    found = with_markers(VOCABULARY, ["<call>", "", "<none>"])
+    assert found.tokens == (b"a", b"<", b"<call>", None)
+    assert found.special == {"<end>": 3, "<far>": 6, "<user>": 7}
+    assert (found.size, found.eos) == (8, (3,))
+    assert VOCABULARY[2] is None
 
 
-def test_a_marker_beyond_the_tokens_spells_its_name() -> None:
-    marked = with_markers(VOCABULARY, ["<pad>"])
-    assert marked.tokens == (b"a", b"b", None, None, None, None, b"<pad>")
-    assert marked.size == 8
+def test_a_marker_may_lie_beyond_the_tokens() -> None:
+    found = with_markers(VOCABULARY, ["<far>"])
+    assert found.tokens == (b"a", b"<", None, None, None, None, b"<far>")
+    assert with_markers(VOCABULARY, ["<call>", "<far>"]).special == {"<end>": 3, "<user>": 7}
 
 
-@pytest.mark.parametrize("markers", [[], [""], ["a"], ["<unknown>"], ["<end>"]], ids=repr)
-def test_other_texts_leave_the_vocabulary_itself(markers: list[str]) -> None:
-    assert with_markers(VOCABULARY, markers) is VOCABULARY
+def test_the_end_of_sequence_never_spells_anything() -> None:
+    assert with_markers(VOCABULARY, ["<end>"]) is VOCABULARY
 
 
-def test_the_first_of_two_names_of_one_token_is_spelled() -> None:
-    vocabulary = Vocabulary([b"a", None, None], eos=[2], special={"<one>": 1, "<two>": 1})
-    assert with_markers(vocabulary, ["<two>", "<one>"]).tokens == (b"a", b"<two>", None)
+def test_without_markers_the_vocabulary_is_the_same() -> None:
+    assert with_markers(VOCABULARY, []) is VOCABULARY
+    assert with_markers(VOCABULARY, ["=", "<T>"]) is VOCABULARY
+
+
+def test_a_token_of_two_names_spells_the_first_marker() -> None:
+    vocabulary = Vocabulary([b"a", None], eos=[2], size=3, special={"<call>": 1, "<tool>": 1})
+    assert with_markers(vocabulary, ["<call>", "<tool>"]).tokens[1] == b"<call>"
+    assert with_markers(vocabulary, ["<tool>"]).tokens[1] == b"<tool>"
+    assert with_markers(vocabulary, ["<tool>"]).special == {}
