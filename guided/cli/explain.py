@@ -175,7 +175,7 @@ def _verdicts(guide: "Guide", tokens: list[int]) -> list["Explanation"]:
 
 def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bool) -> None:
     out = console()
-    out.print(f"after {said}: {place.n_allowed:,} of {place.n_tokens:,} tokens are allowed")
+    out.print(f"after {said}: {place.n_allowed:,} of {place.n_tokens:,} tokens may come")
     if place.sample:
         pieces = [f"{token} {shown_bytes(data)}" for token, data in place.sample]
         out.print(f"    {', '.join([*pieces, '...'] if place.has_more else pieces)}")

@@ -63,7 +63,7 @@ def width(text: str) -> int:
 
 def excerpt(text: str, position: int) -> list[str]:
     """The text around a position, and a line with a caret below that place."""
-    start = max(0, position - _EXCERPT // 2)
+    start = max(0, position - _EXCERPT // 2) if len(text) > _EXCERPT else 0
     before, after = shown(text[start:position]), shown(text[position : start + _EXCERPT])
     lead, tail = ("..." if start else ""), ("..." if start + _EXCERPT < len(text) else "")
     return [f"    {lead}{before}{after}{tail}", f"    {' ' * (len(lead) + width(before))}^"]

@@ -1,0 +1,63 @@
+"""The commands of docs/cli.md say what they say there.
+
+A block of ``console`` is run in one shell, in a folder of its own. What a command writes, on both streams, must be what stands
+below it; ``...`` stands for anything on a line.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import guided
+
+DOCUMENT = Path(guided.__file__).resolve().parent.parent / "docs" / "cli.md"
+BLOCKS = re.findall(r"^```console\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def with_marks(block: str) -> object:
+    needs_model = re.search(r"^\$ guided (run|demo)|^\$ guided explain (?!.*--vocabulary)", block, flags=re.MULTILINE)
+    name = block.partition("\n")[0].removeprefix("$ ")
+    return pytest.param(block, id=name[:50], marks=[pytest.mark.model] if needs_model else [])
+
+
+def script(block: str) -> str:
+    """A program for the shell that shows each command, and has its exit code for the next."""
+    lines = ["status=0"]
+    for command in re.findall(r"^\$ (.*)$", block, flags=re.MULTILINE):
+        lines += [f"printf '%s\\n' {shlex.quote('$ ' + command)}", f"(exit $status); {command}", "status=$?"]
+    return "\n".join(lines)
+
+
+def pattern(block: str) -> str:
+    return re.escape(block).replace(re.escape("..."), ".*")
+
+
+def test_there_are_blocks() -> None:
+    assert len(BLOCKS) > 5
+    assert all(block.startswith("$ ") for block in BLOCKS)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+@pytest.mark.parametrize("block", [with_marks(block) for block in BLOCKS])
+def test_commands_say_what_stands_there(block: str, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, arguments in (("guided", "-m guided "), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments}"$@"\n')
+        (programs / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", script(block)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+    )
+    found = done.stdout.decode()
+    assert re.fullmatch(pattern(block), found), found
