@@ -158,6 +158,8 @@ class Automaton:
 
     def run(self, data: bytes, state: int = 0) -> int:
         """The state after reading ``data``, or -1. O(len(data))."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"bytes are expected, not {type(data).__name__}; a text's are text.encode()")
         table, classes = self.table, self.classes
         for byte in data:
             state = int(table[state, classes[byte]])
@@ -226,6 +228,8 @@ class Automaton:
         return _all_texts() - self
 
     def _combine(self, other: "Automaton", operation: Operation) -> "Automaton":
+        if not isinstance(other, Automaton):
+            raise TypeError(f"an Automaton is expected, not {type(other).__name__}")
         if self.labels.any() or other.labels.any():
             raise GuidedError("automata with labels cannot be combined: combine the languages first, then label")
         joint: dict[tuple[int, int], int] = {}

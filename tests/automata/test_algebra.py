@@ -212,3 +212,21 @@ def test_empty_and_full() -> None:
     assert nothing & empty == nothing
     assert empty.witness() == b""
     assert nothing.distances().tolist() == [-1]
+
+
+@pytest.mark.parametrize("other", ["a", None, b"a", 1])
+def test_automata_combine_with_automata_only(other: object) -> None:
+    found = automaton("a")
+    for combine in (lambda: found & other, lambda: found | other, lambda: found - other):
+        with pytest.raises(TypeError, match=f"an Automaton is expected, not {type(other).__name__}"):
+            combine()
+
+
+@pytest.mark.parametrize("data", ["a", None, 1, [97]])
+def test_automata_read_bytes_only(data: object) -> None:
+    found = automaton("a")
+    for action in (found.accepts, found.run):
+        with pytest.raises(TypeError, match=f"bytes are expected, not {type(data).__name__}; a text's are text.encode"):
+            action(data)  # type: ignore[arg-type]
+    assert found.accepts(bytearray(b"a"))
+    assert found.accepts(memoryview(b"a"))
