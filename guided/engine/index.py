@@ -139,6 +139,10 @@ class Index:
             reason = f"there is no such token: ids run from 0 to {self.vocabulary.size - 1}"
         elif token in self.vocabulary.eos:
             reason = "the text may end here" if allowed else "it ends the text, which is not complete"
+        elif allowed:
+            reason = "it is a special token that stands for its name"
+        elif token < len(self.tables.token_function) and self.tables.token_function[token] >= 0:
+            reason = "it is a special token that stands for its name, which cannot come here"
         else:
             reason = "it is a special or padding token and spells nothing"
         return Explanation(token, None, allowed, 0, expected, reason)

@@ -2,11 +2,15 @@
 
 import pytest
 
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree
 from guided.engine.compile import compile as compile_index
 from guided.engine.specs import Choice, Regex
 from guided.errors import TokenRejected
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
+from guided.limits import Limits
+from guided.patterns.parse import parse
 from guided.vocabulary.vocabulary import Vocabulary
 
 DEAD_END = "its bytes fit, but no sequence of tokens completes the text after it; expected 'x'"
@@ -96,3 +100,24 @@ def test_every_verdict_is_the_guides() -> None:
                 assert explanation.allowed == (index.next(state, token) >= 0)
                 if explanation.allowed and explanation.data is not None:
                     assert explanation.accepted_bytes == len(explanation.data)
+
+
+class Marked:
+    """A spec that writes a special token as text."""
+
+    fingerprint = "marked"
+    markers = ("<tool>",)
+
+    def lower(self, limits: Limits) -> Automaton:
+        return from_tree(parse("a<tool>b"), limits)
+
+
+def test_special_tokens_that_stand_for_their_names() -> None:
+    guide = compile_index(Marked(), WORDS).guide()
+    assert guide.explain(9).reason == "it is a special token that stands for its name, which cannot come here"
+    guide.advance(0)
+    explanation = guide.explain(9)
+    assert explanation.allowed
+    assert explanation.reason == "it is a special token that stands for its name"
+    guide.advance_many([9, 1, 8])
+    assert guide.is_finished
