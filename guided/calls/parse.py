@@ -184,11 +184,8 @@ class CallParser(Scanner):
             keys = () if value is not None and value.required else _next_keys(layout.keyed[n_keys:])
             last = keys[-1] if keys else value
             opener = form.separator if found else form.before_key if value is None else ""
-            at = self.position
-            closes = yield from self._closes(tool, opener if last is not None else None, slot)
-            if closes and last is not None and last.required:
-                raise CallError(f"{tool} lacks its argument {last.label!r}", "argument", at)
-            if closes:
+            missing = last if last is not None and last.required else None
+            if (yield from self._closes(tool, opener if last is not None else None, slot, missing)):
                 return found
             if opener == form.separator and value is None:
                 yield from self.scan(part(form.before_key), f"expected {form.before_key!r}", "syntax")
@@ -239,12 +236,15 @@ class CallParser(Scanner):
             self._refused = CallError(f"argument {slot.label!r} is refused by its type: {error}", "argument", begin)
             return spelling
 
-    def _closes(self, tool: str, opener: str | None, previous: Slot | None) -> Step[bool]:
-        """Read the close (True), or what comes before an argument; None: no argument may come."""
+    def _closes(self, tool: str, opener: str | None, previous: Slot | None, missing: Slot | None) -> Step[bool]:
+        """Read the close (True), or what comes before an argument; no opener: no argument may come."""
         close = self._form.close
         byte = yield from self.peek()
+        options = [text for text in (opener, None if missing else close) if text is not None]
+        if missing is not None and chr(byte) == close[0] and not options[0].startswith(close[0]):
+            raise CallError(f"{tool} lacks its argument {missing.label!r}", "argument", self.position)
         kind: Kind = "syntax"
-        reason = f"expected {close!r}" + (f" or {opener!r}" if opener else "")
+        reason = "expected " + " or ".join(repr(text) for text in reversed(options) if text)
         if byte in _VALUE_BYTES:
             # Why: of ``01`` or ``12x`` the type has read what it could.
             kind = "argument"

@@ -148,6 +148,8 @@ WRONG: list[tuple[str, str, str, str, int]] = [
     ("json", '{"name": "get_weather", "arguments": {"city": "Oslo"}}', "argument", "lacks its argument 'day'", 52),
     ("json", '{"name": "get_weather", "arguments": {"city": 3}}', "argument", "'city' is str", 46),
     ("json", '{"name": "now", "arguments": {"x": 3}}', "argument", "has no further argument", 30),
+    ("json", '{"name": "get_weather", "arguments": {"city": "Oslo"},', "argument", "lacks its argument 'day'", 52),
+    ("json", '{"name": "get_weather", "arguments": {}}', "argument", "lacks its argument 'city'", 38),
     ("json", '{"name": "later", "arguments": {}}', "name", "no tool has a name", 10),
     ("tooldec", "now", "syntax", "ends inside a call", 3),
     ("tooldec", 'get_weather(city="Oslo', "syntax", "ends inside a call", 22),
