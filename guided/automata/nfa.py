@@ -165,6 +165,7 @@ class _Emitter:
         self.depth = 1
         self._numbers: dict[Charset, int] = {}
         self._characters: dict[str, int] = {}
+        self._assertions: dict[tuple[object, bool, bool, int], int] = {}
 
     def state(self, count: int = 1) -> int:
         """The first of ``count`` new states."""
@@ -185,6 +186,23 @@ class _Emitter:
         found = self._characters.get(character)
         if found is None:
             found = self._characters[character] = self.number(Charset.char(character))
+        return found
+
+    def assertion(self, node: Look) -> int:
+        """The number of an assertion; those that say the same at one depth are one, as all word boundaries of a pattern do."""
+        # Why by depth: inner assertions must have higher numbers than those around them.
+        match node.item:
+            case Chars(charset):
+                said: object = charset
+            case Literal(text):
+                said = text
+            case item:
+                said = id(item)
+        key = said, node.behind, node.negative, self.depth
+        found = self._assertions.get(key)
+        if found is None:
+            found = self._assertions[key] = len(self.bodies)
+            self.bodies.append((node, self.depth))
         return found
 
     def emit(self, tree: Node, current: int) -> int:
@@ -220,8 +238,7 @@ class _Emitter:
                         tasks.extend((_Close(current, entry, marks, task), task.item, _Set(entry)))
                 case Look():
                     target = self.state()
-                    self.looks.extend((current, len(self.bodies), target))
-                    self.bodies.append((task, self.depth))
+                    self.looks.extend((current, self.assertion(task), target))
                     current = target
                 case Operand():
                     current = self._operand(task, current)

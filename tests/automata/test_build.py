@@ -140,6 +140,39 @@ def test_examples(pattern: str, yes: list[str], no: list[str]) -> None:
         assert (re.fullmatch(pattern, text) is not None) == (text in yes), text
 
 
+@settings(max_examples=200)
+@given(
+    trees("ab", max_leaves=3),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.text("ab", max_size=6), min_size=1, max_size=10),
+)
+def test_assertions_shared_between_places_and_depths(
+    item: Node, behind: bool, negative: bool, texts: list[str]
+) -> None:
+    """One node, asserted side by side, within an assertion, and within an assertion within one."""
+    shared = Look(item, behind, negative)
+    within = [Look(any_of(shared + TEXTS, b), ahead, negative) for ahead in (False, True)]
+    deeper = Look(TEXTS + within[0] + TEXTS + within[1] + shared, not behind, negative=False)
+    tree = repeat(any_of(shared + a, within[0] + b + within[1], deeper + a + shared))
+    automaton = from_tree(tree)
+    for text in texts:
+        assert automaton.accepts(text.encode()) == matches(tree, text), text
+
+
+def any_of(*items: Node) -> Node:
+    return Alternate(items)
+
+
+def test_many_anchors_cost_as_few() -> None:
+    """Each word has two boundaries; they are two assertions and not hundreds."""
+    words = [f"word{n}" for n in range(150)]
+    automaton = from_tree(parse(" ".join(rf"\b{word}\b" for word in words)))
+    assert automaton == from_tree(literal(" ".join(words)))
+    lines = from_tree(parse("(?m)" + "\n".join(f"^{word}$(?!x)" for word in words)))
+    assert lines == from_tree(literal("\n".join(words)))
+
+
 @pytest.mark.parametrize("count", [255, 256, 257, 1_000, 5_000])
 def test_long_counts(count: int) -> None:
     automaton = from_tree(repeat(literal("ab"), count, count + 1))
