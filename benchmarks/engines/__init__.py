@@ -8,16 +8,16 @@ a cache stands in its module. Adding an engine is one module with `Engine` and o
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NAMES", "Compiled", "Engine", "Matcher", "engine"]
+__all__ = ["NAMES", "Compiled", "Engine", "HasLookup", "Matcher", "engine", "module", "spelled"]
 
-# Name in tables -> (module, what it needs installed).
+# Name in tables -> module of the adapter.
 _MODULES = {
     "guided": "benchmarks.engines.guided",
     "llguidance": "benchmarks.engines.llguidance",
@@ -50,22 +50,47 @@ class Matcher:
 class Compiled(Protocol):
     """A compiled pattern."""
 
-    def finish(self) -> bool:
-        """Do now what would else be left for the first visit of a state; False if the engine has no way to."""
+    def finish(self) -> None:
+        """Do now what would else be left for the first visit of a state."""
 
     def start(self) -> Matcher:
         """A matcher at the empty text. What earlier matchers left behind in caches may be used."""
 
 
-class Engine(Protocol):
-    """An engine over one vocabulary; making it is the set-up, which is measured apart."""
+@runtime_checkable
+class HasLookup(Protocol):
+    """A compiled pattern whose step is two look-ups that can be timed alone."""
 
-    lazy: bool  # masks are not computed by `compile`
+    def visited(self, tokens: list[int]) -> list[tuple[int, int]]:
+        """The (state, token) pairs of a text."""
+
+    def lookups(self) -> dict[str, Callable[[int, int], Any]]:
+        """The look-ups by name; both take a state and a token."""
+
+
+class Engine(Protocol):
+    """An engine over one vocabulary; making it is the set-up, which is measured apart.
+
+    Attributes
+    ----------
+    lazy : bool
+        There is no point at which all masks are computed: they are computed as texts come to them.
+    complete : bool
+        `compile` does all that is done ahead; `Compiled.finish` has nothing to do.
+    """
+
+    lazy: bool
+    complete: bool
 
     def __init__(self, vocabulary: Vocabulary) -> None: ...
 
     def compile(self, regex: str) -> Compiled:
         """Compile a pattern. Nothing of it is kept for the next one."""
+
+
+def module(name: str) -> str:
+    """The module of an engine's adapter."""
+    return _MODULES[name]
 
 
 def engine(name: str, vocabulary: Vocabulary) -> Engine:
@@ -76,7 +101,7 @@ def engine(name: str, vocabulary: Vocabulary) -> Engine:
     ImportError
         It is not installed.
     """
-    made: Engine = import_module(_MODULES[name]).Engine(vocabulary)
+    made: Engine = import_module(module(name)).Engine(vocabulary)
     return made
 
 

@@ -4,6 +4,9 @@ Compiles keep nothing: `guided.compile` has no cache of patterns, and the trie b
 first use and shared, so `finish` builds them all. Its set-up is the trie of the vocabulary.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from benchmarks.engines import Compiled, Matcher
@@ -16,7 +19,7 @@ __all__ = ["Engine"]
 
 
 class Engine:
-    lazy = False
+    lazy, complete = False, False
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         # Why a new vocabulary: the one given may have its trie already.
@@ -31,11 +34,10 @@ class _Compiled:
     def __init__(self, index: Index) -> None:
         self.index = index
 
-    def finish(self) -> bool:
+    def finish(self) -> None:
         for state in self.index.tables.mask_state.tolist():
             self.index.mask(state)
         self.index.tables.lookup  # noqa: B018 - built on first use
-        return True
 
     def start(self) -> Matcher:
         guide = self.index.guide()
@@ -46,3 +48,18 @@ class _Compiled:
         guide = self.index.guide()
         buffer = np.zeros_like(guide.mask())
         return Matcher(lambda: guide.mask(buffer), guide.advance, lambda: buffer)
+
+    def visited(self, tokens: list[int]) -> list[tuple[int, int]]:
+        guide, pairs = self.index.guide(), []
+        for token in tokens:
+            pairs.append((guide.state, token))
+            guide.advance(token)
+        return pairs
+
+    def lookups(self) -> dict[str, Callable[[int, int], Any]]:
+        mask = self.index.tables.mask
+        return {
+            "loop": lambda _state, _token: None,
+            "mask": lambda state, _: mask(state),
+            "next": self.index.tables.lookup.next,
+        }

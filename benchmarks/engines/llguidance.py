@@ -33,7 +33,7 @@ class _Tokenizer:
 
 
 class Engine:
-    lazy = True
+    lazy, complete = True, True
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         wrapper = TokenizerWrapper(_Tokenizer(vocabulary))
@@ -52,8 +52,8 @@ class _Compiled:
         self.matcher = matcher
         self.buffer = np.zeros(n_words, np.int32)
 
-    def finish(self) -> bool:
-        return False
+    def finish(self) -> None:
+        """Nothing can be done ahead."""
 
     def start(self) -> Matcher:
         self.matcher.reset()

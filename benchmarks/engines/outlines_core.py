@@ -17,7 +17,7 @@ __all__ = ["Engine"]
 
 
 class Engine:
-    lazy = False
+    lazy, complete = False, True
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         ids: dict[bytes, list[int]] = {}
@@ -36,8 +36,8 @@ class _Compiled:
         self.index = index
         self.buffer = np.zeros(n_words, np.int32)
 
-    def finish(self) -> bool:
-        return True
+    def finish(self) -> None:
+        """Nothing to do."""
 
     def start(self) -> Matcher:
         guide, buffer = Guide(self.index), self.buffer

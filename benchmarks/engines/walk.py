@@ -40,7 +40,7 @@ def _walk(byte, depth, skip, indptr, ids, classes, table, accepting, eos, stack,
 
 
 class Engine:
-    lazy = False
+    lazy, complete = False, True
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -62,8 +62,8 @@ class _Compiled:
     def __init__(self, automaton: Automaton, masks: npt.NDArray[np.int32], vocabulary: Vocabulary) -> None:
         self.automaton, self.masks, self.vocabulary = automaton, masks, vocabulary
 
-    def finish(self) -> bool:
-        return True
+    def finish(self) -> None:
+        """Nothing to do."""
 
     def start(self) -> Matcher:
         state = 0

@@ -17,7 +17,7 @@ __all__ = ["Engine"]
 
 
 class Engine:
-    lazy = False
+    lazy, complete = False, True
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.info = TokenizerInfo(
@@ -35,8 +35,8 @@ class _Compiled:
         self.grammar = grammar
         self.buffer = np.zeros((1, n_words), np.int32)
 
-    def finish(self) -> bool:
-        return True
+    def finish(self) -> None:
+        """Nothing to do."""
 
     def start(self) -> Matcher:
         matcher = GrammarMatcher(self.grammar)

@@ -1,0 +1,309 @@
+"""docs/benchmarks.md out of the records: ``python -m benchmarks.report``. No figure in that document is typed by hand.
+
+Fills report.md.template with tables made from benchmarks/record/{regex,scaling,footprint}.json, and draws the figure beside the
+records. A test holds that the document is what this program makes of the records.
+"""
+
+import json
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from benchmarks.definitions import load
+from benchmarks.losses import losses
+from benchmarks.tables import Record, against, cell, milliseconds, refused, table, value
+from benchmarks.vocabularies import MAIN
+
+__all__ = ["DOCUMENT", "RECORDS", "document", "main", "records"]
+
+RECORDS = Path(__file__).parent / "record"
+TEMPLATE = Path(__file__).parent / "report.md.template"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+OURS = "guided"
+PEERS = ("llguidance", "outlines-core", "xgrammar", "walk per state")
+USUAL = tuple(name for name in load() if not name.startswith("string"))
+
+
+def records() -> dict[str, Any]:
+    """The records by name."""
+    names = ("regex", "scaling", "footprint")
+    return {name: json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8")) for name in names}
+
+
+def document(found: Mapping[str, Any]) -> str:
+    """The whole document."""
+    regex, scaling, footprint = found["regex"], found["scaling"], found["footprint"]
+    lost, reasons = losses(regex)
+    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
+        _about(regex),
+        targets=_targets(regex, footprint),
+        whole=_whole(regex),
+        text=_text(regex),
+        vocabularies=_vocabularies(regex),
+        setups=_setups(regex),
+        steps=_steps(regex),
+        agreement=_agreement(regex),
+        examples=_examples(regex),
+        losses=lost,
+        reasons=reasons,
+        pattern_size=_pattern_size(scaling),
+        output_length=_output_length(scaling),
+        matching=_matching(scaling),
+        **_cold_start(footprint),
+        files=_files(footprint),
+    )
+
+
+def _about(record: Record) -> dict[str, str]:
+    tokens = record["vocabularies"][MAIN]["vocabulary"]["tokens"]
+    looks = [cell(record, MAIN, name, OURS)["lookup_us"] for name in load()]
+    mask, onward = (statistics.median(row[key] - row["loop"] for row in looks) for key in ("mask", "next"))
+    return {
+        **{key: str(record[key]) for key in ("date", "commit", "processor", "cores", "python", "repeat")},
+        "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+        "load_start": str(record["load at start"][0]),
+        "load_end": str(record["load at end"][0]),
+        "main": f"{MAIN} ({tokens:,} tokens)",
+        "main_name": MAIN,
+        "n_usual": str(len(USUAL)),
+        "look_mask": f"{mask:.2f}",
+        "look_next": f"{onward:.2f}",
+    }
+
+
+def _targets(regex: Record, footprint: Record) -> str:
+    whole = {name: value(regex, MAIN, name, OURS, "whole") or 0.0 for name in load()}
+    slowest = max(USUAL, key=whole.__getitem__)
+    ratios = {name: (value(regex, MAIN, name, "outlines-core", "whole") or 0.0) / whole[name] for name in load()}
+    least, long = min(ratios, key=ratios.__getitem__), ratios["string 1000"]
+    steps = [cell(regex, MAIN, name, OURS) for name in load()]
+    ready, worst = (max(step["ready"]["both"][key] for step in steps) for key in ("p50", "p99"))
+    looks = [step["lookup_us"] for step in steps]
+    look = max(row["mask"] + row["next"] - 2 * row["loop"] for row in looks)
+    seconds = footprint["imports"]["guided"]["seconds"]
+    usual = statistics.median(whole[name] for name in USUAL)
+    middle = statistics.median(ratios.values())
+    rows = [
+        (
+            "whole index, each usual pattern",
+            "<= 3 ms",
+            f"{usual:.2f} ms in the median, {whole[slowest]:.2f} ms at most ({slowest})",
+            whole[slowest] <= 3,
+        ),
+        (
+            "whole index against outlines-core, each pattern",
+            ">= 20x",
+            f"{ratios[least]:,.0f}x at least ({least}), {middle:,.0f}x in the median",
+            ratios[least] >= 20,
+        ),
+        ("the same, string of 1 to 1,000 characters", ">= 1,000x", f"{long:,.0f}x", long >= 1000),
+        (
+            "step on a ready state through Python",
+            "<= 3 us",
+            f"p50 {ready:.2f} us at most, p99 {worst:.2f} us at most",
+            ready <= 3,
+        ),
+        ("the look-ups of a step alone", "<= 0.5 us", f"{look:.2f} us at most", look <= 0.5),
+        ("`import guided`", "<= 0.05 s", f"{seconds:.3f} s", seconds <= 0.05),
+    ]
+    heads = ("what", "target", "measured", "met")
+    return table(heads, [(what, target, found, "yes" if met else "**no**") for what, target, found, met in rows])
+
+
+def _whole(record: Record) -> str:
+    peers, rows = ("outlines-core", "xgrammar", "walk per state"), []
+    for name, pattern in load().items():
+        ours = value(record, MAIN, name, OURS, "whole")
+        theirs = [against(value(record, MAIN, name, peer, "whole"), ours) for peer in peers]
+        rows.append([name, f"{pattern.states:,}", milliseconds(ours), *theirs])
+    return table(("pattern", "states", "guided ms", *(f"{peer} ms" for peer in peers)), rows)
+
+
+def _text(record: Record) -> str:
+    peers, rows = ("llguidance", "outlines-core", "xgrammar"), []
+    for name in load():
+        ours = value(record, MAIN, name, OURS, "text")
+        rows.append(
+            [
+                name,
+                str(cell(record, MAIN, name, OURS)["agreement"]["steps"]),
+                milliseconds(value(record, MAIN, name, OURS, "compile")),
+                milliseconds(value(record, MAIN, name, "llguidance", "compile")),
+                milliseconds(ours),
+                *(
+                    against(value(record, MAIN, name, peer, "text"), ours, broken=refused(record, MAIN, name, peer))
+                    for peer in peers
+                ),
+            ]
+        )
+    heads = ("guided compile", "llguidance compile", "guided text", *(f"{peer} text" for peer in peers))
+    return table(("pattern", "steps", *heads), rows)
+
+
+def _vocabularies(record: Record) -> str:
+    rows = []
+    for vocabulary, found in record["vocabularies"].items():
+        about = found["vocabulary"]
+        whole, text = (_sum(record, vocabulary, OURS, measure) for measure in ("whole", "text"))
+        rows.append(
+            [
+                vocabulary,
+                f"{about['tokens']:,}",
+                f"{about['trie nodes']:,}",
+                milliseconds(whole),
+                *(against(_sum(record, vocabulary, peer, "whole"), whole) for peer in PEERS[1:]),
+                milliseconds(text),
+                against(_sum(record, vocabulary, "llguidance", "text"), text),
+            ]
+        )
+    heads = ("guided whole", *(f"{peer} whole" for peer in PEERS[1:]), "guided text", "llguidance text")
+    return table(("vocabulary", "tokens", "trie nodes", *heads), rows)
+
+
+def _sum(record: Record, vocabulary: str, engine: str, measure: str) -> float | None:
+    values = [value(record, vocabulary, name, engine, measure) for name in USUAL]
+    known = [found for found in values if found is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _setups(record: Record) -> str:
+    engines = (OURS, *PEERS[:3])
+    rows = [
+        [name, *(milliseconds(found["setup_ms"].get(engine)) for engine in engines)]
+        for name, found in record["vocabularies"].items()
+    ]
+    return table(("vocabulary", *engines), rows)
+
+
+def _steps(record: Record) -> str:
+    columns = (
+        ("guided", OURS, "ready"),
+        ("guided, mask copied out", OURS, "ready_copying"),
+        *((peer, peer, "ready") for peer in PEERS[:3]),
+    )
+    rows = []
+    for name in load():
+        found = [cell(record, MAIN, name, engine).get(key, {}).get("both") for _, engine, key in columns]
+        rows.append([name, *(f"{both['p50']:.2f} / {both['p99']:.2f}" if both else "text refused" for both in found)])
+    return table(("pattern", *(title for title, *_ in columns)), rows)
+
+
+def _agreement(record: Record) -> str:
+    rows = []
+    keys = ("steps", "equal", "canonical", "different", "missing", "extra", "eos", "refused")
+    for engine in PEERS:
+        cells = [
+            (name, found["agreement"])
+            for vocabulary in record["vocabularies"]
+            for name in load()
+            if (found := cell(record, vocabulary, name, engine))
+        ]
+        total = [f"{sum(found[key] for _, found in cells):,}" for key in keys]
+        where = [name for name in load() if any(found["different"] for other, found in cells if other == name)]
+        rows.append([engine, *total, ", ".join(where) or "-"])
+    heads = ("steps", "equal", "canonical only", "different", "missing", "extra", "end differs", "texts refused")
+    return table(("engine", *heads, "different in"), rows)
+
+
+def _examples(record: Record) -> str:
+    found = {
+        (engine, name): cell(record, MAIN, name, engine).get("agreement", {}).get("example", "")
+        for engine in PEERS
+        for name in load()
+    }
+    lines = [f"- {engine}, {name}: `{text.replace('`', chr(39))}`" for (engine, name), text in found.items() if text]
+    return "\n".join(lines) or "None."
+
+
+def _pattern_size(record: Record) -> str:
+    columns = {engine: {row["n"]: row["whole_ms"] for row in rows} for engine, rows in record["pattern size"].items()}
+    peers = [engine for engine in columns if engine != OURS]
+    rows = [
+        [f"{n:,}", milliseconds(ours), *(against(columns[peer].get(n), ours) for peer in peers)]
+        for n, ours in columns[OURS].items()
+    ]
+    return table(("n", OURS, *peers), rows)
+
+
+def _output_length(record: Record) -> str:
+    columns = record["output length"]
+    heads = (f"tokens {row['from']:,} to {row['to']:,}" for row in columns[OURS])
+    rows = [[engine, *(f"{row['p50']:.2f} / {row['p99']:.2f}" for row in found)] for engine, found in columns.items()]
+    return table(("engine", *heads), rows)
+
+
+def _matching(record: Record) -> str:
+    rows = [
+        [
+            row["vocabulary"],
+            f"{row['tokens']:,}",
+            f"{row['place']:,}",
+            f"{row['naive_us'] / 1e3:,.0f}",
+            f"{row['index_us']:.2f}",
+            f"{row['naive_us'] / row['index_us']:,.0f}x",
+        ]
+        for row in (*record["matching by length"], *record["matching by vocabulary"])
+    ]
+    return table(("vocabulary", "tokens", "at token", "naive ms", "index us", "ratio"), rows)
+
+
+def _cold_start(record: Record) -> dict[str, str]:
+    imports = [[name, f"{row['seconds']:.3f}", f"{row['MB']:.0f}"] for name, row in record["imports"].items()]
+    memory = [
+        [
+            name,
+            f"{row['setup_s']:.2f}",
+            f"{row['setup_MB']:.0f}",
+            f"{row['patterns_s']:.3f}",
+            f"{row['patterns_MB']:.0f}",
+        ]
+        for name, row in record["engines"].items()
+    ]
+    starts = {
+        "kernels in numba's cache": record["first compile, cache"],
+        "no cache": record["first compile, no cache"],
+        "no cache, after `guided warmup`": record["first compile, after warmup"],
+    }
+    first = [[what, f"{row['first_s']:.2f}", f"{1e3 * row['second_s']:.1f}"] for what, row in starts.items()]
+    warm = record["warmup"]
+    return {
+        "footprint_vocabulary": record["vocabulary"],
+        "imports": table(("import", "s", "MB"), imports),
+        "memory": table(("engine", "set-up s", "set-up MB", "patterns s", "patterns MB"), memory),
+        "first": table(("guided", "first s", "second ms"), first),
+        "warm_kernels": str(warm["kernels"]),
+        "warm_seconds": f"{warm['seconds']:.1f}",
+        "warm_size": f"{warm['cache_MB']:.1f}",
+        "fingerprint": f"{record['files']['fingerprint_ms']:.0f}",
+    }
+
+
+def _files(record: Record) -> str:
+    times = ("save_ms", "load_ms", "map_ms", "mapped_mask_ms")
+    rows = [
+        [
+            name,
+            f"{row['states']:,}",
+            f"{row['masks']:,}",
+            f"{row['file_bytes'] / 1e3:,.0f}",
+            f"{row['mask_bytes'] / 1e3:,.0f}",
+            *(f"{row[key]:.2f}" for key in times),
+        ]
+        for name, row in record["files"]["patterns"].items()
+    ]
+    heads = ("states", "masks", "file kB", "masks kB", "save ms", "load ms", "map ms", "map and first mask ms")
+    return table(("pattern", *heads), rows)
+
+
+def main() -> None:
+    from benchmarks import figure
+
+    found = records()
+    figure.draw(found["scaling"], RECORDS / "matching.png")
+    DOCUMENT.write_text(document(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
