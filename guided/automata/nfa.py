@@ -232,6 +232,8 @@ class _Emitter:
                     for item in reversed(task.items):
                         tasks.extend((_Join(exit_), item, _Set(current)))
                 case Repeat():
+                    if not 0 <= task.minimum <= (task.minimum if task.maximum is None else task.maximum):
+                        raise ValueError(f"nothing repeats {task.minimum} to {task.maximum} times")
                     if task.maximum != 0:
                         entry = self.state()
                         marks = (len(self.empty), len(self.edges), len(self.looks))

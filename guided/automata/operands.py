@@ -43,6 +43,8 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
         parts = [done[id(child)] for child in children]
         match node:
             case Intersect():
+                if not parts:
+                    raise ValueError("an intersection has at least one operand")
                 dfa = compile_tree(parts[0])
                 for part in parts[1:]:
                     dfa = char_intersection(dfa, compile_tree(part), limits)

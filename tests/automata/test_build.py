@@ -196,5 +196,19 @@ def test_a_tree_that_is_no_tree_is_refused() -> None:
         from_tree("abc")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (Intersect(()), "an intersection has at least one operand"),
+        (Repeat(a, 3, 2), "nothing repeats 3 to 2 times"),
+        (Repeat(a, 1, 0), "nothing repeats 1 to 0 times"),
+        (Repeat(a, -1, None), "nothing repeats -1 to None times"),
+    ],
+)  # fmt: skip
+def test_trees_without_a_meaning_are_refused(tree: Node, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_tree(tree)
+
+
 def test_limits_are_optional() -> None:
     assert from_tree(a) == from_tree(a, Limits())
