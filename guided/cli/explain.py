@@ -8,7 +8,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.check import first_rejection
-from guided.cli.output import console, excerpt, print_json, shown_bytes
+from guided.cli.output import COMPILING, console, excerpt, print_json, progress, shown_bytes
 from guided.cli.specs import (
     ChoiceOption,
     EosOption,
@@ -70,7 +70,8 @@ def explain(
     spec = spec_of(regex, choice, tools, tool_format, tool_choice)
     words = read_vocabulary(vocabulary, eos)
     tokens = None if token is None else _tokens_of(token, words, as_text=as_text)
-    index = compile_spec(spec, words)
+    with progress(COMPILING):
+        index = compile_spec(spec, words)
     guide = index.guide()
     said = os.fsencode(after)
     if not _read(guide, words, said):

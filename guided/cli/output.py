@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["aligned", "console", "excerpt", "print_json", "progress", "shown", "shown_bytes", "width"]
+__all__ = ["COMPILING", "aligned", "console", "excerpt", "print_json", "progress", "shown", "shown_bytes", "width"]
 
+COMPILING = "compiling (the first time on a machine takes some seconds)"
 _EXCERPT = 60
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
-from guided.cli.output import print_json, progress
+from guided.cli.models import load_model
+from guided.cli.output import COMPILING, print_json, progress
 from guided.cli.specs import (
     ChoiceOption,
     DeviceOption,
@@ -89,14 +90,13 @@ def run(
         stop=stop or None,
     )
     # Why now: a mistake in the spec shall not wait for the model.
-    spec.lower(Limits())
-    with progress("loading the model"):
-        from guided.generate.api import generator
-        from guided.generate.drivers import alone
-        from guided.integrations.load import load
+    with progress(COMPILING):
+        spec.lower(Limits())
+    loaded = load_model(model, device)
+    from guided.generate.api import generator
+    from guided.generate.drivers import alone
 
-        loaded = load(model, device=device)
-        generate = generator(loaded, spec)
+    generate = generator(loaded, spec)
     tokens = loaded.prompt_tokens([{"role": "user", "content": text}] if chat else text)
     events = alone(loaded, generate.script(tokens, settings, settings.sampler()))
     _write(events, stream=stream, as_json=as_json)

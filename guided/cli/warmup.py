@@ -45,9 +45,11 @@ def warmup(as_json: JsonOption = False) -> int:
 def warm(advance: Callable[[str], None]) -> None:
     """Send small inputs through everything that uses kernels; ``advance`` hears what comes next."""
     advance("regular expressions")
+    from guided.automata.build import from_tree
     from guided.engine.compile import compile as compile_spec
     from guided.engine.specs import Choice, Regex
     from guided.limits import Limits
+    from guided.patterns.parse import parse
     from guided.vocabulary.vocabulary import Vocabulary
 
     automaton = Regex(r"(?i)[a-c]{2,40}x|[^b]*\w{0,30}ü|\d+").lower(Limits())
@@ -65,6 +67,7 @@ def warm(advance: Callable[[str], None]) -> None:
     advance("algebra of languages")
     other = Regex(r"[a-z]{0,60}\w").lower(Limits())
     (~(automaton & other) - (automaton | other)).witness()
+    from_tree(parse("[a-z]{3,9}") & ~parse("a+"), Limits())
 
     advance("vocabularies, indices and masks")
     # Why pairs: masks of many tokens of one kind are made by a kernel of their own.

@@ -20,6 +20,8 @@ warm(lambda what: None)
 before = {name: set(kernel.signatures) for name, kernel in kernels().items()}
 print("never compiled:", sorted(name for name, found in before.items() if not found))
 import numpy as np
+from guided.calls.spec import Tools
+from guided.cli.demo_tools import TOOLS
 from guided.engine.compile import compile
 from guided.engine.specs import Choice, Regex
 from guided.limits import Limits
@@ -27,6 +29,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 vocabulary = Vocabulary.from_file(sys.argv[1])
 specs = [Regex(r'"(\\\\[nt"]|[^"\\\\\\n]){1,200}"'), Regex(r"(?i)[\\w .-]+@\\w+\\.[a-z]{2,9}"), Regex(r"(?=.*\\d)[^\\W_]{8}(?<!x)")]
 specs += [Choice(["Oslo", "Ostrava", "Øresund"]), Choice([f"{i * i}é" for i in range(3000)]), Regex("a|b|c", builder="interegular")]
+specs += [Tools(TOOLS, format="tooldec"), Tools(TOOLS, format="json").first_call(), Tools(TOOLS, tool_choice="required")]
 for spec in specs:
     index = compile(spec, vocabulary)
     guide = index.guide()
