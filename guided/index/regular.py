@@ -90,7 +90,6 @@ class RegularIndex:
     mask_state: Int32Array
     _masks: list[Int32Array | None] = field(init=False, repr=False)
     _mask_of_state: list[Int32Array | None] = field(init=False, repr=False)
-    _function_words: dict[int, Int32Array] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         by_state: list[Int32Array | None] = [None] * self.n_states
@@ -186,21 +185,20 @@ class RegularIndex:
     def _fill(self, state: int) -> Int32Array:
         words = np.zeros(mask_words(self.size), np.int32)
         functions = self.row_functions[self.row_indptr[state] : self.row_indptr[state + 1]]
-        large = np.diff(self.group_indptr)[functions] >= _DENSE_MASK
-        kernel.fill_mask(functions[~large], self.group_indptr, self.group_tokens, words)
-        for function in functions[large].tolist():
-            kernel.or_words(words, self._words_of(function))
+        kernel.fill_mask_by_rows(functions, self.group_indptr, self.group_tokens, *self._rows, words)
         self._allow_eos(state, words)
         return words
 
-    def _words_of(self, function: int) -> Int32Array:
-        """Bits of the tokens of one large function, kept: many states share it."""
-        found = self._function_words.get(function)
-        if found is None:
-            found = np.zeros(mask_words(self.size), np.int32)
-            kernel.fill_mask(np.array([function], np.int32), self.group_indptr, self.group_tokens, found)
-            self._function_words[function] = found
-        return found
+    @cached_property
+    def _rows(self) -> tuple[Int32Array, Int32Array]:
+        """Masks of single functions that have many tokens, which many states share: (row of each function or -1, rows)."""
+        large = np.flatnonzero(np.diff(self.group_indptr) >= _DENSE_MASK).astype(np.int32)
+        row_of = np.full(len(self.group_indptr) - 1, -1, np.int32)
+        row_of[large] = np.arange(len(large), dtype=np.int32)
+        rows = np.zeros((len(large), mask_words(self.size)), np.int32)
+        for number in range(len(large)):
+            kernel.fill_mask(large[number : number + 1], self.group_indptr, self.group_tokens, rows[number])
+        return row_of, rows
 
     def _allow_eos(self, state: int, words: Int32Array) -> None:
         if self.automaton.accepting[state]:

@@ -53,7 +53,8 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
     O(nodes) look-ups and O(states) for each distinct (function, class of bytes).
     """
     n_states, k = automaton.table.shape
-    capacity, n_pairs = 256, max(1 << 14, 16 * n_states)
+    # Why so many pairs: memory that is never touched costs nothing, and to grow it costs a copy.
+    capacity, n_pairs = 256, max(1 << 16, min(64 * n_states, 1 << 22), 2 * n_states)
     memo = np.full((capacity, k), UNKNOWN, np.int32)
     ptr = np.zeros(capacity + 1, np.int64)
     src, dst = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)

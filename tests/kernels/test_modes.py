@@ -38,9 +38,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 OUT_OF_BOUNDS = """
 import numpy as np
-from guided.kernels.rows import or_words
+from guided.kernels.rows import fill_mask
 try:
-    or_words(np.zeros(3, np.int32), np.zeros(2, np.int32))
+    fill_mask(np.zeros(1, np.int32), np.array([0, 1]), np.array([96], np.int32), np.zeros(3, np.int32))
 except IndexError:
     print("checked")
 """

@@ -111,17 +111,19 @@ def test_intern_rows(states: list[tuple[set[int], bool]]) -> None:
 
 
 @given(st.lists(st.sets(st.integers(0, 99)), min_size=1, max_size=5), st.data())
-def test_fill_mask_and_or_words(groups: list[set[int]], data: st.DataObject) -> None:
+def test_fill_mask(groups: list[set[int]], data: st.DataObject) -> None:
     indptr = np.cumsum([0, *map(len, groups)]).astype(np.int64)
     tokens = np.array([t for group in groups for t in sorted(group)], np.int32)
-    chosen = data.draw(st.lists(st.integers(0, len(groups) - 1), unique=True))
+    functions = st.lists(st.integers(0, len(groups) - 1), unique=True)
+    chosen, kept = data.draw(functions), data.draw(functions)
     words = np.zeros(4, np.int32)
     kernel.fill_mask(np.array(chosen, np.int32), indptr, tokens, words)
     expected = set().union(*(groups[f] for f in chosen))
     assert sum((int(word) & 0xFFFFFFFF) << 32 * i for i, word in enumerate(words)) == sum(1 << t for t in expected)
-    together = np.zeros(4, np.int32)
-    for f in chosen:
-        one = np.zeros(4, np.int32)
-        kernel.fill_mask(np.array([f], np.int32), indptr, tokens, one)
-        kernel.or_words(together, one)
-    assert together.tolist() == words.tolist()
+    row_of, rows = np.full(len(groups), -1, np.int32), np.zeros((len(kept), 4), np.int32)
+    for number, f in enumerate(kept):
+        row_of[f] = number
+        kernel.fill_mask(np.array([f], np.int32), indptr, tokens, rows[number])
+    by_rows = np.zeros(4, np.int32)
+    kernel.fill_mask_by_rows(np.array(chosen, np.int32), indptr, tokens, row_of, rows, by_rows)
+    assert by_rows.tolist() == words.tolist()
