@@ -137,6 +137,10 @@ def test_product(left: Node, right: Node, keep: tuple[bool, bool]) -> None:
         product_kernel.refill(pairs, int(cursor[1]), slots)
     count = int(cursor[1])
     a, b = pairs[:count, 0], pairs[:count, 1]
+    # A side that has died is followed only where the other may still accept alone.
+    assert keep[0] or (b >= 0).all()
+    assert keep[1] or (a >= 0).all()
+    assert ((a >= 0) | (b >= 0)).all()
     left_final = np.append(first.accepting, False)[a]
     right_final = np.append(second.accepting, False)[b]
     accepting, expected = {
