@@ -7,31 +7,30 @@ inserted. One judge reads both.
 
 import inspect
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from guided.cli.boundary import ACCEPTED
+from guided.cli.demo_lines import Lines
 from guided.cli.models import load_model
-from guided.cli.output import aligned, console, print_json, progress, shown
+from guided.cli.output import aligned, console, print_json, progress
 from guided.cli.specs import DeviceOption, JsonOption, ModelOption
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from guided.calls.spec import Tools
     from guided.cli.demo_questions import Question
     from guided.cli.judge import Verdict
-    from guided.generate.events import Event
+    from guided.generate.events import Result
     from guided.generate.generator import Generator
+    from guided.generate.model import LanguageModel
 
 __all__ = ["demo"]
 
 _SHOWN = 5
 _MAX_TOKENS = 60
-_INDENT = " " * 12
 _ARMS = ("unguided", "guided")
 
 
@@ -62,44 +61,55 @@ def demo(
 
     guided = tools(loaded, TOOLS, format="tooldec")
     arms: dict[str, Generator] = {"unguided": generator(loaded, None), "guided": guided}
-    spec, out = guided.spec, console()
     asked = QUESTIONS if ask_all else QUESTIONS[:questions]
     n_shown = 0 if as_json else _SHOWN if ask_all else len(asked)
     if not as_json:
-        _show_tools(out, spec)
+        _show_tools(guided.spec)
     answered: list[_Answered] = []
     for place, question in enumerate(asked):
-        prompt = few_shot(spec, question.text, PLAIN)
-        answers, lines = {}, _Lines(out) if place < n_shown else None
-        if lines:
-            out.print(f"\nQ: {question.text}", style="bold")
-        with progress(f"question {place + 1} of {len(asked)}", hidden=bool(lines)):
-            for name, generate in arms.items():
-                answer = _answer(generate, prompt, None if seed is None else seed + place, lines and lines.begin(name))
-                answers[name] = answer
-                answer.verdict = judge(answer.text, question, spec)
-                if lines:
-                    lines.end(answer.verdict)
+        prompt, lines = few_shot(guided.spec, question.text, PLAIN), Lines(is_quiet=place >= n_shown)
+        lines.ask(question.text)
+        answers = {}
+        with progress(f"question {place + 1} of {len(asked)}", hidden=place < n_shown):
+            _read(loaded, prompt)
+            for name, arm in arms.items():
+                lines.begin(name)
+                result, seconds = _answer(arm, prompt, None if seed is None else seed + place, lines)
+                verdict = judge(result.text, question, guided.spec)
+                lines.end(verdict)
+                answers[name] = _Answer(result.text, len(result.tokens), seconds, verdict)
         answered.append(_Answered(question, answers))
-        if place + 1 == n_shown < len(asked):
-            out.print(f"\n... and {len(asked) - n_shown} more questions, not shown")
         if as_json:
             print_json(answered[-1].as_data())
     if as_json:
         print_json({"totals": _totals(answered), "questions": len(answered)})
     else:
-        _show_totals(out, answered, ask_all=ask_all)
+        _show_totals(answered, n_hidden=len(asked) - n_shown, ask_all=ask_all)
     return ACCEPTED
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Answer:
-    """One arm's answer; the verdict comes later."""
+    """One arm's answer."""
 
     text: str
     n_tokens: int
     seconds: float
-    verdict: "Verdict | None" = None
+    verdict: "Verdict"
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON has it."""
+        call, error = self.verdict.call, self.verdict.error
+        return {
+            "text": self.text,
+            "call": call and {"name": call.name, "arguments": call.arguments},
+            "error": error and {"kind": error.kind, "reason": error.reason},
+            "right_tool": self.verdict.right_tool,
+            "right_call": self.verdict.right_call,
+            "verdict": str(self.verdict),
+            "tokens": self.n_tokens,
+            "seconds": round(self.seconds, 3),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,77 +121,35 @@ class _Answered:
 
     def as_data(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"question": self.question.text, **{name: _as_data(answer) for name, answer in self.answers.items()}}
+        return {"question": self.question.text, **{name: answer.as_data() for name, answer in self.answers.items()}}
 
 
-class _Lines:
-    """Writes an answer as it comes: indented, with brackets around what tools returned, and the verdict below."""
-
-    def __init__(self, out: "Console") -> None:
-        self._out = out
-        self._blanks = ""
-
-    def begin(self, arm: str) -> "_Lines":
-        """Begin the answer of an arm."""
-        self._out.print(f"  {arm:<{len(_INDENT) - 2}}", end="", style="dim")
-        self._blanks = ""
-        self._has_begun = False
-        return self
-
-    def say(self, text: str, *, is_inserted: bool) -> None:
-        """Write a piece; blanks at its end wait for the next one."""
-        body = text.strip()
-        if not body:
-            self._blanks += text
-            return
-        lead = self._blanks + text[: text.index(body[0])]
-        if self._has_begun:
-            self._out.print(lead.replace("\n", f"\n{_INDENT}"), end="")
-        written = f"\n{_INDENT}".join(map(shown, body.split("\n")))
-        if is_inserted:
-            self._out.print(f"[{written}]", end="", style="bold cyan")
-        else:
-            self._out.print(written, end="")
-        self._blanks, self._has_begun = text[len(text.rstrip()) :], True
-
-    def end(self, verdict: "Verdict") -> None:
-        """End the answer, with what became of it."""
-        style = "red" if verdict.error else "green" if verdict.right_call else "yellow"
-        self._out.print()
-        self._out.print(f"{_INDENT}-> {shown(str(verdict))}", style=style)
+def _read(model: "LanguageModel", prompt: str) -> None:
+    """Have the model read a prompt, so that neither arm's time holds that."""
+    tokens = model.prompt_tokens(prompt)
+    with model.lease(tokens) as session:
+        session.start(tokens)
 
 
-def _answer(generate: "Generator", prompt: str, seed: int | None, lines: _Lines | None) -> _Answer:
-    """Have an arm answer, and write it as it comes."""
+def _answer(arm: "Generator", prompt: str, seed: int | None, lines: Lines) -> "tuple[Result, float]":
+    """Have an arm answer: the result, and the seconds that it took."""
     from guided.calls.prompts import STOP
     from guided.generate.events import Done
 
     begin = time.perf_counter()
     temperature = 0.0 if seed is None else 1.0
-    events = generate.stream(prompt, max_tokens=_MAX_TOKENS, stop=STOP, temperature=temperature, seed=seed)
-    for event in events:
+    for event in arm.stream(prompt, max_tokens=_MAX_TOKENS, stop=STOP, temperature=temperature, seed=seed):
+        lines.hear(event)
         if isinstance(event, Done):
             result = event.result
-        elif lines is not None:
-            for text, is_inserted in _pieces(event):
-                lines.say(text, is_inserted=is_inserted)
-    return _Answer(result.text, len(result.tokens), time.perf_counter() - begin)
+    return result, time.perf_counter() - begin
 
 
-def _pieces(event: "Event") -> Iterator[tuple[str, bool]]:
-    """The text of an event, and whether it was inserted."""
-    from guided.generate.events import Text
-    from guided.generate.tool_events import ToolCall, ToolResult
-
-    if isinstance(event, Text | ToolCall):
-        yield event.text, False
-    elif isinstance(event, ToolResult):
-        yield event.text, True
-
-
-def _show_tools(out: "Console", spec: "Tools") -> None:
+def _show_tools(spec: "Tools") -> None:
+    """Write the functions' signatures."""
     from guided.cli.demo_tools import NAMED_TYPES
 
+    out = console()
     out.print(f"{len(spec.tools)} Python functions; what they return is made up:\n")
     for name, kind in NAMED_TYPES.items():
         out.print(f"    {name} = {inspect.formatannotation(kind)}", style="cyan")
@@ -197,8 +165,11 @@ def _show_tools(out: "Console", spec: "Tools") -> None:
     )
 
 
-def _show_totals(out: "Console", answered: Sequence[_Answered], *, ask_all: bool) -> None:
-    totals = _totals(answered)
+def _show_totals(answered: Sequence[_Answered], *, n_hidden: int, ask_all: bool) -> None:
+    """Write the counts, and what they do not say."""
+    out, totals = console(), _totals(answered)
+    if n_hidden:
+        out.print(f"\n... and {n_hidden} more questions, not shown.")
     count = totals["unguided"]["questions"]
     out.print(f"\nOf {count} question{'s' * (count != 1)} that need{'s' * (count == 1)} a call:\n")
     keys = ("right_tool", "right_call", "tool_errors", "tokens_per_second")
@@ -217,7 +188,7 @@ def _totals(answered: Sequence[_Answered]) -> dict[str, dict[str, Any]]:
     totals = {}
     for arm in _ARMS:
         answers = [item.answers[arm] for item in answered if item.question.tool]
-        verdicts = [answer.verdict for answer in answers if answer.verdict]
+        verdicts = [answer.verdict for answer in answers]
         seconds = sum(item.answers[arm].seconds for item in answered)
         totals[arm] = {
             "questions": len(verdicts),
@@ -229,19 +200,3 @@ def _totals(answered: Sequence[_Answered]) -> dict[str, dict[str, Any]]:
             "tokens_per_second": round(sum(item.answers[arm].n_tokens for item in answered) / seconds, 1),
         }
     return totals
-
-
-def _as_data(answer: _Answer) -> dict[str, Any]:
-    verdict = answer.verdict
-    assert verdict is not None
-    call, error = verdict.call, verdict.error
-    return {
-        "text": answer.text,
-        "call": call and {"name": call.name, "arguments": call.arguments},
-        "error": error and {"kind": error.kind, "reason": error.reason},
-        "right_tool": verdict.right_tool,
-        "right_call": verdict.right_call,
-        "verdict": str(verdict),
-        "tokens": answer.n_tokens,
-        "seconds": round(answer.seconds, 3),
-    }

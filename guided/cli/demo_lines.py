@@ -1,0 +1,69 @@
+"""The transcript of ``guided demo``: answers as they come, with brackets around what tools returned.
+
+Blanks at the end of a piece wait for the next one, so an answer has none at its ends, and its further lines are indented.
+"""
+
+from typing import TYPE_CHECKING
+
+from guided.cli.output import console, shown
+
+if TYPE_CHECKING:
+    from guided.cli.judge import Verdict
+    from guided.generate.events import Event
+
+__all__ = ["Lines"]
+
+_INDENT = " " * 12
+
+
+class Lines:
+    """Writes questions and answers on stdout.
+
+    Parameters
+    ----------
+    is_quiet : bool
+        Write nothing.
+    """
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._out = console()
+        self._out.quiet = is_quiet
+        self._blanks, self._has_begun = "", False
+
+    def ask(self, question: str) -> None:
+        """A question."""
+        self._out.print(f"\nQ: {question}", style="bold")
+
+    def begin(self, arm: str) -> None:
+        """Whose answer comes next."""
+        self._out.print(f"  {arm:<{len(_INDENT) - 2}}", end="", style="dim")
+        self._blanks, self._has_begun = "", False
+
+    def hear(self, event: "Event") -> None:
+        """A piece of the answer."""
+        from guided.generate.events import Text
+        from guided.generate.tool_events import ToolCall, ToolResult
+
+        if isinstance(event, Text | ToolCall | ToolResult):
+            self._say(event.text, is_inserted=isinstance(event, ToolResult))
+
+    def end(self, verdict: "Verdict") -> None:
+        """What became of the answer."""
+        style = "red" if verdict.error else "green" if verdict.right_call else "yellow"
+        self._out.print()
+        self._out.print(f"{_INDENT}-> {shown(str(verdict))}", style=style)
+
+    def _say(self, text: str, *, is_inserted: bool) -> None:
+        body = text.strip()
+        if not body:
+            self._blanks += text
+            return
+        before, _, after = text.partition(body)
+        if self._has_begun:
+            self._out.print((self._blanks + before).replace("\n", f"\n{_INDENT}"), end="")
+        written = f"\n{_INDENT}".join(map(shown, body.split("\n")))
+        if is_inserted:
+            self._out.print(f"[{written}]", end="", style="bold cyan")
+        else:
+            self._out.print(written, end="")
+        self._blanks, self._has_begun = after, True
