@@ -11,7 +11,7 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Budgets of one compile. The defaults hold a compile of anything under about 5 s and 1 GB.
+    r"""Budgets of one compile. The defaults hold a compile of anything under about 5 s and 1 GB.
 
     Attributes
     ----------
@@ -19,6 +19,8 @@ class Limits:
         Code points of a pattern.
     depth : int
         Nesting of groups in a pattern.
+    intervals : int
+        Intervals of characters that the sets of a pattern are computed from (a class such as ``\w`` has hundreds).
     nfa_states : int
         States of the nondeterministic automaton, counted repeats included.
     states : int
@@ -29,8 +31,9 @@ class Limits:
         Elementary steps of a determinization (members of state sets visited).
     """
 
-    pattern_length: int = 2_000_000
+    pattern_length: int = 1_000_000
     depth: int = 10_000
+    intervals: int = 2_000_000
     nfa_states: int = 4_000_000
     states: int = 1_000_000
     transitions: int = 32_000_000

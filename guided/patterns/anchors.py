@@ -40,6 +40,8 @@ LAST_OF_LINE = Look(_NO_NEWLINE, behind=False, negative=True)
 # Why: without MULTILINE, $ also holds before a newline that ends the text. So it fails before a newline and one more.
 LAST_OR_NEWLINE = Look(alternate([_NO_NEWLINE, concat([Literal("\n"), _ANY])]), behind=False, negative=True)
 
+_ANCHORS = (FIRST, FIRST_OF_LINE, LAST, LAST_OF_LINE, LAST_OR_NEWLINE)
+
 
 def boundary(flags: int) -> Node:
     r"""``\b``: one neighbour is a word character and the other, if there is one, is not."""
@@ -101,8 +103,8 @@ def _trim(root: Node, anchors: tuple[Node, ...], step: int) -> Node:
 
 def _enter(node: Node, anchors: tuple[Node, ...], step: int, visits: list[_Visit]) -> Node | None:
     """The node trimmed if it has no parts at this edge, else None and a visit to its parts."""
-    if node in anchors:
-        return Literal("")
+    if node in _ANCHORS:
+        return Literal("") if node in anchors else node
     match node:
         case Concat(items) | Alternate(items) if items:
             visits.append(_Visit(node, list(items[::step])))

@@ -23,7 +23,7 @@ def bracket_set(source: Source, start: int, flags: int, folding: Folding | None)
     """
     negated = source.accept("^")
     ranges: list[tuple[int, int]] = []
-    named = Charset.EMPTY
+    named: dict[int, Charset] = {}
     closed = False
     while not closed:
         here = source.position
@@ -33,14 +33,18 @@ def bracket_set(source: Source, start: int, flags: int, folding: Folding | None)
             if isinstance(low, str):
                 ranges.append((ord(low), ord(low)))
             else:
-                named |= low
+                named[id(low)] = low
         else:
             high = _member(source, start, flags)
             if not isinstance(low, str) or not isinstance(high, str) or high < low:
                 raise source.error(f"bad character range {source.text[here : source.position]}", here)
             ranges.append((ord(low), ord(high)))
         closed = source.accept("]")
-    found = (folding.ranges(ranges) if folding else Charset.of(ranges)) | named
+    if len(named) == 1 and not ranges and not negated:
+        return named.popitem()[1]
+    pieces = [interval for charset in named.values() for interval in charset.ranges]
+    source.spend(len(ranges) + len(pieces))
+    found = Charset.of([*(folding.ranges(ranges, source.spend) if folding else ranges), *pieces])
     return ~found if negated else found
 
 

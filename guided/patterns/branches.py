@@ -5,7 +5,7 @@ the last thing read, as in `re`: not an anchor, not a repeat, not nothing. Finis
 one set of characters; the order of alternatives says nothing about a language, so the set stands where the first of them stood.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -101,10 +101,10 @@ class Branches:
         self._items = []
         self.last = Last.NOTHING
 
-    def close(self) -> Node:
-        """The node of all alternatives; the last one ends here."""
+    def close(self, spend: Callable[[int], None]) -> Node:
+        """The node of all alternatives; the last one ends here. ``spend`` is told how many intervals are merged."""
         self.end_branch()
-        return union(self._finished)
+        return union(self._finished, spend)
 
     def _end_run(self) -> None:
         if self._run:
@@ -112,27 +112,38 @@ class Branches:
             self._run = []
 
 
-def union(branches: Sequence[Node]) -> Node:
+def union(branches: Sequence[Node], spend: Callable[[int], None] | None = None) -> Node:
     """Any of the branches, those of one character as one set."""
     if len(branches) == 1:
         return branches[0]
     kept: list[Node] = []
-    ranges: list[tuple[int, int]] = []
+    # Why by identity: a class that stands in many branches is one object, and is merged once.
+    sets: dict[int, Charset] = {}
+    points: list[tuple[int, int]] = []
     place = 0
     for branch in branches:
+        is_first = not (sets or points)
         match branch:
             case Literal(text) if len(text) == 1:
-                found: tuple[tuple[int, int], ...] = ((ord(text), ord(text)),)
+                points.append((ord(text), ord(text)))
             case Chars(charset):
-                found = charset.ranges
+                sets[id(charset)] = charset
             case _:
                 kept.append(branch)
                 continue
-        if not ranges:
+        if is_first:
             place = len(kept)
-        ranges.extend(found)
-    if ranges:
-        merged = Charset.of(ranges)
+    if sets or points:
+        merged = _merged(list(sets.values()), points, spend)
         single = merged.single()
         kept.insert(place, Chars(merged) if single is None else Literal(single))
     return alternate(kept)
+
+
+def _merged(sets: list[Charset], points: list[tuple[int, int]], spend: Callable[[int], None] | None) -> Charset:
+    if len(sets) == 1 and not points:
+        return sets[0]
+    ranges = [*points, *(interval for charset in sets for interval in charset.ranges)]
+    if spend is not None:
+        spend(len(ranges))
+    return Charset.of(ranges)

@@ -15,7 +15,7 @@ U+FFFF in spite of the ASCII flag (gh-126505). Here both are as corrected, on ev
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -51,15 +51,17 @@ class Folding:
         members = self.classes.get(ord(character))
         return _charset(members) if members else None
 
-    def ranges(self, ranges: Sequence[tuple[int, int]]) -> Charset:
-        """The union of the classes of all characters in the ranges; linear in the cased ones among them."""
+    def ranges(self, ranges: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> list[tuple[int, int]]:
+        """The classes of all characters in the ranges; linear in the cased ones among them, whose number ``spend`` is told."""
         found = list(ranges)
         for low, high in ranges:
-            for point in self.cased[bisect_left(self.cased, low) : bisect_right(self.cased, high)]:
+            begin, end = bisect_left(self.cased, low), bisect_right(self.cased, high)
+            spend(end - begin)
+            for point in self.cased[begin:end]:
                 found.extend((member, member) for member in self.classes[point])
             if high > _LAST_OF_BMP and low < high:
                 found.extend((point, point) for point, upper in self.expanding if low <= upper <= high)
-        return Charset.of(found)
+        return found
 
 
 @cache

@@ -72,7 +72,7 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     flags : int
         Any of ``re.A``, ``I``, ``M``, ``S``, ``U`` and ``X``.
     limits : Limits
-        ``pattern_length`` and ``depth`` apply.
+        ``pattern_length``, ``depth`` and ``intervals`` apply.
 
     Returns
     -------
@@ -84,13 +84,13 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     PatternError
         The pattern is malformed or asks for what is refused; ``position`` is the offset of the culprit.
     LimitError
-        The pattern is longer than ``pattern_length`` or nests groups deeper than ``depth``.
+        The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, or its sets of characters pass ``intervals``.
     """
     if not isinstance(pattern, str):
         raise TypeError(f"a pattern is a str, not {type(pattern).__name__}")
     if len(pattern) > limits.pattern_length:
         raise LimitError("pattern_length", len(pattern), limits.pattern_length)
-    source = Source(pattern)
+    source = Source(pattern, limits.intervals)
     surrogate = _SURROGATE.search(pattern)
     if surrogate:
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
@@ -99,7 +99,7 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
         _read_token(reading)
     if len(reading.open) > 1:
         raise source.error("missing ), unterminated subpattern", reading.open[-1].start)
-    return without_outer_anchors(reading.open[0].branches.close())
+    return without_outer_anchors(reading.open[0].branches.close(source.spend))
 
 
 def _read_token(reading: _Reading) -> None:
@@ -183,7 +183,7 @@ def _close_group(reading: _Reading, start: int) -> None:
     if len(reading.open) == 1:
         raise reading.source.error("unbalanced parenthesis", start)
     closed = reading.open.pop()
-    node = closed.branches.close()
+    node = closed.branches.close(reading.source.spend)
     if closed.assertion is not None:
         if closed.assertion.behind and max_width(node) is None:
             reason = "look-behind of unbounded width; bound its repeats, as in {0,100}"

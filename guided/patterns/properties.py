@@ -6,6 +6,8 @@ underscores. ``\P{..}`` and ``\p{^..}`` are complements. Neither the ASCII flag 
 ``(?i)\p{Lu}`` is upper case, as in PCRE2.
 """
 
+from functools import cache
+
 from guided.patterns.characters import ASCII_CLASSES, category, unicode_class
 from guided.patterns.charset import Charset
 from guided.patterns.flags import ASCII
@@ -63,8 +65,16 @@ _OF_CATEGORY = ("gc", "generalcategory", "category")
 def class_escape(letter: str, flags: int) -> Charset:
     r"""What ``\d \D \s \S \w \W`` matches under the flags."""
     lower = letter.lower()
-    found = ASCII_CLASSES[lower] if flags & ASCII else unicode_class(lower)
-    return found if letter == lower else ~found
+    return _class(lower, flags & ASCII) if letter == lower else _other_class(lower, flags & ASCII)
+
+
+def _class(letter: str, is_ascii: int) -> Charset:
+    return ASCII_CLASSES[letter] if is_ascii else unicode_class(letter)
+
+
+@cache
+def _other_class(letter: str, is_ascii: int) -> Charset:
+    return ~_class(letter, is_ascii)
 
 
 def property_escape(source: Source, start: int) -> Charset:
@@ -81,27 +91,41 @@ def property_escape(source: Source, start: int) -> Charset:
     if source.accept("^"):
         negated = not negated
     name = source.until("}", "property name")
-    found = _category(name)
-    if found is None:
-        try:
-            found = named_property(name)
-        except ImportError:
-            reason = f"property {name!r} is no general category; others need the package 'regex' (pip install regex)"
-            raise source.error(reason, start) from None
+    if (known := _category(name, negated)) is not None:
+        return known
+    source.spend_on_property(_loose(name))
+    try:
+        found = named_property(_loose(name))
+    except ImportError:
+        reason = f"property {name!r} is no general category; others need the package 'regex' (pip install regex)"
+        raise source.error(reason, start) from None
     if found is None:
         raise source.error(f"unknown property {name!r}", start)
+    source.spend(len(found.ranges))
     return ~found if negated else found
 
 
-def _category(name: str) -> Charset | None:
+def _category(name: str, negated: bool) -> Charset | None:
     kind, _, value = _loose(name).replace(":", "=").rpartition("=")
     if kind and kind not in _OF_CATEGORY:
         return None
     if not kind and value in _SPECIAL:
-        return _SPECIAL[value]
+        return _other_special(value) if negated else _SPECIAL[value]
     if not kind and value == "assigned":
-        return ~category("Cn")
-    return category(_SHORT[value]) if value in _SHORT else None
+        return category("Cn") if negated else _other_category("Cn")
+    if value not in _SHORT:
+        return None
+    return _other_category(_SHORT[value]) if negated else category(_SHORT[value])
+
+
+@cache
+def _other_category(name: str) -> Charset:
+    return ~category(name)
+
+
+@cache
+def _other_special(name: str) -> Charset:
+    return ~_SPECIAL[name]
 
 
 def _loose(name: str) -> str:
