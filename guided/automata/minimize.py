@@ -72,16 +72,14 @@ def minimal(
 def merge_columns(table: Int32Array, classes: UInt8Array) -> tuple[Int32Array, UInt8Array]:
     """Merge equal columns, drop those that no byte has; classes are numbered by their least byte. O(n k)."""
     columns = np.ascontiguousarray(table.T)
-    content = [column.tobytes() for column in columns]
     numbers: dict[bytes, int] = {}
     first: list[int] = []
-    merged = np.empty(256, np.uint8)
-    for byte, column in enumerate(classes.tolist()):
-        number = numbers.setdefault(content[column], len(numbers))
+    merged = np.zeros(len(columns), np.uint8)
+    for column in dict.fromkeys(classes.tolist()):
+        number = merged[column] = numbers.setdefault(columns[column].tobytes(), len(numbers))
         if number == len(first):
             first.append(column)
-        merged[byte] = number
-    return np.ascontiguousarray(columns[first].T), merged
+    return np.ascontiguousarray(columns[first].T), merged[classes]
 
 
 def canonical(

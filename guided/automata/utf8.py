@@ -46,17 +46,18 @@ def to_bytes(
     uniform = np.full((3, parts.n_classes), -1, np.int32)
     n_nodes = kernel.utf8_tree(parts.starts, parts.classes, uniform, root, tree)
     columns: dict[bytes, int] = {}
-    classes = np.zeros(256, np.uint8)
+    column = [0] * 256
     root_values: dict[int, int] = {}
+    values = root.tolist()
     for byte in (*range(0x80), *range(0xC0, 0x100)):
-        classes[byte] = root_values.setdefault(int(root[byte]), len(root_values))
+        column[byte] = root_values.setdefault(values[byte], len(root_values))
     inner = np.ascontiguousarray(tree[:n_nodes].T)
     first: list[int] = []
     for byte in range(64):
         number = columns.setdefault(inner[byte].tobytes(), len(columns))
         if number == len(first):
             first.append(byte)
-        classes[0x80 + byte] = len(root_values) + number
+        column[0x80 + byte] = len(root_values) + number
     narrow_tree = np.ascontiguousarray(inner[first].T)
     narrow_root = np.fromiter(root_values, np.int32, len(root_values))
     wide = np.unique(narrow_tree[narrow_tree >= 0]).astype(np.int32)
@@ -85,7 +86,7 @@ def to_bytes(
     _check(count, width, limits)
     final = np.zeros(count, np.bool_)
     final[:n] = accepting
-    return out[:count], classes, final
+    return out[:count], np.array(column, np.uint8), final
 
 
 def _check(n_states: int, width: int, limits: Limits) -> None:
