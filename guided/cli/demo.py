@@ -16,7 +16,7 @@ import typer
 from guided.cli.boundary import ACCEPTED
 from guided.cli.demo_lines import Lines
 from guided.cli.models import load_model
-from guided.cli.output import aligned, console, print_json, progress
+from guided.cli.output import COMPILING, aligned, console, print_json, progress
 from guided.cli.specs import DeviceOption, JsonOption, ModelOption
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def demo(
     from guided.cli.judge import judge
     from guided.generate.api import generator, tools
 
-    guided = tools(loaded, TOOLS, format="tooldec")
+    with progress(COMPILING):
+        guided = tools(loaded, TOOLS, format="tooldec")
     arms: dict[str, Generator] = {"unguided": generator(loaded, None), "guided": guided}
     asked = QUESTIONS if ask_all else QUESTIONS[:questions]
     n_shown = 0 if as_json else _SHOWN if ask_all else len(asked)

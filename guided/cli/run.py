@@ -96,7 +96,8 @@ def run(
     from guided.generate.api import generator
     from guided.generate.drivers import alone
 
-    generate = generator(loaded, spec)
+    with progress(COMPILING):
+        generate = generator(loaded, spec)
     tokens = loaded.prompt_tokens([{"role": "user", "content": text}] if chat else text)
     events = alone(loaded, generate.script(tokens, settings, settings.sampler()))
     _write(events, stream=stream, as_json=as_json)
