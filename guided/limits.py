@@ -22,19 +22,19 @@ class Limits:
     intervals : int
         Intervals of characters that the sets of a pattern are computed from (a class such as ``\w`` has hundreds).
     nfa_states : int
-        States of the nondeterministic automaton, counted repeats included.
+        States of the nondeterministic automaton, counted repeats included; nodes of the tree that it is built from; bytes of a choice's texts.
     states : int
         States of any deterministic automaton on the way (before minimization too).
     transitions : int
         Cells of a transition table (states times classes), and pairs (state, next state) of an index.
     steps : int
-        Elementary steps of a determinization (members of state sets visited).
+        Elementary steps of all determinizations of a compile (members of state sets visited).
     """
 
     pattern_length: int = 1_000_000
     depth: int = 10_000
     intervals: int = 2_000_000
-    nfa_states: int = 4_000_000
+    nfa_states: int = 2_000_000
     states: int = 1_000_000
     transitions: int = 32_000_000
-    steps: int = 400_000_000
+    steps: int = 200_000_000

@@ -82,7 +82,9 @@ class Automaton:
         accepting = np.ascontiguousarray(accepting, np.bool_)
         labels = np.zeros(len(table), np.int32) if labels is None else np.ascontiguousarray(labels, np.int32)
         _check_table(table, np.asarray(classes), accepting, labels, start)
-        return cls._frozen(*canonical(table, np.ascontiguousarray(classes, np.uint8), accepting, labels, start))
+        if table.min() < DEAD:
+            table = np.maximum(table, DEAD)
+        return cls.from_canonical(*canonical(table, np.ascontiguousarray(classes, np.uint8), accepting, labels, start))
 
     @classmethod
     def from_characters(cls, dfa: CharDFA, limits: Limits) -> "Automaton":
@@ -96,7 +98,7 @@ class Automaton:
         table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
         table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
         labels = np.zeros(len(table), np.int32)
-        return cls._frozen(*canonical(table, classes, accepting, labels, is_minimal=True))
+        return cls.from_canonical(*canonical(table, classes, accepting, labels, is_minimal=True))
 
     @classmethod
     def from_interegular(cls, fsm: Any, limits: Limits | None = None) -> "Automaton":
@@ -140,7 +142,10 @@ class Automaton:
         return cls.from_characters(CharDFA(table, accepting, parts), limits or Limits())
 
     @classmethod
-    def _frozen(cls, table: Int32Array, classes: UInt8Array, accepting: BoolArray, labels: Int32Array) -> "Automaton":
+    def from_canonical(
+        cls, table: Int32Array, classes: UInt8Array, accepting: BoolArray, labels: Int32Array
+    ) -> "Automaton":
+        """The automaton of arrays in canonical form, which are frozen and not looked at."""
         return cls(freeze(table), freeze(classes), freeze(accepting), freeze(labels))
 
     @property

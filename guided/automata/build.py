@@ -1,5 +1,6 @@
 """The way from a pattern tree, or a list of strings, to its `Automaton`."""
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from itertools import accumulate
@@ -10,16 +11,22 @@ from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
 from guided.automata.determinize import CharDFA, determinize
 from guided.automata.lookaround import determinize_with_assertions
+from guided.automata.minimize import canonical
 from guided.automata.nfa import Operand, build_nfa
 from guided.automata.operands import lower_operands
 from guided.automata.partition import partition
+from guided.automata.steps import Steps
 from guided.errors import LimitError
-from guided.kernels.acyclic import merge_suffixes
+from guided.kernels.acyclic import child_table, merge_suffixes
 from guided.kernels.trie import build_trie
 from guided.limits import Limits
-from guided.patterns.tree import Intersect, Node
+from guided.patterns.tree import Alternate, Chars, Intersect, Literal, Node
 
 __all__ = ["as_operand", "from_strings", "from_tree"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# A set of as many characters is as good as as many texts.
+_FEW = 256
 
 
 def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
@@ -36,8 +43,11 @@ def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
     Hopcroft's minimization, expansion to UTF-8. Exponential in the worst case, within the budgets.
     """
     bounds = limits or Limits()
-    characters = partial(_over_characters, limits=bounds)
-    return Automaton.from_characters(characters(lower_operands(tree, characters, bounds)), bounds)
+    if (texts := _texts(tree)) is not None:
+        return from_strings(texts, bounds)
+    steps = Steps(bounds.steps)
+    characters = partial(_over_characters, limits=bounds, steps=steps)
+    return Automaton.from_characters(characters(lower_operands(tree, characters, bounds, steps)), bounds)
 
 
 def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
@@ -49,17 +59,19 @@ def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
         A budget of ``limits`` is passed.
     """
     bounds = limits or Limits()
-    found = lower_operands(Intersect((tree,)), partial(_over_characters, limits=bounds), bounds)
+    steps = Steps(bounds.steps)
+    characters = partial(_over_characters, limits=bounds, steps=steps)
+    found = lower_operands(Intersect((tree,)), characters, bounds, steps)
     assert isinstance(found, Operand)
     return found
 
 
-def _over_characters(tree: Node, limits: Limits) -> CharDFA:
+def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     nfa = build_nfa(tree, limits)
-    parts = partition(nfa.charsets)
+    parts = partition(nfa.charsets, limits)
     if nfa.assertions:
-        return determinize_with_assertions(nfa, parts, limits)
-    return determinize(nfa, parts, limits)
+        return determinize_with_assertions(nfa, parts, limits, steps)
+    return determinize(nfa, parts, limits, steps)
 
 
 def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Automaton:
@@ -68,10 +80,13 @@ def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Auto
     Raises
     ------
     LimitError
-        ``states`` or ``transitions`` of ``limits`` is passed.
+        ``nfa_states`` (by the bytes of all strings), ``states`` or ``transitions`` of ``limits`` is passed.
     """
     bounds = limits or Limits()
     ordered = sorted(set(strings))
+    total = sum(map(len, ordered))
+    if total > bounds.nfa_states:
+        raise LimitError("nfa_states", total, bounds.nfa_states, "fewer or shorter texts")
     has_empty = bool(ordered) and not ordered[0]
     spelled = ordered[1:] if has_empty else ordered
     data = np.frombuffer(b"".join(spelled), np.uint8)
@@ -90,27 +105,32 @@ def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Auto
     slots = np.full(1 << (2 * n + 4).bit_length(), -1, np.int32)
     count = merge_suffixes(rooted_byte, rooted_skip, final, block, representative, np.empty(n + 1, np.uint64), slots)
     used = np.unique(rooted_byte[1:])
-    classes = np.full(256, len(used), np.uint8 if len(used) < 256 else np.int64)
+    classes = np.full(256, len(used), np.int32)
     classes[used] = np.arange(len(used))
     if count > bounds.states:
         raise LimitError("states", int(count), bounds.states)
     if count * (len(used) + 1) > bounds.transitions:
         raise LimitError("transitions", int(count) * (len(used) + 1), bounds.transitions)
     table = np.full((count, len(used) + 1), DEAD, np.int32)
-    parent = _parents(depth[:n])
-    is_kept = np.zeros(n + 1, np.bool_)
-    is_kept[representative[:count]] = True
-    edges = np.flatnonzero(is_kept[parent])
-    table[block[parent[edges]], classes[rooted_byte[edges + 1]]] = block[edges + 1]
-    return Automaton.from_table(table, classes.astype(np.uint8), final[representative[:count]], start=int(block[0]))
+    child_table(rooted_byte, rooted_skip, block, representative, count, classes, table)
+    accepting = final[representative[:count]]
+    return Automaton.from_canonical(
+        *canonical(
+            table, classes.astype(np.uint8), accepting, np.zeros(count, np.int32), int(block[0]), is_minimal=True
+        )
+    )
 
 
-def _parents(depth: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Parent of each node of a preorder trie, counting the root as node 0 (so node i is i + 1)."""
-    # The parent of a node at depth d is the last node before it at depth d - 1.
-    parent = np.zeros(len(depth), np.int64)
-    last = np.zeros(int(depth.max(initial=-1)) + 2, np.int64)
-    for i, d in enumerate(depth.tolist()):
-        parent[i] = last[d]
-        last[d + 1] = i + 1
-    return parent
+def _texts(tree: Node) -> list[bytes] | None:
+    """The texts of a tree that is a list of them."""
+    if not isinstance(tree, Alternate):
+        return None
+    texts: list[bytes] = []
+    for item in tree.items:
+        if isinstance(item, Literal) and _SURROGATE.search(item.text) is None:
+            texts.append(item.text.encode())
+        elif isinstance(item, Chars) and len(item.charset) <= _FEW:
+            texts.extend(chr(point).encode() for low, high in item.charset.ranges for point in range(low, high + 1))
+        else:
+            return None
+    return texts

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.nfa import NFA
 from guided.automata.partition import Partition
+from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.kernels import determinize as kernel
 from guided.limits import Limits
@@ -37,14 +38,15 @@ class CharDFA:
     partition: Partition
 
 
-def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
-    """Subset construction.
+def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None = None) -> CharDFA:
+    """Subset construction; what it costs is added to ``steps``.
 
     Raises
     ------
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` is passed. The construction is exponential in the worst case.
     """
+    steps = steps or Steps(limits.steps)
     n = nfa.n_states
     empty_indptr, empty = rows_by_source(nfa.empty, n)
     edge_indptr, edges = rows_by_source(nfa.edges, n)
@@ -70,7 +72,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
         status = kernel.determinize(
             0, nfa.accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, parts.set_indptr,
             parts.set_classes, core, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
-            head, active, bucket_next, bucket_target, cursor, limits.steps,
+            head, active, bucket_next, bucket_target, cursor, steps.left,
         )  # fmt: skip
         count = int(cursor[1])
         if count > limits.states:
@@ -101,7 +103,8 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits) -> CharDFA:
                     raise LimitError("transitions", buckets, limits.transitions, "too ambiguous")
                 bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
             case _:
-                raise LimitError("steps", int(cursor[2]), limits.steps, "the pattern is too ambiguous")
+                steps.spend(int(cursor[2]), "the pattern is too ambiguous")
+    steps.spend(int(cursor[2]), "the pattern is too ambiguous")
     if count * n_classes > limits.transitions:
         raise LimitError("transitions", count * n_classes, limits.transitions)
     return CharDFA(table[:count].copy(), accepting[:count].copy(), parts)
@@ -115,8 +118,9 @@ def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32A
 
 
 def _grown(array: npt.NDArray[_Scalar], length: int, fill: int) -> npt.NDArray[_Scalar]:
-    grown = np.full((length, *array.shape[1:]), fill, array.dtype)
+    grown = np.empty((length, *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
+    grown[len(array) :] = fill
     return grown
 
 

@@ -62,7 +62,7 @@ def minimal(
     )  # fmt: skip
     representative = elements[begin[:count]]
     merged = table[representative]
-    merged = np.where(merged >= 0, block_of[merged], DEAD).astype(np.int32)
+    merged = np.append(block_of, np.int32(DEAD))[merged]
     accepting, labels = accepting[representative], labels[representative]
     order, number = np.empty(count, np.int32), np.full(count, DEAD, np.int32)
     kernel.breadth_first(merged, int(block_of[first]), order, number)
@@ -120,6 +120,6 @@ def _select(
     table: Int32Array, accepting: BoolArray, labels: Int32Array, states: Int32Array, number: Int32Array
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
     """The rows of some states with their targets renumbered (``number`` is ``DEAD`` for states left out)."""
-    rows = table[states]
-    rows = np.where(rows >= 0, number[rows], DEAD).astype(np.int32)
+    # Why one more: -1 for no edge finds the last entry.
+    rows = np.append(number, np.int32(DEAD))[table[states]]
     return rows, accepting[states], labels[states]

@@ -99,9 +99,9 @@ def build_nfa(tree: Node, limits: Limits) -> NFA:
     Raises
     ------
     LimitError
-        More than ``limits.nfa_states`` states.
+        ``nfa_states`` or ``transitions`` of ``limits`` is passed.
     """
-    emitter = _Emitter(limits.nfa_states)
+    emitter = _Emitter(limits)
     accept = emitter.emit(tree, emitter.state())
     assertions: list[Assertion] = []
     while len(assertions) < len(emitter.bodies):
@@ -156,15 +156,18 @@ _Task: TypeAlias = Node | _Set | _Join | _Close
 class _Emitter:
     """The growing NFA. ``current`` in `emit` is the state that the text read so far leads to."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limits: Limits) -> None:
+        self.limit, self.max_cells = limits.nfa_states, limits.transitions
         self.n_states = 0
         self.empty, self.edges, self.looks = array("i"), array("i"), array("i")
         self.charsets: list[Charset] = []
         self.bodies: list[tuple[Look, int]] = []
         self.depth = 1
         self._numbers: dict[Charset, int] = {}
+        self._numbers_by_id: dict[int, int] = {}
+        self._visits = 0
         self._characters: dict[str, int] = {}
+        self._singles: list[Charset] = []
         self._assertions: dict[tuple[object, bool, bool, int], int] = {}
 
     def state(self, count: int = 1) -> int:
@@ -176,16 +179,22 @@ class _Emitter:
         return first
 
     def number(self, charset: Charset) -> int:
-        found = self._numbers.get(charset)
+        # Why by identity first: hashing a set of hundreds of intervals costs as much, and the tree keeps its sets alive.
+        found = self._numbers_by_id.get(id(charset))
         if found is None:
-            found = self._numbers[charset] = len(self.charsets)
-            self.charsets.append(charset)
+            found = self._numbers.get(charset)
+            if found is None:
+                found = self._numbers[charset] = len(self.charsets)
+                self.charsets.append(charset)
+            self._numbers_by_id[id(charset)] = found
         return found
 
     def character(self, character: str) -> int:
         found = self._characters.get(character)
         if found is None:
-            found = self._characters[character] = self.number(Charset.char(character))
+            charset = Charset.char(character)
+            self._singles.append(charset)
+            found = self._characters[character] = self.number(charset)
         return found
 
     def assertion(self, node: Look) -> int:
@@ -210,6 +219,9 @@ class _Emitter:
         tasks: list[_Task] = [tree]
         while tasks:
             task = tasks.pop()
+            self._visits += 1
+            if self._visits > self.limit:
+                raise LimitError("nfa_states", self._visits, self.limit, "the tree has too many parts")
             match task:
                 case _Set():
                     current = task.state
@@ -229,8 +241,11 @@ class _Emitter:
                 case Alternate():
                     exit_ = self.state()
                     tasks.append(_Set(exit_))
-                    for item in reversed(task.items):
-                        tasks.extend((_Join(exit_), item, _Set(current)))
+                    words = [self._word(item) for item in task.items]
+                    self._trie([word for word in words if word is not None], current, exit_)
+                    for item, word in zip(reversed(task.items), reversed(words), strict=True):
+                        if word is None:
+                            tasks.extend((_Join(exit_), item, _Set(current)))
                 case Repeat():
                     if not 0 <= task.minimum <= (task.minimum if task.maximum is None else task.maximum):
                         raise ValueError(f"nothing repeats {task.minimum} to {task.maximum} times")
@@ -255,6 +270,39 @@ class _Emitter:
             current = first + offset
         return current
 
+    def _word(self, node: Node) -> list[int] | None:
+        """The sets that a node reads one after the other, if it is that simple."""
+        match node:
+            case Literal(text):
+                return [self.character(character) for character in text]
+            case Chars(charset) if charset:
+                return [self.number(charset)]
+            case Concat(items):
+                word: list[int] = []
+                for item in items:
+                    if isinstance(item, Literal):
+                        word.extend(self.character(character) for character in item.text)
+                    elif isinstance(item, Chars) and item.charset:
+                        word.append(self.number(item.charset))
+                    else:
+                        return None
+                return word
+        return None
+
+    def _trie(self, words: list[list[int]], current: int, exit_: int) -> None:
+        """Words from one state to another; those that begin alike share states."""
+        # PERF: 50,000 names take half the time so, and .*(names).* passed the budget of steps with a branch for each.
+        children: dict[tuple[int, int], int] = {}
+        for word in words:
+            state = current
+            for number in word:
+                target = children.get((state, number))
+                if target is None:
+                    target = children[state, number] = self.state()
+                    self.edges.extend((state, number, target))
+                state = target
+            self.empty.extend((state, exit_))
+
     def _operand(self, node: Operand, current: int) -> int:
         first, exit_ = self.state(node.n_states), self.state()
         self.empty.extend((current, first))
@@ -271,11 +319,20 @@ class _Emitter:
         self.state(size * (copies - 1))
         blocks = (self.empty, 2, task.marks[0]), (self.edges, 3, task.marks[1]), (self.looks, 3, task.marks[2])
         for pool, width, mark in blocks:
+            # Why twice: an edge takes more memory than a cell of a table.
+            cells = 2 * ((len(pool) - mark) // width) * (copies - 1)
+            if cells > self.max_cells:
+                raise LimitError("transitions", cells, self.max_cells, "shorten the pattern or its counts")
             _copy_block(pool, width, mark, size, copies)
         exit_ = self.state()
         self.empty.extend((task.outside, entry))
         if node.minimum == 0:
             self.empty.extend((task.outside, exit_))
+        if copies == 1:
+            if node.maximum is None:
+                self.empty.extend((end, entry))
+            self.empty.extend((end, exit_))
+            return exit_
         ends = end + size * np.arange(copies, dtype=np.int32)
         onward = np.stack([ends[:-1], entry + size * np.arange(1, copies, dtype=np.int32)], axis=1)
         leave = ends[max(node.minimum, 1) - 1 :]

@@ -8,26 +8,39 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from guided.arrays import DEAD
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import minimal
 from guided.automata.nfa import Operand
 from guided.automata.product import char_intersection
+from guided.automata.steps import Steps
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Alternate, Complement, Concat, Intersect, Look, Node, Repeat
+from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 
 __all__ = ["lower_operands"]
 
+# Steps of a determinization (8 ns) that take as long as: an operand of any size, an edge in Python, a cell of a table.
+_OPERAND, _EDGE, _CELL = 50_000, 400, 4
+_TOO_MANY = "too many or too large intersections and complements"
 
-def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: Limits) -> Node:
+
+def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: Limits, steps: Steps) -> Node:
     """The tree with every Intersect and Complement replaced by an automaton.
 
     Parameters
     ----------
     compile_tree : callable
         A tree without Intersect and Complement -> its automaton over characters.
+    steps : Steps
+        What operands cost is added to it.
+
+    Raises
+    ------
+    LimitError
+        A budget of ``limits`` is passed.
     """
+    if not _has_operands(tree):
+        return tree
     # Post-order: a node is visited again, marked, when all its children have been rewritten.
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(tree, False)]
@@ -45,17 +58,36 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
             case Intersect():
                 if not parts:
                     raise ValueError("an intersection has at least one operand")
+                steps.spend(_OPERAND, _TOO_MANY)
                 dfa = compile_tree(parts[0])
                 for part in parts[1:]:
+                    steps.spend(_OPERAND, _TOO_MANY)
                     dfa = char_intersection(dfa, compile_tree(part), limits)
-                done[id(node)] = _operand(dfa)
+                    steps.spend(_CELL * dfa.table.size, _TOO_MANY)
+                done[id(node)] = _operand(dfa, steps)
             case Complement():
-                done[id(node)] = _operand(_complement(compile_tree(parts[0])))
+                steps.spend(_OPERAND, _TOO_MANY)
+                done[id(node)] = _operand(_complement(compile_tree(parts[0])), steps)
             case _ if all(new is old for new, old in zip(parts, children, strict=True)):
                 done[id(node)] = node
             case _:
                 done[id(node)] = _rebuild(node, parts)
     return done[id(tree)]
+
+
+def _has_operands(tree: Node) -> bool:
+    stack: list[Node] = [tree]
+    seen: set[int] = set()
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is Literal or kind is Chars or id(node) in seen:
+            continue
+        if kind is Intersect or kind is Complement:
+            return True
+        seen.add(id(node))
+        stack.extend(_children(node))
+    return False
 
 
 def _children(node: Node) -> Sequence[Node]:
@@ -90,18 +122,27 @@ def _complement(dfa: CharDFA) -> CharDFA:
     return CharDFA(table, np.append(~dfa.accepting, True), dfa.partition)
 
 
-def _operand(dfa: CharDFA) -> Operand:
+def _operand(dfa: CharDFA, steps: Steps) -> Operand:
     table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+    steps.spend(_CELL * table.size + _EDGE * len(table), _TOO_MANY)
+    sources, classes = np.nonzero(table >= 0)
+    targets = table[sources, classes]
+    order = np.lexsort((classes, targets, sources))
+    sources, classes, targets = sources[order], classes[order], targets[order]
+    # One edge for all the classes by which a state goes to another.
+    changes = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])
+    begins = np.flatnonzero(np.append(True, changes)) if len(sources) else np.empty(0, np.int64)
+    steps.spend(_EDGE * max(0, len(begins) - len(table)), _TOO_MANY)
+    ends = np.append(begins[1:], len(sources))[: len(begins)]
+    charsets: dict[bytes, Charset] = {}
     edges: list[tuple[int, Charset, int]] = []
-    charsets: dict[tuple[int, ...], Charset] = {}
-    for source, row in enumerate(table.tolist()):
-        targets: dict[int, list[int]] = {}
-        for number, target in enumerate(row):
-            if target != DEAD:
-                targets.setdefault(target, []).append(number)
-        for target, classes in targets.items():
-            key = tuple(classes)
-            if key not in charsets:
-                charsets[key] = dfa.partition.charset(classes)
-            edges.append((source, charsets[key], target))
+    bounds = zip(begins.tolist(), ends.tolist(), sources[begins].tolist(), targets[begins].tolist(), strict=True)
+    for begin, end, source, target in bounds:
+        members = classes[begin:end]
+        key = members.tobytes()
+        charset = charsets.get(key)
+        if charset is None:
+            steps.spend(_CELL * len(dfa.partition.starts), _TOO_MANY)
+            charset = charsets[key] = dfa.partition.charset(members)
+        edges.append((source, charset, target))
     return Operand(tuple(edges), tuple(np.flatnonzero(accepting).tolist()), len(table))

@@ -4,21 +4,30 @@ Automata over characters run on *classes*, one per distinct membership vector, s
 pattern uses and not on how many characters these hold: ``\\w+`` has two classes.
 
 Invariant: class 0 is what no set contains; surrogates belong to no class (``INVALID``), since UTF-8 cannot spell them.
-Complexity: a sweep over the intervals, O(intervals * sets / 64).
+Complexity: O(pieces of all sets), a piece being what lies between two neighbouring ends of intervals; budgeted, since n sets that overlap
+have n^2 pieces.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import Int32Array
+from guided.errors import LimitError
+from guided.kernels import partition as kernel
+from guided.limits import Limits
 from guided.patterns.charset import Charset
 
-__all__ = ["INVALID", "Partition", "partition"]
+__all__ = ["INVALID", "Partition", "joint", "partition"]
 
 INVALID = -1
 _FIRST_SURROGATE, _AFTER_SURROGATES, _END = 0xD800, 0xE000, 0x110000
+_FIXED = np.array([0, _FIRST_SURROGATE, _AFTER_SURROGATES], np.int32)
+_TOO_MANY = "too many different sets of characters"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +41,7 @@ class Partition:
     classes : ndarray[int32], shape (n_intervals,)
         Class of each interval, or ``INVALID``.
     n_classes : int
-        Number of classes; class 0 is the characters of no set.
+        Number of classes; class 0 is the characters of no set, and may be empty.
     set_indptr, set_classes : ndarray[int32]
         CSR from a set's position in the input to its classes.
     """
@@ -43,41 +52,66 @@ class Partition:
     set_indptr: Int32Array
     set_classes: Int32Array
 
-    def charset(self, classes: Sequence[int]) -> Charset:
+    def charset(self, classes: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Charset:
         """The characters of some classes."""
         wanted = np.isin(self.classes, np.asarray(classes, np.int32))
         ends = np.append(self.starts[1:], _END) - 1
         return Charset.of(zip(self.starts[wanted].tolist(), ends[wanted].tolist(), strict=True))
 
 
-def partition(charsets: Sequence[Charset]) -> Partition:
-    """The minterms of ``charsets``."""
-    events: dict[int, int] = {0: 0, _FIRST_SURROGATE: 0, _AFTER_SURROGATES: 0}
-    for number, charset in enumerate(charsets):
-        bit = 1 << number
-        for low, high in charset.ranges:
-            # An event toggles membership; two sets that meet at a point toggle different bits.
-            events[low] = events.get(low, 0) ^ bit
-            events[high + 1] = events.get(high + 1, 0) ^ bit
-    events.pop(_END, None)
-    numbers: dict[int, int] = {0: 0}
-    starts: list[int] = []
-    classes: list[int] = []
-    members = 0
-    for point in sorted(events):
-        members ^= events[point]
-        surrogate = _FIRST_SURROGATE <= point < _AFTER_SURROGATES
-        number = INVALID if surrogate else numbers.setdefault(members, len(numbers))
-        if not classes or classes[-1] != number:
-            starts.append(point)
-            classes.append(number)
-    rows: list[list[int]] = [[] for _ in charsets]
-    for signature, number in numbers.items():
-        while signature:
-            low_bit = signature & -signature
-            rows[low_bit.bit_length() - 1].append(number)
-            signature ^= low_bit
-    indptr = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum([len(row) for row in rows], out=indptr[1:])
-    flat = np.fromiter((number for row in rows for number in row), np.int32, int(indptr[-1]))
-    return Partition(np.array(starts, np.int32), np.array(classes, np.int32), len(numbers), indptr, flat)
+def partition(charsets: Sequence[Charset], limits: Limits | None = None) -> Partition:
+    """The minterms of ``charsets``.
+
+    Raises
+    ------
+    LimitError
+        ``transitions`` of ``limits`` is passed by the pieces of all sets.
+    """
+    limit = (limits or Limits()).transitions
+    lengths = [len(charset.ranges) for charset in charsets]
+    if sum(lengths) > limit:
+        raise LimitError("transitions", sum(lengths), limit, _TOO_MANY)
+    indptr = np.zeros(len(charsets) + 1, np.int32)
+    np.cumsum(lengths, out=indptr[1:])
+    flat = chain.from_iterable(chain.from_iterable(charset.ranges for charset in charsets))
+    ranges = np.fromiter(flat, np.int32, 2 * int(indptr[-1])).reshape(-1, 2)
+    low, end = ranges[:, 0], ranges[:, 1] + 1
+    points = np.unique(np.concatenate([_FIXED, low, end]))
+    points = points[points < _END]
+    n = len(points)
+    first, last = (np.searchsorted(points, edge).astype(np.int32) for edge in (low, end))
+    pieces = int((last - first).sum(dtype=np.int64))
+    if pieces > limit:
+        raise LimitError("transitions", pieces, limit, _TOO_MANY)
+    class_of, size = np.zeros(n, np.int32), np.zeros(n + 1, np.int32)
+    size[0] = n + 1
+    hits, moved, touched = np.zeros(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
+    n_classes = int(kernel.classify(indptr, first, last, class_of, size, hits, moved, touched))
+    counts = np.zeros(len(indptr), np.int32)
+    kernel.count_classes(indptr, first, last, class_of, np.full(n_classes, -1, np.int32), counts)
+    set_indptr = np.cumsum(counts, dtype=np.int32)
+    set_classes = np.empty(int(set_indptr[-1]), np.int32)
+    kernel.list_classes(indptr, first, last, class_of, np.full(n_classes, -1, np.int32), set_classes)
+    starts, classes = _merged(points, class_of)
+    return Partition(starts, classes, n_classes, set_indptr, set_classes)
+
+
+def joint(left: Partition, right: Partition) -> tuple[Partition, Int32Array]:
+    """The coarsest partition that refines two: (partition without sets, class of each side for every class: int32, shape (n, 2))."""
+    points = np.union1d(left.starts, right.starts)
+    sides = [side.classes[np.searchsorted(side.starts, points, side="right") - 1] for side in (left, right)]
+    pairs, inverse = np.unique(sides[0].astype(np.int64) * right.n_classes + sides[1], return_inverse=True)
+    valid = sides[0] != INVALID
+    # Invariant: surrogates are INVALID on both sides, which is the least pair.
+    n_invalid = int((pairs < 0).sum())
+    starts, classes = _merged(points, np.where(valid, inverse - n_invalid, INVALID).astype(np.int32))
+    found = np.stack(np.divmod(pairs[n_invalid:], right.n_classes), axis=1).astype(np.int32)
+    none = np.zeros(1, np.int32)
+    return Partition(starts, classes, len(found), none, none[:0]), found
+
+
+def _merged(points: Int32Array, classes: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Starts and classes of intervals, neighbours of one class as one; surrogates without a class."""
+    classes = np.where((points >= _FIRST_SURROGATE) & (points < _AFTER_SURROGATES), INVALID, classes).astype(np.int32)
+    begins = np.append(True, classes[1:] != classes[:-1])
+    return points[begins].astype(np.int32), classes[begins]

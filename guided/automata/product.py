@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.arrays import BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import minimal
-from guided.automata.partition import partition
+from guided.automata.partition import joint
 from guided.errors import LimitError
 from guided.kernels import product as kernel
 from guided.limits import Limits
@@ -73,24 +73,15 @@ def product(
 
 def char_intersection(left: CharDFA, right: CharDFA, limits: Limits) -> CharDFA:
     """Texts that both automata over characters accept."""
-    parts_left = [left.partition.charset([c]) for c in range(left.partition.n_classes)]
-    parts_right = [right.partition.charset([c]) for c in range(right.partition.n_classes)]
-    joint = partition(parts_left + parts_right)
-    classes = np.zeros((joint.n_classes, 2), np.int32)
-    for number in range(len(parts_left) + len(parts_right)):
-        members = joint.set_classes[joint.set_indptr[number] : joint.set_indptr[number + 1]]
-        side = int(number >= len(parts_left))
-        classes[members, side] = number - side * len(parts_left)
+    parts, classes = joint(left.partition, right.partition)
     table, accepting = product((left.table, left.accepting), (right.table, right.accepting), classes, "and", limits)
-    # Class 0 of the joint partition is empty: every character is in a class of each side.
-    table[:, 0] = DEAD
     table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
-    return CharDFA(table, accepting, joint)
+    return CharDFA(table, accepting, parts)
 
 
 def _buffers(capacity: int, width: int) -> tuple[Int32Array, Int32Array, Int32Array]:
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
-    return np.empty((capacity, 2), np.int32), np.full((capacity, width), DEAD, np.int32), slots
+    return np.empty((capacity, 2), np.int32), np.empty((capacity, width), np.int32), slots
 
 
 def _check(n_pairs: int, width: int, limits: Limits) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 from guided.arrays import BoolArray, Int32Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
-__all__ = ["merge_suffixes"]
+__all__ = ["child_table", "merge_suffixes"]
 
 
 @kernel
@@ -67,3 +67,36 @@ def merge_suffixes(
             count += 1
         block[i] = found
     return count
+
+
+@kernel
+def child_table(
+    byte: UInt8Array,
+    skip: Int32Array,
+    block: Int32Array,
+    representative: Int32Array,
+    count: int,
+    column: Int32Array,
+    table: Int32Array,
+) -> None:
+    """The transition table of the subtrees that `merge_suffixes` numbered.
+
+    =====================  ======  ==========  ==========================================
+    argument               dtype   shape       meaning
+    =====================  ======  ==========  ==========================================
+    byte, skip             uint8,  (n,)        preorder trie
+                           int32
+    block, representative  int32   (n,)        as `merge_suffixes` left them
+    count                  int                 distinct subtrees
+    column                 int32   (256,)      column of each byte
+    table                  int32   (count, k)  in and out: -1 throughout on entry
+    =====================  ======  ==========  ==========================================
+
+    O(edges).
+    """
+    for x in range(count):
+        r = representative[x]
+        i = r + 1
+        while i < skip[r]:
+            table[x, column[byte[i]]] = block[i]
+            i = skip[i]

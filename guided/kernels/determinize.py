@@ -157,7 +157,7 @@ def determinize(
     head, active  int32  (k,)                scratch; head is -1 throughout on entry
     bucket_*      int32  (any,)              scratch: targets by class as linked lists
     cursor        int64  (4,)                in and out: states expanded, states known, steps, last mark
-    max_steps     int                        budget of closure visits and bucket entries
+    max_steps     int                        budget of closure visits, members and bucket entries; looked at after each closure
     ============  =====  ==================  =====================================================================
 
     Returns DONE, or which buffer to grow before calling again, or STEPS_SPENT. A row is written anew when it was cut short, which is
@@ -214,7 +214,11 @@ def determinize(
                 size, h, visited = _close(
                     head[c], bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members
                 )
-                cursor[2] += visited
+                # What is interned is compared with what was: a step for each member.
+                cursor[2] += visited + size
+                if cursor[2] > max_steps:
+                    status = STEPS_SPENT
+                    break
                 if size == 0:
                     table[q, c] = -1
                     continue

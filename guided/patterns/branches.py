@@ -57,7 +57,7 @@ class Branches:
                 self._run.append(character)
             else:
                 self._end_run()
-                self._items.append(Chars(equal))
+                self._items.append(equal)
 
     def charset(self, charset: Charset) -> None:
         """Add one character of a set."""

@@ -21,6 +21,7 @@ from functools import cache
 
 from guided.patterns.characters import all_code_points
 from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars
 
 __all__ = ["Folding", "ascii_folding", "unicode_folding"]
 
@@ -46,10 +47,10 @@ class Folding:
     classes: dict[int, tuple[int, ...]]
     expanding: tuple[tuple[int, int], ...]
 
-    def character(self, character: str) -> Charset | None:
-        """The class of a character, or None if it is only itself."""
+    def character(self, character: str) -> Chars | None:
+        """The class of a character, one node wherever it stands, or None if it is only itself."""
         members = self.classes.get(ord(character))
-        return _charset(members) if members else None
+        return _characters(members) if members else None
 
     def ranges(self, ranges: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> list[tuple[int, int]]:
         """The classes of all characters in the ranges; linear in the cased ones among them, whose number ``spend`` is told."""
@@ -65,8 +66,8 @@ class Folding:
 
 
 @cache
-def _charset(members: tuple[int, ...]) -> Charset:
-    return Charset.of((member, member) for member in members)
+def _characters(members: tuple[int, ...]) -> Chars:
+    return Chars(Charset.of((member, member) for member in members))
 
 
 @cache

@@ -1,0 +1,40 @@
+"""The steps of one compile, counted over all the automata that it builds on its way."""
+
+from dataclasses import dataclass
+
+from guided.errors import LimitError
+
+__all__ = ["Steps"]
+
+
+@dataclass(slots=True)
+class Steps:
+    """How many elementary steps have been made, and how many may be.
+
+    Attributes
+    ----------
+    limit : int
+        ``steps`` of the limits.
+    spent : int
+        Steps so far.
+    """
+
+    limit: int
+    spent: int = 0
+
+    @property
+    def left(self) -> int:
+        """Steps that may still be made."""
+        return self.limit - self.spent
+
+    def spend(self, count: int, advice: str) -> None:
+        """Count steps.
+
+        Raises
+        ------
+        LimitError
+            ``steps`` is passed.
+        """
+        self.spent += count
+        if self.spent > self.limit:
+            raise LimitError("steps", self.spent, self.limit, advice)
