@@ -33,6 +33,7 @@ from benchmarks.definitions import Pattern, load
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.specs import Regex
+from guided.errors import TokenRejected
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["main", "run"]
@@ -191,7 +192,7 @@ def _walk(compiled: engines.Compiled, texts: list[list[int]]) -> None:
             try:
                 if matcher.advance(token) is False:
                     break
-            except ValueError:
+            except (ValueError, TokenRejected):
                 break
         else:
             matcher.mask()

@@ -48,6 +48,7 @@ def document(found: Mapping[str, Any]) -> str:
         examples=_examples(regex),
         losses=lost,
         reasons=reasons,
+        stages=_stages(scaling),
         pattern_size=_pattern_size(scaling),
         output_length=_output_length(scaling),
         matching=_matching(scaling),
@@ -215,6 +216,19 @@ def _examples(record: Record) -> str:
     }
     lines = [f"- {engine}, {name}: `{text.replace('`', chr(39))}`" for (engine, name), text in found.items() if text]
     return "\n".join(lines) or "None."
+
+
+def _stages(record: Record) -> str:
+    counts, times = ("states", "functions", "masks"), ("automaton", "walk", "index", "masks", "all")
+    rows = [
+        [
+            f"`{name}`" if "\\" in name else name,
+            *(f"{row[key]:,}" for key in counts),
+            *(milliseconds(row[f"{key}_ms"]) for key in times),
+        ]
+        for name, row in record["stages"].items()
+    ]
+    return table(("pattern", *counts, *(f"{key} ms" for key in times)), rows)
 
 
 def _pattern_size(record: Record) -> str:

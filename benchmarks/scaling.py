@@ -1,7 +1,8 @@
-"""What grows with what: cost against the size of the pattern, the length of the output, and the vocabulary (E7).
+"""What grows with what: the stages of a compile, cost against the size of the pattern, the length of the output, and the vocabulary (E7).
 
     python -m benchmarks.scaling [--repeat N] [--json OUT]
 
+- *stages*: guided's own stages, pattern by pattern (`benchmarks.walk`).
 - *pattern*: a quoted string of 1 to n characters, whole index (as in `benchmarks.regex`), n from 10 to 10,000. An engine that needs
   more than the budget for one compile stops there.
 - *output*: mask + advance per step along a prose text of 10,000 tokens, by the place in the text.
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import regex as matching
 
-from benchmarks import engines, machine, vocabularies
+from benchmarks import engines, machine, vocabularies, walk
 from benchmarks.clock import clock_overhead, median, no_collection, percentiles, step_times, timed
 from guided.engine.compile import compile as compile_spec
 from guided.engine.specs import Regex
@@ -137,6 +138,7 @@ def run(repeat: int, names: tuple[str, ...] = vocabularies.NAMES) -> dict[str, A
     }
     vocabulary = vocabularies.vocabulary(vocabularies.MAIN)
     compile_spec(Regex(STRING % 100), vocabulary)
+    record["stages"] = {name: walk.stages(name, vocabulary, 2 * repeat + 1) for name in walk.PATTERNS}
     record["pattern size"] = pattern_size(vocabulary, repeat)
     record["output length"] = output_length(vocabulary, prose(vocabulary, LENGTH))
     record["matching by length"] = naive_matching(vocabularies.MAIN, PLACES, 2_000)
