@@ -14,7 +14,7 @@ from typing import Any
 from guided.calls.scalars import boolean, null, number, text
 from guided.calls.values import COLON, COMMA, ValueType, constant
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat, optional
+from guided.patterns.tree import Chars, Literal, Node, alternate, concat, optional, repeat
 
 __all__ = ["MAX_NESTING", "Field", "anything", "array", "fixed", "following", "in_order", "mapping", "record", "union"]
 
@@ -200,7 +200,7 @@ def _repeated(item: Node, minimum: int, maximum: int | None) -> Node:
     """``minimum`` to ``maximum`` items with commas between them."""
     if maximum == 0:
         return Literal("") if minimum == 0 else Chars(Charset.EMPTY)
-    rest = Repeat(concat([COMMA, item]), max(minimum - 1, 0), None if maximum is None else maximum - 1)
+    rest = repeat(concat([COMMA, item]), max(minimum - 1, 0), None if maximum is None else maximum - 1)
     some = concat([item, rest])
     return some if minimum else optional(some)
 

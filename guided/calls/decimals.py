@@ -77,7 +77,7 @@ def floats(max_digits: int | None = None) -> Node:
         The most digits before the point (never more than 21), and the most after it; None is no limit after the point.
     """
     whole = _INTEGER_DIGITS if max_digits is None else min(max_digits, _INTEGER_DIGITS)
-    fraction = optional(concat([_POINT, Repeat(DIGIT, 1, max_digits)]))
+    fraction = optional(concat([_POINT, repeat(DIGIT, 1, max_digits)]))
     long = concat([alternate([Literal("0"), concat([digit_range(1, 9), Repeat(DIGIT, 0, whole - 1)])]), fraction])
     small = concat([Literal("-"), Repeat(DIGIT, 1, 3)])
     magnitude = [
@@ -140,7 +140,7 @@ def _split(value: Decimal) -> tuple[int, tuple[int, ...]]:
 
 def _tail(places: int | None, used: int) -> Node:
     """Any further digits, when ``used`` have been written."""
-    return Repeat(DIGIT, 0, None if places is None else places - used)
+    return repeat(DIGIT, 0, None if places is None else places - used)
 
 
 def _at_least(digits: tuple[int, ...], places: int | None) -> Node:
@@ -156,9 +156,9 @@ def _at_least(digits: tuple[int, ...], places: int | None) -> Node:
 
 def _at_most(digits: tuple[int, ...], places: int | None) -> Node:
     """Fractions (with their point, or none) that are at most ``0.digits``."""
-    zeros = Repeat(Literal("0"), 0, None if places is None else places - len(digits))
+    zeros = repeat(Literal("0"), 0, None if places is None else places - len(digits))
     if not digits:
-        return optional(concat([_POINT, Repeat(Literal("0"), 1, places)]))
+        return optional(concat([_POINT, repeat(Literal("0"), 1, places)]))
     node: Node = zeros
     for place in reversed(range(len(digits))):
         smaller = concat([digit_range(0, digits[place] - 1), _tail(places, place + 1)])

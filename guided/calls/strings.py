@@ -30,6 +30,7 @@ from guided.patterns.tree import (
     Repeat,
     alternate,
     concat,
+    repeat,
 )
 
 __all__ = ["any_text", "quoted", "search", "spell_text"]
@@ -59,7 +60,7 @@ def spell_text(text: str) -> Node:
 
 def any_text(minimum: int = 0, maximum: int | None = None) -> Node:
     """Any text of ``minimum`` to ``maximum`` characters (a pattern of values)."""
-    return Repeat(Chars(_ANYTHING), minimum, maximum)
+    return repeat(Chars(_ANYTHING), minimum, maximum)
 
 
 def search(value: Node) -> Node:

@@ -133,5 +133,7 @@ def optional(item: Node) -> Node:
 
 
 def repeat(item: Node, minimum: int = 0, maximum: int | None = None) -> Node:
-    """``minimum`` to ``maximum`` times the item."""
+    """``minimum`` to ``maximum`` times the item; nothing where there is no such count."""
+    if maximum is not None and maximum < minimum:
+        return Chars(Charset.EMPTY)
     return Repeat(item, minimum, maximum)
