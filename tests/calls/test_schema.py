@@ -68,6 +68,11 @@ def is_deep(value: Any, depth: int = 0) -> bool:
     return depth > 3 or any(is_deep(item, depth + isinstance(value, list | dict)) for item in items)
 
 
+def as_python(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema for a validator that searches with ``re``: ECMA-262's ``$`` is the very end, Python's also before a last line feed."""
+    return {key: item.replace("$", r"\Z") if key == "pattern" else item for key, item in schema.items()}
+
+
 @pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
 @given(value=values)
 def test_values_of_a_schema_are_those_of_jsonschema(schema: dict[str, Any], value: Any) -> None:
@@ -76,7 +81,7 @@ def test_values_of_a_schema_are_those_of_jsonschema(schema: dict[str, Any], valu
         value = dict(sorted(value.items()))
     automaton = automaton_of(lowered(schema).node)
     spelling = json.dumps(value)
-    expected = jsonschema.Draft202012Validator(schema).is_valid(value) and not is_deep(value)
+    expected = jsonschema.Draft202012Validator(as_python(schema)).is_valid(value) and not is_deep(value)
     assert automaton.accepts(spelling.encode()) == expected
     if expected:
         assert lowered(schema).read(spelling) == value
