@@ -2,9 +2,10 @@
 
 Budgets count things that the input determines (states, edges, characters), never seconds, so the same input passes or
 fails on every machine. Passing one raises `LimitError(what, given, limit)`, where ``what`` is the field's name.
+docs/limits.md has what passes each of them, and what the worst inputs cost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 __all__ = ["Limits"]
 
@@ -22,13 +23,26 @@ class Limits:
     intervals : int
         Intervals of characters that the sets of a pattern are computed from (a class such as ``\w`` has hundreds).
     nfa_states : int
-        States of the nondeterministic automaton, counted repeats included; nodes of the tree that it is built from; bytes of a choice's texts.
+        States of the nondeterministic automaton, counted repeats included; parts of the tree, three for each; bytes of a choice's texts.
     states : int
         States of any deterministic automaton on the way (before minimization too).
     transitions : int
         Cells of a transition table (states times classes), and pairs (state, next state) of an index.
     steps : int
         Elementary steps of all determinizations of a compile (members of state sets visited).
+    tokens : int
+        Width of a vocabulary's logits.
+    token_length : int
+        Bytes of a vocabulary's longest token.
+    index_bytes : int
+        Bytes of an index's tables, in memory and on disk.
+    mask_bytes : int
+        Bytes of masks that an index keeps. Passing it is no error: further masks are built each time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A budget is no int, or is negative.
     """
 
     pattern_length: int = 1_000_000
@@ -38,3 +52,15 @@ class Limits:
     states: int = 1_000_000
     transitions: int = 32_000_000
     steps: int = 200_000_000
+    tokens: int = 1 << 22
+    token_length: int = 1 << 20
+    index_bytes: int = 1 << 29
+    mask_bytes: int = 1 << 28
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{field.name} is an int, not {type(value).__name__} {value!r:.60}")
+            if value < 0:
+                raise ValueError(f"{field.name} is not negative, as {value} is")

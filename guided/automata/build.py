@@ -123,10 +123,10 @@ def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Auto
 
 def _texts(tree: Node) -> list[bytes] | None:
     """The texts of a tree that is a list of them."""
-    if not isinstance(tree, Alternate):
+    if not isinstance(tree, Alternate | Literal):
         return None
     texts: list[bytes] = []
-    for item in tree.items:
+    for item in tree.items if isinstance(tree, Alternate) else (tree,):
         if isinstance(item, Literal) and _SURROGATE.search(item.text) is None:
             texts.append(item.text.encode())
         elif isinstance(item, Chars) and len(item.charset) <= _FEW:

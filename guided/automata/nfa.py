@@ -33,6 +33,8 @@ __all__ = ["NFA", "Assertion", "Operand", "build_nfa"]
 
 # Obligations nest as deep as assertions do, and are stepped by recursion.
 _ASSERTION_DEPTH = 50
+# A part of the tree takes as long as emitting this many states of a literal.
+_VISIT = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,9 +221,9 @@ class _Emitter:
         tasks: list[_Task] = [tree]
         while tasks:
             task = tasks.pop()
-            self._visits += 1
+            self._visits += _VISIT
             if self._visits > self.limit:
-                raise LimitError("nfa_states", self._visits, self.limit, "the tree has too many parts")
+                raise LimitError("nfa_states", self._visits, self.limit, "the pattern has too many parts")
             match task:
                 case _Set():
                     current = task.state

@@ -20,7 +20,7 @@ import typing
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from guided.calls import dates
@@ -196,7 +196,7 @@ def _key(annotation: Any, place: Place) -> ValueType:
     raise place.refuse("keys are strings or integers", annotation)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _quoted_key(key: ValueType) -> ValueType:
     """A number as the key of an object, between quotes."""
     return string(key.node, key.name, key.read)
@@ -254,7 +254,7 @@ def _uuid() -> ValueType:
     return _string_of(dates.uuid, (), "UUID", uuid.UUID)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _string_of(
     node: Callable[..., Any], arguments: tuple[Any, ...], name: str, convert: Callable[[str], Any]
 ) -> ValueType:

@@ -2,6 +2,7 @@
 
 from guided.engine.index import Index
 from guided.engine.specs import Spec
+from guided.errors import LimitError
 from guided.index.regular import build_regular
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
@@ -53,6 +54,10 @@ def compile(spec: Spec, vocabulary: Vocabulary, limits: Limits | None = None) ->
         limits = Limits()
     elif not isinstance(limits, Limits):
         raise TypeError(f"limits are a Limits, not {type(limits).__name__}")
+    if vocabulary.size > limits.tokens:
+        raise LimitError("tokens", vocabulary.size, limits.tokens, "the vocabulary is too wide")
+    if vocabulary.trie.max_depth > limits.token_length:
+        raise LimitError("token_length", vocabulary.trie.max_depth, limits.token_length, "a token is too long")
     # Of the special tokens, those that a call format begins and ends its calls with are text to it.
     spelling = with_markers(vocabulary, getattr(spec, "markers", ()))
     tables = build_regular(spec.lower(limits), spelling, limits)

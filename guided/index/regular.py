@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
-from guided.errors import VocabularyError
+from guided.errors import LimitError, VocabularyError
 from guided.index.walk import TokenFunctions, token_functions
 from guided.kernels import rows as kernel
 from guided.limits import Limits
@@ -74,6 +74,8 @@ class RegularIndex:
         Number of each state's mask.
     mask_state : ndarray[int32], shape (n_masks,)
         One state of each mask.
+    mask_bytes : int
+        How many bytes of masks are kept; what comes after is built each time it is asked for.
     """
 
     automaton: Automaton
@@ -88,13 +90,16 @@ class RegularIndex:
     distance: Int32Array
     mask_of: Int32Array
     mask_state: Int32Array
+    mask_bytes: int = field(default=Limits().mask_bytes, kw_only=True)
     _masks: list[Int32Array | None] = field(init=False, repr=False)
     _mask_of_state: list[Int32Array | None] = field(init=False, repr=False)
+    _room: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         by_state: list[Int32Array | None] = [None] * self.n_states
         by_state.append(freeze(np.zeros(mask_words(self.size), np.int32)))
         object.__setattr__(self, "_masks", [None] * len(self.mask_state))
+        object.__setattr__(self, "_room", [self.mask_bytes // max(4 * mask_words(self.size), 1)])
         object.__setattr__(self, "_mask_of_state", by_state)
 
     @property
@@ -174,11 +179,16 @@ class RegularIndex:
         return bytes(found)
 
     def _build(self, state: int) -> Int32Array:
-        """The mask of a state that has not been asked for before. Threads that meet here build equal masks, and one is kept."""
+        """The mask of a state that is not kept. Threads that meet here build equal masks, and one is kept while there is room."""
         number = int(self.mask_of[state])
         found = self._masks[number]
         if found is None:
-            found = self._masks[number] = freeze(self._fill(int(self.mask_state[number])))
+            found = freeze(self._fill(int(self.mask_state[number])))
+            if self._room[0] <= 0:
+                return found
+            # Why no lock: threads that meet here count a mask twice or not at all, a few masks in thousands.
+            self._room[0] -= 1
+            self._masks[number] = found
         self._mask_of_state[state] = found
         return found
 
@@ -308,7 +318,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
     n_masks = kernel.intern_rows(
         row_indptr, row_functions, automaton.accepting, mask_of, mask_state, np.empty(n_states, np.uint64), slots
     )
-    return RegularIndex(
+    index = RegularIndex(
         automaton=automaton,
         eos=vocabulary.eos,
         size=vocabulary.size,
@@ -321,7 +331,12 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         distance=freeze(distance),
         mask_of=freeze(mask_of),
         mask_state=freeze(mask_state[:n_masks].copy()),
+        mask_bytes=limits.mask_bytes,
     )
+    size = sum(array.nbytes for array in index.arrays().values())
+    if size > limits.index_bytes:
+        raise LimitError("index_bytes", size, limits.index_bytes, "too many states for this vocabulary")
+    return index
 
 
 def _distances(accepting: BoolArray, functions: TokenFunctions, number: Int32Array) -> Int32Array:
