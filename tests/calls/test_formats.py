@@ -21,6 +21,7 @@ from guided.errors import CallError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from tests.calls.signatures import calls, inventories, tool_of
+from tests.identifiers import shown
 
 # The two formats below are what a user writes: a few lines of data.
 TOOLKENGPT = Format(
@@ -193,7 +194,7 @@ REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "reason", "keyword"), REFUSED, ids=str)
+@pytest.mark.parametrize(("changes", "reason", "keyword"), REFUSED, ids=shown)
 def test_a_format_that_cannot_be_read_is_refused(changes: Mapping[str, Any], reason: str, keyword: str) -> None:
     with pytest.raises(SchemaError) as caught:
         dataclasses.replace(TOOLDEC, **changes)

@@ -12,6 +12,7 @@ from guided.calls.schema import type_of_schema
 from guided.calls.types import Place
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import PatternError, SchemaError
+from tests.identifiers import shown
 
 
 def lowered(schema: Any) -> ValueType:
@@ -171,7 +172,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "reason", "pointer", "keyword"), REFUSED, ids=lambda item: str(item)[:50])
+@pytest.mark.parametrize(("schema", "reason", "pointer", "keyword"), REFUSED, ids=shown)
 def test_what_is_not_regular_is_refused_with_its_place(schema: Any, reason: str, pointer: str, keyword: str) -> None:
     with pytest.raises(SchemaError) as caught:
         lowered(schema)

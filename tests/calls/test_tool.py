@@ -13,6 +13,7 @@ from guided.calls.tool import Example, Tool, inventory
 from guided.calls.values import automaton_of
 from guided.engine.specs import Choice, Regex
 from guided.errors import PatternError, SchemaError
+from tests.identifiers import shown
 
 
 def get_weather(city: str, day: Literal["today", "tomorrow"] = "today") -> "Unresolved":  # noqa: F821
@@ -81,7 +82,7 @@ CALLABLES: list[tuple[Callable[..., Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "signature"), CALLABLES, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("function", "signature"), CALLABLES, ids=shown)
 def test_a_tool_is_anything_that_can_be_called(function: Callable[..., Any], signature: str) -> None:
     assert Tool(function).signature == signature
 
@@ -239,7 +240,7 @@ class NotATree:
     def lower(self, limits: Any) -> Any: ...
 
 
-@pytest.mark.parametrize(("make", "reason", "pointer", "keyword"), REFUSED, ids=lambda item: str(item)[:30])
+@pytest.mark.parametrize(("make", "reason", "pointer", "keyword"), REFUSED, ids=shown)
 def test_a_tool_that_cannot_be_lowered_is_refused(
     make: Callable[[], Any], reason: str, pointer: str, keyword: str
 ) -> None:

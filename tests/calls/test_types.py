@@ -26,6 +26,7 @@ from guided.calls.values import ValueType, automaton_of
 from guided.engine.specs import Choice, Regex
 from guided.errors import PatternError, SchemaError
 from guided.patterns.tree import literal
+from tests.identifiers import shown
 
 
 class Color(enum.Enum):
@@ -192,7 +193,7 @@ NOT_READ: list[tuple[Any, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "spellings"), READ, ids=str)
+@pytest.mark.parametrize(("annotation", "spellings"), READ, ids=shown)
 def test_T16_values_are_read_as_their_types(annotation: Any, spellings: dict[str, Any]) -> None:
     found = lowered(annotation)
     for spelling, value in spellings.items():
@@ -202,7 +203,7 @@ def test_T16_values_are_read_as_their_types(annotation: Any, spellings: dict[str
         assert type(read) is type(value)
 
 
-@pytest.mark.parametrize(("annotation", "spellings"), NOT_READ, ids=str)
+@pytest.mark.parametrize(("annotation", "spellings"), NOT_READ, ids=shown)
 def test_T16_what_is_of_another_type_is_refused(annotation: Any, spellings: list[str]) -> None:
     for spelling in spellings:
         assert not accepts(annotation, spelling), spelling
@@ -225,7 +226,7 @@ VALUES: list[tuple[Any, st.SearchStrategy[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "values"), VALUES, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("annotation", "values"), VALUES, ids=shown)
 @given(data=st.data())
 def test_every_value_of_a_type_can_be_said(
     annotation: Any, values: st.SearchStrategy[Any], data: st.DataObject
@@ -349,7 +350,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "reason", "pointer", "keyword"), REFUSED, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("annotation", "reason", "pointer", "keyword"), REFUSED, ids=shown)
 def test_what_cannot_be_lowered_is_refused_with_its_place(
     annotation: Any, reason: str, pointer: str, keyword: str
 ) -> None:
