@@ -13,6 +13,9 @@ BIN := $(VENV)/bin
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/.cache/numba-boundscheck"
 KERNEL_TESTS := tests/automata tests/index tests/vocabulary/test_trie.py
 
+# One process per core: empty it to see prints, or to use a debugger.
+PARALLEL ?= --numprocesses=auto --dist=worksteal
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench docs clean
 
@@ -23,8 +26,8 @@ demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
 
 test: $(VENV) ## the tests, with coverage; then those of the kernels with bounds checks
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
-	$(CHECKED) $(BIN)/python -m pytest --quiet $(wildcard $(KERNEL_TESTS))
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL) --quiet $(wildcard $(KERNEL_TESTS))
 
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
