@@ -1,7 +1,10 @@
 """The way from a pattern tree, or a list of strings, to its `Automaton`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
@@ -22,7 +25,9 @@ from guided.kernels.trie import build_trie
 from guided.limits import Limits
 from guided.patterns.tree import Alternate, Chars, Intersect, Literal, Node
 
-__all__ = ["as_operand", "from_strings", "from_tree"]
+__all__ = ["as_operand", "from_strings", "from_tree", "one_budget"]
+
+_together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # A set of as many characters is as good as as many texts.
@@ -63,7 +68,22 @@ def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
     characters = partial(_over_characters, limits=bounds, steps=steps)
     found = lower_operands(Intersect((tree,)), characters, bounds, steps)
     assert isinstance(found, Operand)
-    return found
+    if (together := _together.get()) is not None:
+        together.spend(steps.spent, "too many costly patterns")
+    return replace(found, steps=steps.spent)
+
+
+@contextmanager
+def one_budget(limits: Limits | None = None) -> Iterator[None]:
+    """Within it, all calls of `as_operand` spend from the ``steps`` of one budget; one within another is no budget of its own.
+
+    A compile counts again what the operands in its tree took, so that the same specs are refused whether or not caches held their parts.
+    """
+    token = _together.set(_together.get() or Steps((limits or Limits()).steps))
+    try:
+        yield
+    finally:
+        _together.reset(token)
 
 
 def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:

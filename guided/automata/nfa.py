@@ -49,11 +49,14 @@ class Operand(Node):
         Accepting states.
     n_states : int
         Number of states.
+    steps : int
+        What it took to build: a compile that uses it counts that as its own, whoever built it.
     """
 
     edges: tuple[tuple[int, Charset, int], ...]
     accepting: tuple[int, ...]
     n_states: int
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect
 __all__ = ["lower_operands"]
 
 # Steps of a determinization (8 ns) that take as long as: an operand of any size, an edge in Python, a cell of a table.
-_OPERAND, _EDGE, _CELL = 50_000, 400, 4
+_OPERAND, _EDGE, _CELL = 50_000, 800, 4
 _TOO_MANY = "too many or too large intersections and complements"
 
 
@@ -39,7 +39,9 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
     LimitError
         A budget of ``limits`` is passed.
     """
-    if not _has_operands(tree):
+    has_operands, before = _operands_in(tree)
+    steps.spend(before, _TOO_MANY)
+    if not has_operands:
         return tree
     # Post-order: a node is visited again, marked, when all its children have been rewritten.
     done: dict[int, Node] = {}
@@ -75,19 +77,23 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
     return done[id(tree)]
 
 
-def _has_operands(tree: Node) -> bool:
+def _operands_in(tree: Node) -> tuple[bool, int]:
+    """Is there any operand that has to be compiled, and what those that have been took to build."""
     stack: list[Node] = [tree]
     seen: set[int] = set()
+    found, before = False, 0
     while stack:
         node = stack.pop()
         kind = type(node)
         if kind is Literal or kind is Chars or id(node) in seen:
             continue
-        if kind is Intersect or kind is Complement:
-            return True
         seen.add(id(node))
+        if isinstance(node, Operand):
+            before += node.steps
+            continue
+        found = found or kind is Intersect or kind is Complement
         stack.extend(_children(node))
-    return False
+    return found, before
 
 
 def _children(node: Node) -> Sequence[Node]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree
+from guided.automata.build import from_tree, one_budget
 from guided.calls.constraints import Caps
 from guided.calls.digest import digest
 from guided.calls.formats import Format, format_named
@@ -79,13 +79,16 @@ class Tools:
     ) -> None:
         if engine != "nested":
             raise ValueError(f"engine is 'nested', not {engine!r}")
-        found, form = inventory(tools), format_named(format)
+        form = format_named(format)
+        with one_budget():
+            found = inventory(tools)
         caps = Caps(_positive(max_length, "max_length"), _positive(max_digits, "max_digits"))
         choice = _choice(tool_choice, found)
         chosen = () if choice == "none" else found
         if not isinstance(choice, str):
             chosen = tuple(tool for tool in found if tool.name in choice)
-        layouts = {tool.name: layout_of(tool.name, tool.parameters(caps, strict), form) for tool in chosen}
+        with one_budget():
+            layouts = {tool.name: layout_of(tool.name, tool.parameters(caps, strict), form) for tool in chosen}
         values = {
             "tools": found,
             "format": form,

@@ -120,7 +120,7 @@ def _lifted_automaton(values: Operand) -> Operand:
                 edges.append((source, characters, states[end]))
             elif is_new:
                 edges.append((states[begin], characters, states[end]))
-    return Operand(tuple(edges), values.accepting, n_states)
+    return Operand(tuple(edges), values.accepting, n_states, values.steps)
 
 
 def _children(node: Node) -> tuple[Node, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
+from guided.automata.build import one_budget
 from guided.calls.constraints import Caps
 from guided.calls.parameters import Parameter, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError
@@ -118,7 +119,8 @@ class Tool:
         }
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
-        self.parameters()
+        with one_budget():
+            self.parameters()
 
     def parameters(self, caps: Caps = Caps(), strict: bool = True) -> tuple[Parameter, ...]:  # noqa: B008 - frozen
         """The parameters, lowered.
