@@ -148,6 +148,10 @@ class Automaton:
         """The automaton of arrays in canonical form, which are frozen and not looked at."""
         return cls(freeze(table), freeze(classes), freeze(accepting), freeze(labels))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Why: arrays that are unpickled can be written to.
+        return Automaton.from_canonical, (self.table, self.classes, self.accepting, self.labels)
+
     @property
     def n_states(self) -> int:
         """Number of states; 1 for the empty language."""

@@ -65,6 +65,7 @@ class Tools:
     parallel_tool_calls: bool
     engine: str
     layouts: Mapping[str, Layout] = field(repr=False)
+    _arguments: tuple[Any, ...] = field(repr=False)
 
     def __init__(
         self,
@@ -96,9 +97,14 @@ class Tools:
             "parallel_tool_calls": bool(parallel_tool_calls),
             "engine": engine,
             "layouts": layouts,
+            "_arguments": (found, form, choice, parallel_tool_calls, strict, engine, max_length, max_digits),
         }
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Why: readers of values are closures, which are not pickled but made anew.
+        return Tools, self._arguments
 
     @property
     def fingerprint(self) -> str:

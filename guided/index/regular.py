@@ -102,6 +102,11 @@ class RegularIndex:
         object.__setattr__(self, "_room", [self.mask_bytes // max(4 * mask_words(self.size), 1)])
         object.__setattr__(self, "_mask_of_state", by_state)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Why: the tables alone are sent to another process; masks and look-ups come into being there.
+        tables = {name: getattr(self, name) for name in TABLE_ARRAYS}
+        return _unpickled, (self.automaton, self.eos, self.size, self.mask_bytes, tables)
+
     @property
     def n_states(self) -> int:
         """States of the automaton; ``final`` is one more."""
@@ -215,6 +220,14 @@ class RegularIndex:
             unsigned = words.view(np.uint32)
             for token in self.eos:
                 unsigned[token >> 5] |= np.uint32(1 << (token & 31))
+
+
+def _unpickled(
+    automaton: Automaton, eos: tuple[int, ...], size: int, mask_bytes: int, tables: dict[str, npt.NDArray[Any]]
+) -> RegularIndex:
+    return RegularIndex(
+        automaton, eos, size, mask_bytes=mask_bytes, **{name: freeze(array) for name, array in tables.items()}
+    )
 
 
 class Lookup:

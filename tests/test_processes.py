@@ -1,0 +1,202 @@
+"""One index for many threads, and specs, vocabularies and indices in other processes: forked, spawned, pickled."""
+
+import copy
+import multiprocessing
+import pickle
+import random
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.engine.compile import compile as compile_spec
+from guided.engine.files import load_index
+from guided.engine.index import Index
+from guided.engine.specs import Choice, Regex, Spec
+from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+
+N_THREADS = 64
+
+
+def add(a: int, b: int = 0) -> int:
+    """Add numbers."""
+    return a + b
+
+
+def vocabulary() -> Vocabulary:
+    pairs = [bytes([first, second]) for first in range(97, 123) for second in range(97, 123)]
+    tokens = [*(bytes([value]) for value in range(256)), *pairs]
+    return Vocabulary(tokens, eos=[len(tokens)], size=len(tokens) + 7, special={"<s>": len(tokens) + 1})
+
+
+SPECS: dict[str, Callable[[], Spec]] = {
+    "regex": lambda: Regex(r"(?:[a-z]{1,5}|é\d?)(?:, \w{2,9})*"),
+    "choice": lambda: Choice(["north", "south", "east", "west", "é"]),
+    "tools": lambda: Tools([add], tool_choice="required"),
+    "definitions": lambda: Tools(
+        [{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}}]
+    ),
+}
+
+
+def walk(index: Index, seed: int, steps: int = 60) -> list[tuple[int, bytes, int]]:
+    """States, masks and next states along a random walk."""
+    draw, guide = random.Random(seed), index.guide()
+    found = []
+    for _ in range(steps):
+        mask = guide.mask()
+        found.append((guide.state, mask.tobytes(), guide.remaining))
+        allowed = index.allowed(guide.state).tolist()
+        if not allowed:
+            break
+        guide.advance(draw.choice(allowed))
+    return found
+
+
+def compiled_walk(spec: Spec, tokens: Vocabulary, seed: int) -> list[tuple[int, bytes, int]]:
+    return walk(compile_spec(spec, tokens), seed)
+
+
+def loaded_walk(path: Path, tokens: Vocabulary, seed: int) -> list[tuple[int, bytes, int]]:
+    return walk(load_index(path, tokens, mmap=True), seed)
+
+
+@contextmanager
+def processes(method: str) -> Iterator[ProcessPoolExecutor]:
+    """Two processes. Python 3.12 warns of forks of processes with threads, which numpy has; nothing here holds a lock."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
+        with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
+            yield pool
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
+    spec, tokens = SPECS[name](), vocabulary()
+    expected = [walk(compile_spec(spec, tokens), seed) for seed in range(8)]
+    index, gate = compile_spec(spec, tokens), threading.Barrier(N_THREADS)
+
+    def run(number: int) -> list[tuple[int, bytes, int]]:
+        gate.wait()
+        return walk(index, number % 8)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(N_THREADS) as pool:
+            found = list(pool.map(run, range(N_THREADS)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == [expected[number % 8] for number in range(N_THREADS)]
+
+
+def test_sixty_four_threads_compile_the_same() -> None:
+    """Caches of parts are filled by all at once."""
+    tokens, gate = vocabulary(), threading.Barrier(N_THREADS)
+
+    def run(number: int) -> str:
+        gate.wait()
+        spec = Tools([add, {"name": "g", "parameters": {"type": "object", "properties": {"s": {"type": "string"}}}}])
+        index = compile_spec([Regex(r"(?i)[a-k]+\w{3}"), spec][number % 2], tokens)
+        return index.tables.automaton.fingerprint
+
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        found = list(pool.map(run, range(N_THREADS)))
+    assert len(set(found[::2])) == len(set(found[1::2])) == 1
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_find_the_same(method: str, tmp_path: Path) -> None:
+    """Specs and vocabularies go to the other process, indices too, pickled or as files that are mapped."""
+    tokens = vocabulary()
+    with processes(method) as pool:
+        for name, make in SPECS.items():
+            index = compile_spec(make(), tokens)
+            expected = walk(index, 5)
+            index.save(path := tmp_path / name)
+            jobs = [
+                pool.submit(compiled_walk, make(), tokens, 5),
+                pool.submit(walk, index, 5),
+                pool.submit(loaded_walk, path, tokens, 5),
+            ]
+            assert [job.result(timeout=120) for job in jobs] == [expected] * 3
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_an_index_survives_pickling_at_any_time(name: str) -> None:
+    index = compile_spec(SPECS[name](), vocabulary())
+    before = pickle.loads(pickle.dumps(index))
+    expected = walk(index, 3)
+    after = pickle.loads(pickle.dumps(index))
+    for copied in (before, after, copy.copy(index), copy.deepcopy(index)):
+        assert walk(copied, 3) == expected
+        assert copied.vocabulary == index.vocabulary
+        assert copied.spec_fingerprint == index.spec_fingerprint
+        arrays = copied.tables.arrays()
+        assert all(np.array_equal(arrays[key], array) for key, array in index.tables.arrays().items())
+        assert not any(array.flags.writeable for array in arrays.values())
+    assert abs(len(pickle.dumps(index)) - len(pickle.dumps(before))) < 100, "masks are not sent"
+
+
+def test_a_guide_survives_pickling() -> None:
+    guide = compile_spec(Regex("ab*c"), vocabulary()).guide()
+    guide.advance(97)
+    copied = pickle.loads(pickle.dumps(guide))
+    assert copied.state == guide.state
+    copied.advance(99)
+    assert copied.state != guide.state
+    copied.rollback(2)
+    assert copied.state == 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Regex("a"), Choice(["a", "é"]), Limits(states=7), vocabulary(), Regex("a{2}").lower(Limits())],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_data_survives_pickling(value: object) -> None:
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert copy.deepcopy(value) == value
+
+
+def test_tools_survive_pickling() -> None:
+    for spec in (SPECS["tools"](), SPECS["definitions"](), Tools([Tool(add, name="plus")], "tooldec", max_digits=3)):
+        assert pickle.loads(pickle.dumps(spec)).fingerprint == spec.fingerprint
+
+
+def test_errors_survive_pickling() -> None:
+    def refused(spec: Callable[[], Spec], limits: Limits | None = None) -> Exception:
+        with pytest.raises(Exception) as error:  # noqa: PT011 - the kinds are checked below
+            compile_spec(spec(), Vocabulary([b"a"], eos=[1], size=2), limits)
+        return error.value
+
+    errors = [
+        refused(lambda: Regex("a(")),
+        refused(lambda: Regex("b")),
+        refused(lambda: Regex("a{9}"), Limits(nfa_states=3)),
+        refused(lambda: Choice(["a", "a"])),
+    ]
+    assert [type(error) for error in errors] == [PatternError, VocabularyError, LimitError, SchemaError]
+    for error in errors:
+        copied = pickle.loads(pickle.dumps(error))
+        assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))
+
+
+def test_a_fork_in_the_middle_of_a_walk_goes_on() -> None:
+    """Masks made before a fork are there after it; masks made after it are the child's own."""
+    index = compile_spec(SPECS["regex"](), vocabulary())
+    half = walk(index, 11, steps=20)
+    with processes("fork") as pool:
+        child = pool.submit(walk, index, 11).result(timeout=120)
+    assert child[: len(half)] == half
+    assert walk(index, 11) == child
