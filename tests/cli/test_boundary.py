@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,12 @@ def test_a_process_that_is_interrupted_is_quiet(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "guided", "explain", "--regex", "a", "--vocabulary", str(pipe)]
     # The pipe opens when the command has begun to read it.
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child, pipe.open("wb"):
+    # Why: what runs the tests in the background may have told all its children to ignore interrupts.
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as child,
+        pipe.open("wb"),
+    ):
         child.send_signal(signal.SIGINT)
         output, errors = child.communicate(timeout=60)
     assert (child.returncode, output, errors) == (130, b"", b"")
