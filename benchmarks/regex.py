@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import engines, machine, vocabularies
-from benchmarks.clock import clock_overhead, median, no_collection, percentiles, step_times, timed
+from benchmarks.clock import clock_overhead, median, no_collection, percentiles, settle, step_times, timed
 from benchmarks.compare import agreement
 from benchmarks.definitions import Pattern, load
 from guided.engine.compile import compile as compile_spec
@@ -64,6 +64,7 @@ class Runner:
             "trie nodes": vocabulary.trie.n_nodes,
         }  # fmt: skip
         cells = {}
+        settle()
         for pattern in patterns:
             texts = [cut(text) for text in pattern.texts]
             index = self._checked(name, pattern, vocabulary, texts)

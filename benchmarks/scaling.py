@@ -22,7 +22,7 @@ import numpy as np
 import regex as matching
 
 from benchmarks import engines, machine, vocabularies, walk
-from benchmarks.clock import clock_overhead, median, no_collection, percentiles, step_times, timed
+from benchmarks.clock import clock_overhead, median, no_collection, percentiles, settle, step_times, timed
 from guided.engine.compile import compile as compile_spec
 from guided.engine.specs import Regex
 
@@ -46,6 +46,7 @@ def pattern_size(vocabulary: Any, repeat: int) -> dict[str, list[dict[str, Any]]
     found: dict[str, list[dict[str, Any]]] = {}
     for name in engines.NAMES:
         engine, rows = engines.engine(name, vocabulary), []
+        settle()
         if engine.lazy:
             continue
         for n in SIZES:
@@ -138,6 +139,7 @@ def run(repeat: int, names: tuple[str, ...] = vocabularies.NAMES) -> dict[str, A
     }
     vocabulary = vocabularies.vocabulary(vocabularies.MAIN)
     compile_spec(Regex(STRING % 100), vocabulary)
+    settle()
     record["stages"] = {name: walk.stages(name, vocabulary, 2 * repeat + 1) for name in walk.PATTERNS}
     record["pattern size"] = pattern_size(vocabulary, repeat)
     record["output length"] = output_length(vocabulary, prose(vocabulary, LENGTH))
