@@ -18,6 +18,7 @@ Wrong argument *types* raise ``TypeError``. An error's message says what is wron
 carry the same as data. Every error survives pickling, since services send them between processes.
 """
 
+import re
 from typing import Any, Literal
 
 __all__ = [
@@ -31,7 +32,11 @@ __all__ = [
     "SchemaError",
     "TokenRejected",
     "VocabularyError",
+    "shown",
+    "without_addresses",
 ]
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class GuidedError(Exception):
@@ -161,6 +166,20 @@ class CallError(GuidedError):
 
 class ModelError(GuidedError):
     """A model that is missing, cannot be fetched or loaded, or does not fit its tokenizer."""
+
+
+def without_addresses(text: str) -> str:
+    """A text without the addresses of memory that Python puts into some."""
+    return _ADDRESS.sub("", text)
+
+
+def shown(value: object, width: int = 60) -> str:
+    """A value as messages show it: its ``repr``, cut short and without addresses of memory, which are nobody's business."""
+    try:
+        text = without_addresses(repr(value))
+    except Exception:  # Why: it may be any object, and what it does is not the message's concern
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def _count(number: int) -> str:

@@ -61,6 +61,6 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{field.name} is an int, not {type(value).__name__} {value!r:.60}")
+                raise TypeError(f"{field.name} is an int, not {type(value).__name__}")
             if value < 0:
                 raise ValueError(f"{field.name} is not negative, as {value} is")

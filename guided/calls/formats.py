@@ -14,7 +14,7 @@ A new format is an instance of `Format`; nothing else needs to know of it.
 import re
 from dataclasses import dataclass, fields, replace
 
-from guided.errors import SchemaError
+from guided.errors import SchemaError, shown
 
 __all__ = ["BLANKS", "FORMATS", "JSON", "LABEL", "TOOLDEC", "TOOLDEC_POSITIONAL", "Format", "format_named"]
 
@@ -182,5 +182,5 @@ def format_named(item: str | Format) -> Format:
     if not isinstance(item, str):
         raise TypeError(f"a format is a name or a Format, not {type(item).__name__}")
     if item not in FORMATS:
-        raise SchemaError(f"there is no format {item!r}; there are {', '.join(FORMATS)}", "", "format")
+        raise SchemaError(f"there is no format {shown(item)}; there are {', '.join(FORMATS)}", "", "format")
     return FORMATS[item]

@@ -79,8 +79,10 @@ class CallParser(Scanner):
         ------
         CallError
             This is no text of the spec. The parser is of no use after that.
+        TypeError
+            The data are no bytes.
         """
-        for byte in data:
+        for byte in _as_bytes(data):
             if self._is_finished:
                 raise CallError("nothing more may be called, and the text goes on", "syntax", self.position)
             try:
@@ -292,6 +294,12 @@ def _without_blanks(text: str) -> str:
     return text.translate(dict.fromkeys(map(ord, BLANKS)))
 
 
+def _as_bytes(data: object) -> bytes:
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"a text to be read is bytes, not {type(data).__name__}")
+    return bytes(data)
+
+
 def _borders(text: bytes) -> list[int]:
     """For each length, the longest proper prefix of that much of the text that ends it, too (Knuth, Morris, Pratt)."""
     borders = [0, 0]
@@ -351,7 +359,7 @@ def parse_text(data: bytes | str, spec: Tools) -> list[Call]:
         The text is none of the spec's.
     """
     parser = CallParser(spec)
-    reads = parser.feed(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data))
+    reads = parser.feed(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
     parser.close()
     calls = [read.call for read in reads if isinstance(read, CallRead)]
     for call in calls:

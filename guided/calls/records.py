@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, NamedTuple
 
-from guided.errors import SchemaError
+from guided.errors import SchemaError, without_addresses
 
 __all__ = ["FieldShape", "RecordShape", "fields_of", "hints_of", "is_model"]
 
@@ -115,9 +115,10 @@ def hints_of(item: Any, pointer: str) -> dict[str, Any]:
     """
     try:
         return typing.get_type_hints(item, include_extras=True)
-    except (NameError, TypeError, SyntaxError, AttributeError) as error:
+    except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
         name = getattr(item, "__name__", type(item).__name__)
-        raise SchemaError(f"annotations cannot be resolved: {error}", pointer, name) from error
+        reason = without_addresses(str(error))
+        raise SchemaError(f"annotations cannot be resolved: {reason}", pointer, name) from error
 
 
 def _is_required(hint: Any, default: bool) -> bool:

@@ -14,7 +14,7 @@ from guided.calls.lowering import Layout, call_tree, layout_of, part
 from guided.calls.modes import calls_only, running_text
 from guided.calls.tool import Tool, inventory
 from guided.engine.specs import fingerprint_of
-from guided.errors import SchemaError
+from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.patterns.tree import Node, alternate, concat, repeat
 
@@ -79,7 +79,7 @@ class Tools:
         max_digits: int | None = None,
     ) -> None:
         if engine != "nested":
-            raise ValueError(f"engine is 'nested', not {engine!r}")
+            raise ValueError(f"engine is 'nested', not {shown(engine)}")
         form = format_named(format)
         with one_budget():
             found = inventory(tools)
@@ -205,7 +205,7 @@ def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
     known = [tool.name for tool in tools]
     for name in names:
         if name not in known:
-            raise SchemaError(f"there is no tool {name!r}; there are {', '.join(known)}", "", "tool_choice")
+            raise SchemaError(f"there is no tool {shown(name)}; there are {', '.join(known)}", "", "tool_choice")
     if not names:
         raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")
     return names
@@ -213,5 +213,5 @@ def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
 
 def _positive(value: int | None, name: str) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError(f"{name} is a number >= 1, not {value!r}")
+        raise ValueError(f"{name} is a number >= 1, not {shown(value)}")
     return value

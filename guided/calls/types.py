@@ -30,7 +30,7 @@ from guided.calls.metadata import collect
 from guided.calls.records import fields_of
 from guided.calls.scalars import boolean, choice, null, string
 from guided.calls.values import ValueType
-from guided.errors import SchemaError
+from guided.errors import SchemaError, without_addresses
 
 __all__ = ["Place", "type_of"]
 
@@ -119,6 +119,10 @@ def _unwrapped(annotation: Any, metadata: list[Any], place: Place) -> Any:
 
 def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType:
     """The type of an annotation without wrappers, with what its metadata asks for."""
+    try:
+        hash(annotation)
+    except TypeError:
+        raise place.refuse("no type", annotation) from None
     origin = typing.get_origin(annotation)
     if annotation is int:
         return bounded_int(asked, place.caps, place.pointer)
@@ -235,7 +239,11 @@ def _record(annotation: Any, place: Place) -> ValueType:
 
 
 def _name(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).removeprefix("typing.")
+    return (
+        annotation.__name__
+        if isinstance(annotation, type)
+        else without_addresses(str(annotation)).removeprefix("typing.")
+    )
 
 
 def _date() -> ValueType:

@@ -154,6 +154,8 @@ class Index:
 
     def check_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Raise VocabularyError unless the index was compiled for this vocabulary."""
+        if not isinstance(vocabulary, Vocabulary):
+            raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}")
         if vocabulary is not self.vocabulary and vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise VocabularyError(
                 "the index was compiled for another vocabulary "

@@ -12,7 +12,7 @@ import interegular
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
-from guided.errors import PatternError, SchemaError
+from guided.errors import PatternError, SchemaError, shown
 from guided.limits import Limits
 from guided.patterns.parse import parse
 
@@ -66,7 +66,7 @@ class Regex:
         if not isinstance(self.pattern, str):
             raise TypeError(f"a pattern is a str, not {type(self.pattern).__name__}")
         if self.builder not in ("guided", "interegular"):
-            raise ValueError(f"builder is 'guided' or 'interegular', not {self.builder!r}")
+            raise ValueError(f"builder is 'guided' or 'interegular', not {shown(self.builder)}")
 
     @property
     def fingerprint(self) -> str:

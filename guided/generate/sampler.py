@@ -195,6 +195,8 @@ def _checked(logits: npt.NDArray[Any], mask: Int32Array | None) -> tuple[npt.NDA
         raise ValueError(f"logits must have the shape (size,), not {logits.shape}")
     if mask is None:
         return logits, np.ones(len(logits), dtype=np.bool_)
+    if not isinstance(mask, np.ndarray):
+        raise TypeError(f"a mask is an array of words, not {type(mask).__name__}")
     words = mask_words(len(logits))
     if mask.shape != (words,):
         raise ValueError(f"the mask of {len(logits)} logits has the shape ({words},), not {mask.shape}")

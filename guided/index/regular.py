@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
-from guided.errors import LimitError, VocabularyError
+from guided.errors import LimitError, VocabularyError, shown
 from guided.index.walk import TokenFunctions, token_functions
 from guided.kernels import rows as kernel
 from guided.limits import Limits
@@ -271,7 +271,7 @@ class Lookup:
         try:
             function: int = self.token_function[token] if 0 <= token < self.n_tokens else -1
         except TypeError:
-            raise TypeError(f"a token is an int, not {type(token).__name__} {token!r:.60}") from None
+            raise TypeError(f"a token is an int, not {type(token).__name__} {shown(token)}") from None
         if function < 0:
             return self.final if token in self.eos and self.accepting[state] else -1
         if self.dense is not None:

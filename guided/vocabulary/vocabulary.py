@@ -10,6 +10,7 @@ by threads.
 """
 
 import hashlib
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from guided.errors import VocabularyError
+from guided.errors import VocabularyError, shown
 from guided.vocabulary.content import END_NAMES, Content
 from guided.vocabulary.files import read_file
 from guided.vocabulary.tokenizer_json import read_tokenizer
@@ -163,7 +164,7 @@ class Vocabulary:
 
     def __getitem__(self, token: SupportsIndex) -> bytes | None:
         """The bytes of an id below `size`; None if it spells nothing."""
-        index = token.__index__()
+        index = operator.index(token)
         if not 0 <= index < self._size:
             raise IndexError(f"token {index} is out of range: this vocabulary has ids 0 to {self._size - 1}")
         return self._tokens[index] if index < len(self._tokens) else None
@@ -235,7 +236,7 @@ def _checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
         advice = (
             "; a token may be part of a character: encode it to the bytes it spells" if isinstance(token, str) else ""
         )
-        raise TypeError(f"tokens[{token_id}] must be bytes or None, not {type(token).__name__} {token!r:.60}{advice}")
+        raise TypeError(f"tokens[{token_id}] must be bytes or None, not {type(token).__name__} {shown(token)}{advice}")
     return tuple([token or None for token in checked])
 
 
@@ -265,7 +266,7 @@ def _checked_special(special: Mapping[str, int], tokens: tuple[bytes | None, ...
     checked: dict[str, int] = {}
     for name, token in special.items():
         if not isinstance(name, str):
-            raise TypeError(f"the name of a special token must be str, not {type(name).__name__} {name!r:.60}")
+            raise TypeError(f"the name of a special token must be str, not {type(name).__name__} {shown(name)}")
         if not name:
             raise VocabularyError(f"special token {token} has an empty name")
         checked[name] = _as_int(token, f"the id of special token {name!r}")
@@ -286,7 +287,7 @@ def _check_silent(token: int, what: str, tokens: tuple[bytes | None, ...], size:
 
 def _as_int(value: SupportsIndex, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise TypeError(f"{what} must be int, not {type(value).__name__} {value!r:.60}")
+        raise TypeError(f"{what} must be int, not {type(value).__name__} {shown(value)}")
     return value.__index__()
 
 
