@@ -32,8 +32,6 @@ __all__ = [
     "SchemaError",
     "TokenRejected",
     "VocabularyError",
-    "shown",
-    "without_addresses",
 ]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

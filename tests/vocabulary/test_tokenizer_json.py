@@ -56,7 +56,8 @@ def test_every_token_spells_what_its_tokenizer_decodes(tokenizer: Tokenizer) -> 
         assert before.lstrip(" ") == "a"
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+# Why not "▁": it is SentencePiece's sign for a space, which its tokenizers read both as the same token.
+@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="▁")))
 def test_texts_are_the_bytes_of_their_tokens(text: str) -> None:
     for tokenizer in LOSSLESS if text else ():
         data = Vocabulary.from_tokenizer(tokenizer).decode(tokenizer.encode(text, add_special_tokens=False).ids)
