@@ -1,4 +1,4 @@
-"""`load_index`: an index back from disk, and what is checked when it comes back.
+"""`load_index`: an index back from disk, and what is checked when it comes back; `read_index_file`: what a file holds.
 
 A file belongs to one spec and one vocabulary, by their fingerprints. What is read is checked for damage by digest and, unless
 it is mapped, for sense: every state, function and token number is in range, so that no file can make a kernel read outside
@@ -6,6 +6,7 @@ an array.
 """
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,50 @@ from guided.index.regular import AUTOMATON_ARRAYS, KIND, TABLE_ARRAYS, RegularIn
 from guided.index.storage import read_arrays
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["load_index"]
+__all__ = ["IndexFile", "load_index", "read_index_file"]
 
 _SHAPES = {"table": 2}
 _DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64, "group_indptr": np.int64}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexFile:
+    """What a file of an index holds; without its vocabulary it answers for whole texts, not for tokens.
+
+    Attributes
+    ----------
+    automaton : Automaton
+        The byte automaton.
+    arrays : dict of str to ndarray
+        All arrays, those of the automaton among them, in the order of the file; read-only.
+    spec_fingerprint, vocabulary_fingerprint : str
+        What was compiled, and for which vocabulary.
+    n_tokens : int
+        Token ids of the vocabulary.
+    unenforced, notes : tuple of str
+        As those of `Index`.
+    """
+
+    automaton: Automaton
+    arrays: dict[str, npt.NDArray[Any]]
+    spec_fingerprint: str
+    vocabulary_fingerprint: str
+    n_tokens: int
+    unenforced: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_index_file(path: str | os.PathLike[str]) -> IndexFile:
+    """Read what `Index.save` wrote, whatever vocabulary it was compiled for. O(bytes).
+
+    Raises
+    ------
+    IndexFormatError
+        The file is missing, damaged, or of another version.
+    """
+    found = _read(path, mmap=False)
+    _check_ranges(path, found.arrays, found.n_tokens, None)
+    return found
 
 
 def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False) -> Index:
@@ -51,25 +92,37 @@ def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool 
     """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}")
+    found = _read(path, mmap=mmap)
+    if found.vocabulary_fingerprint != vocabulary.fingerprint:
+        raise IndexFormatError(
+            f"{path} was compiled for another vocabulary ({found.vocabulary_fingerprint[:12]}, {found.n_tokens} tokens) "
+            f"than the one given ({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
+        )
+    if not mmap:
+        _check_ranges(path, found.arrays, len(vocabulary), vocabulary.size)
+    tables = RegularIndex(
+        found.automaton, vocabulary.eos, vocabulary.size, *(found.arrays[name] for name in TABLE_ARRAYS)
+    )
+    return Index(tables, vocabulary, found.spec_fingerprint, found.unenforced, found.notes)
+
+
+def _read(path: str | os.PathLike[str], *, mmap: bool) -> IndexFile:
+    """The content of a file; with ``mmap`` nothing behind its header is looked at."""
     fields, arrays = read_arrays(path, mmap=mmap)
     if fields.get("kind") != KIND:
         raise IndexFormatError(
             f"{path} holds an index of the kind {fields.get('kind')!r}, which this release does not know"
         )
-    if fields.get("vocabulary") != vocabulary.fingerprint:
-        raise IndexFormatError(
-            f"{path} was compiled for another vocabulary ({str(fields.get('vocabulary'))[:12]}, {fields.get('tokens')} tokens) "
-            f"than the one given ({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
-        )
     _check_table_of_arrays(path, arrays)
-    if not mmap:
-        _check_ranges(path, arrays, vocabulary)
-    automaton = Automaton(*(arrays[name] for name in AUTOMATON_ARRAYS))
-    tables = RegularIndex(automaton, vocabulary.eos, vocabulary.size, *(arrays[name] for name in TABLE_ARRAYS))
-    return Index(
-        tables,
-        vocabulary,
+    n_tokens = fields.get("tokens")
+    if not isinstance(n_tokens, int) or isinstance(n_tokens, bool):
+        raise IndexFormatError(f"{path} is damaged: its field 'tokens' is no number")
+    return IndexFile(
+        Automaton(*(arrays[name] for name in AUTOMATON_ARRAYS)),
+        arrays,
         _text(path, fields, "spec"),
+        _text(path, fields, "vocabulary"),
+        n_tokens,
         _texts(path, fields, "unenforced"),
         _texts(path, fields, "notes"),
     )
@@ -82,16 +135,20 @@ def _check_table_of_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.N
             raise IndexFormatError(f"{path} is damaged: its array {name!r} is missing or of another type")
 
 
-def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], vocabulary: Vocabulary) -> None:
+def _check_ranges(
+    path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], n_tokens: int, size: int | None
+) -> None:
+    """Refuse tables that point outside; ``size`` is the width of the logits, where it is known."""
     table, rows, groups = arrays["table"], arrays["row_indptr"], arrays["group_indptr"]
-    n_states, n_tokens = len(table), len(vocabulary)
+    n_states, n_functional = len(table), len(arrays["token_function"])
     n_functions, n_pairs, n_grouped = len(groups) - 1, len(arrays["row_functions"]), len(arrays["group_tokens"])
     per_state = all(len(arrays[name]) == n_states for name in ("accepting", "labels", "distance", "mask_of"))
     fits = (
         n_states > 0
         and per_state
         and len(arrays["classes"]) == 256
-        and n_tokens <= len(arrays["token_function"]) <= vocabulary.size
+        and n_tokens <= n_functional
+        and (size is None or n_functional <= size)
         and len(arrays["row_targets"]) == n_pairs
         and _is_indptr(rows, n_states, n_pairs)
         and _is_indptr(groups, n_functions, n_grouped)
@@ -100,7 +157,7 @@ def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[An
         and _within(arrays["token_function"], -1, n_functions)
         and _within(arrays["row_functions"], 0, n_functions)
         and _within(arrays["row_targets"], 0, n_states)
-        and _within(arrays["group_tokens"], 0, len(arrays["token_function"]))
+        and _within(arrays["group_tokens"], 0, n_functional)
         and _within(arrays["mask_of"], 0, len(arrays["mask_state"]))
         and _within(arrays["mask_state"], 0, n_states)
     )
