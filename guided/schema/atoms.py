@@ -1,0 +1,94 @@
+"""Every atom that a formula of a schema may hold, and the options that say which texts spell a value.
+
+Formulas stand on two levels. Of a value whose type is not known yet:
+
+    ("type", name)            the value is of this type: null, true, false, number, string, array, object
+    ("number", f) ("string", f) ("array", f) ("object", f)
+                              if the value is of this type, then f, a formula over that type's atoms, holds of it
+    ("schema", key)           a subschema not lowered yet; `Lowering.expand(key)` gives its formula
+
+Of a number (bounds are `fractions.Fraction`):
+
+    ("integer", as_text)      no fractional part; ``as_text``: as drafts 3 and 4 have it, ``1.0`` is none
+    ("minimum", bound, exclusive) ("maximum", bound, exclusive) ("multipleOf", divisor) ("equals", number)
+
+Of a string (lengths in code points; -1: no maximum):
+
+    ("length", least, most) ("pattern", source) ("format", name) ("strings", values)
+                              source: ECMA-262, searched for anywhere; values: a sorted tuple of str
+
+Of an object:
+
+    ("required", name)        the name is still to come
+    ("properties", names, patterns, others)
+                              names: ((name, f), ...); patterns: ((source, f), ...); others: f of the names that neither
+                              holds; each f is of a value
+    ("propertyNames", f)      f, of a value, holds of every name
+    ("minProperties", n) ("maxProperties", n)
+
+Of an array:
+
+    ("items", prefix, others) prefix: (f, ...) of the next items; others: f of the items after those
+    ("minItems", n) ("maxItems", n)
+    ("contains", f, least, most)    between so many more items hold f; most -1: no maximum
+    ("uniqueItems",)
+
+And on any level ("value", f): the value now being read holds f, which its end will tell.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from guided.errors import shown
+
+__all__ = ["TYPES", "JsonOptions"]
+
+TYPES = ("null", "true", "false", "number", "string", "array", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonOptions:
+    """Which of a value's spellings are texts of the language; docs/json-schema.md shows each.
+
+    Attributes
+    ----------
+    whitespace : str
+        ``"compact"``; ``"flexible"`` (none or a little, as JSON allows, bounded); ``"pretty(N)"`` (N spaces of indentation); or a
+        regular expression of the whitespace that may stand wherever JSON allows some.
+    property_order : {"schema", "any"}
+        Declared names in the order of the schema, or in any order.
+    numbers : {"plain", "any"}
+        Plain: no exponents, and no ``1.0`` for an integer. Any: all of RFC 8259, integers by value.
+    escapes : {"canonical", "any"}
+        Canonical: each character of a string in its shortest form. Any: all spellings, compared by value.
+    format : {"assert", "annotate", "strict"}
+        Known formats are enforced; none is; known ones are, and unknown ones refused.
+    unsupported : {"refuse", "record"}
+        What happens to a keyword that cannot be enforced.
+
+    Raises
+    ------
+    ValueError
+        An option is none of these.
+    """
+
+    whitespace: str = "flexible"
+    property_order: Literal["schema", "any"] = "schema"
+    numbers: Literal["plain", "any"] = "plain"
+    escapes: Literal["canonical", "any"] = "canonical"
+    format: Literal["assert", "annotate", "strict"] = "assert"
+    unsupported: Literal["refuse", "record"] = "refuse"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.whitespace, str):
+            raise TypeError(f"whitespace is a str, not {type(self.whitespace).__name__}")
+        for name, allowed in (
+            ("property_order", ("schema", "any")),
+            ("numbers", ("plain", "any")),
+            ("escapes", ("canonical", "any")),
+            ("format", ("assert", "annotate", "strict")),
+            ("unsupported", ("refuse", "record")),
+        ):
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {shown(value)}")
