@@ -27,7 +27,7 @@ class Limits:
     states : int
         States of any deterministic automaton on the way (before minimization too).
     transitions : int
-        Cells of a transition table (states times classes), and pairs (state, next state) of an index.
+        Cells of a transition table (states times classes); pairs (state, next state) of an index, each of which takes two cells.
     steps : int
         Elementary steps of all determinizations of a compile (members of state sets visited).
     tokens : int
@@ -50,7 +50,7 @@ class Limits:
     intervals: int = 2_000_000
     nfa_states: int = 2_000_000
     states: int = 1_000_000
-    transitions: int = 32_000_000
+    transitions: int = 64_000_000
     steps: int = 200_000_000
     tokens: int = 1 << 22
     token_length: int = 1 << 20

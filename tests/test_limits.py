@@ -128,7 +128,8 @@ CASES: dict[str, tuple[str, Callable[[], Spec]]] = {
     "eight lookaheads": (LIMIT, lambda: Regex("".join(f"(?=.*{c}.*{c}.*{c})" for c in "abcdefgh") + ".*")),
     "not 3,000 names": (LIMIT, lambda: Regex("(?!(?:" + "|".join(names()[:3_000]) + r")\b)\w+")),
     "\\w{1,500}": (INDEX, lambda: Regex(r"\w{1,500}")),
-    "\\w{1,2000}": (LIMIT, lambda: Regex(r"\w{1,2000}")),
+    "\\w{1,2000}": (INDEX, lambda: Regex(r"\w{1,2000}")),
+    "\\w{1,3000}": (LIMIT, lambda: Regex(r"\w{1,3000}")),
     ".{1,100000}": (INDEX, lambda: Regex(".{1,100000}")),
     '"[^"]{0,100000}"': (INDEX, lambda: Regex('"[^"]{0,100000}"')),
     "a.*b.*c...": (EITHER, lambda: Regex(".*".join(string.ascii_lowercase * 26))),
@@ -143,8 +144,10 @@ CASES: dict[str, tuple[str, Callable[[], Spec]]] = {
     ),
     "5,000 negated sets": (LIMIT, lambda: Regex("|".join(f"[^{chr(0x4E00 + i)}]{i}" for i in range(5_000)))),
     "2,500 sets with \\w": (EITHER, lambda: Regex("".join(f"[\\w{chr(0x2000 + i)}]" for i in range(2_500)))),
-    "20,000 complements": (EITHER, lambda: nested(20_000, Complement)),
-    "3,000 intersections": (EITHER, lambda: nested(3_000, lambda node: Intersect((node, Literal("a"))))),
+    "100,000 complements": (EITHER, lambda: nested(100_000, Complement)),
+    "100,000 intersections": (EITHER, lambda: nested(100_000, lambda node: Intersect((node, Literal("a"))))),
+    "complements 2^60 times": (EITHER, lambda: nested(60, lambda node: Alternate((Complement(node), node)))),
+    "100,000 repeats": (INDEX, lambda: nested(100_000, lambda node: Repeat(node, 0, 1))),
     "complements of intersections": (EITHER, lambda: nested(2_000, lambda node: Complement(Intersect((node, ANY))))),
     "26 letters in any order": (
         LIMIT,
@@ -168,7 +171,7 @@ CASES: dict[str, tuple[str, Callable[[], Spec]]] = {
 QUICK = (
     "a{1,100000}", "[\\w\\W]{500}", "NUL", "50,000 names", "50,000 names, Choice", "(a|b)*a(a|b){25}", "100,000 nested groups",
     "5 MB of a", "((a{1000}){1000}){1000}", "(a|aa|...|a{600})*", "eight lookaheads", "\\w{1,500}", "[\\w\\w...]", "6,900 CJK characters",
-    "20,000 CJK words", "100,000 charsets", "20,000 complements", "one node 2^60 times", "10,000 tools", "arrays 100,000 deep",
+    "20,000 CJK words", "100,000 charsets", "100,000 complements", "one node 2^60 times", "10,000 tools", "arrays 100,000 deep",
     "50 patterns with lookaheads",
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.arrays import BoolArray, Int32Array
 from guided.automata.nfa import NFA
 from guided.automata.partition import Partition
 from guided.automata.steps import Steps
@@ -56,7 +56,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     core[nfa.accept] = True
     n_classes = parts.n_classes
     capacity, pool_size, buckets = 256, 4 * n + 1024, 1024
-    table = np.full((capacity, n_classes), DEAD, np.int32)
+    table = np.empty((capacity, n_classes), np.int32)
     accepting = np.zeros(capacity, np.bool_)
     set_indptr = np.zeros(capacity + 1, np.int64)
     pool = np.empty(pool_size, np.int32)
@@ -86,20 +86,22 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
             case kernel.DONE:
                 break
             case kernel.MORE_STATES:
-                capacity = max(2 * capacity, count + n_classes)
-                if capacity * n_classes > 2 * limits.transitions:
-                    raise LimitError("transitions", (count + n_classes) * n_classes, limits.transitions)
-                table = _grown(table, capacity, DEAD)
-                accepting, hashes = _grown(accepting, capacity, 0), _grown(hashes, capacity, 0)
-                set_indptr = _grown(set_indptr, capacity + 1, 0)
+                # Why so many more: the kernel wants room for all the states that one state goes to.
+                needed, most = count + n_classes, limits.transitions // n_classes
+                if needed > most:
+                    raise LimitError("transitions", needed * n_classes, limits.transitions)
+                capacity = min(max(2 * capacity, needed), most)
+                table = _grown(table, capacity)
+                accepting, hashes = _grown(accepting, capacity), _grown(hashes, capacity)
+                set_indptr = _grown(set_indptr, capacity + 1)
                 slots = _rehash(hashes, count, 4 * capacity)
             case kernel.MORE_MEMBERS:
-                pool = _grown(pool, 2 * len(pool) + n, 0)
-                if len(pool) > 2 * limits.transitions:
-                    raise LimitError("transitions", -(-len(pool) // 2), limits.transitions, "too ambiguous")
+                pool = _grown(pool, 2 * len(pool) + n)
+                if len(pool) > limits.transitions:
+                    raise LimitError("transitions", len(pool), limits.transitions, "too ambiguous")
             case kernel.MORE_BUCKETS:
                 buckets *= 2
-                if buckets > 2 * limits.transitions:
+                if buckets > limits.transitions:
                     raise LimitError("transitions", buckets, limits.transitions, "too ambiguous")
                 bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
             case _:
@@ -117,10 +119,10 @@ def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32A
     return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])
 
 
-def _grown(array: npt.NDArray[_Scalar], length: int, fill: int) -> npt.NDArray[_Scalar]:
+def _grown(array: npt.NDArray[_Scalar], length: int) -> npt.NDArray[_Scalar]:
+    # Why not filled: memory that is never touched is never taken.
     grown = np.empty((length, *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
-    grown[len(array) :] = fill
     return grown
 
 

@@ -12,6 +12,9 @@ from guided.kernels import minimize as kernel
 
 __all__ = ["canonical", "inverse_edges", "merge_columns", "minimal"]
 
+_BLOCK = 1 << 14
+_ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+
 
 def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
     """CSR by (target, class) of the sources of edges; shapes ``(n k + 1,)`` and ``(n_edges,)``. O(n k)."""
@@ -22,21 +25,26 @@ def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
 
 
 def minimal(
-    table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int = 0
+    table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int = 0, columns: Int32Array | None = None
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
     """The minimal trim automaton, start state 0: (table, accepting, labels). O(k n log n).
 
-    The numbering is deterministic but not canonical. Classes stay as they are.
+    The numbering is deterministic but not canonical. The table has the given columns, all of them by default.
     """
     table = np.ascontiguousarray(table)
-    n, k = table.shape
+    n = len(table)
+    every = np.arange(table.shape[1], dtype=np.int32)
+    columns = every if columns is None else columns
     order, number = np.empty(n, np.int32), np.full(n, DEAD, np.int32)
-    reached = kernel.breadth_first(table, start, order, number)
-    if reached < n:
-        table, accepting, labels = _select(table, accepting, labels, order[:reached], number)
+    reached = kernel.breadth_first(table, columns, start, order, number)
+    is_part = reached < n or not np.array_equal(columns, every)
+    if is_part:
+        table, accepting, labels = _select(table, accepting, labels, order[:reached], number, columns)
+        columns = every[: len(columns)]
+    k = len(columns)
     indptr, source = inverse_edges(table)
     distance, queue = np.empty(len(table), np.int32), np.empty(len(table), np.int32)
-    first = 0 if reached < n else start
+    first = 0 if is_part else start
     if kernel.distances(accepting, indptr, source, k, distance, queue) < len(table):
         live = np.flatnonzero(distance >= 0).astype(np.int32)
         if distance[first] < 0:
@@ -60,26 +68,44 @@ def minimal(
         len(colors), k, indptr, source, block_of, elements, place, begin, end,
         np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
     )  # fmt: skip
+    # Why: with what follows they would be the peak of a compile's memory.
+    del indptr, source
     representative = elements[begin[:count]]
-    merged = table[representative]
-    merged = np.append(block_of, np.int32(DEAD))[merged]
-    accepting, labels = accepting[representative], labels[representative]
+    merged, accepting, labels = _select(table, accepting, labels, representative, block_of)
     order, number = np.empty(count, np.int32), np.full(count, DEAD, np.int32)
-    kernel.breadth_first(merged, int(block_of[first]), order, number)
+    kernel.breadth_first(merged, columns, int(block_of[first]), order, number)
     return _select(merged, accepting, labels, order, number)
 
 
 def merge_columns(table: Int32Array, classes: UInt8Array) -> tuple[Int32Array, UInt8Array]:
-    """Merge equal columns, drop those that no byte has; classes are numbered by their least byte. O(n k)."""
-    columns = np.ascontiguousarray(table.T)
-    numbers: dict[bytes, int] = {}
+    """Equal columns as one: (one column of each, in the order of their least bytes: int32; class of each byte). O(n k).
+
+    Columns that no byte has are left out.
+    """
+    keys = _column_keys(table)
+    alike: dict[int, list[int]] = {}
     first: list[int] = []
-    merged = np.zeros(len(columns), np.uint8)
+    merged = np.zeros(table.shape[1], np.uint8)
     for column in dict.fromkeys(classes.tolist()):
-        number = merged[column] = numbers.setdefault(columns[column].tobytes(), len(numbers))
+        numbers = alike.setdefault(keys[column], [])
+        found = (number for number in numbers if np.array_equal(table[:, first[number]], table[:, column]))
+        number = next(found, len(first))
         if number == len(first):
+            numbers.append(number)
             first.append(column)
-    return np.ascontiguousarray(columns[first].T), merged[classes]
+        merged[column] = number
+    return np.array(first, np.int32), merged[classes]
+
+
+def _column_keys(table: Int32Array) -> list[int]:
+    """A number for each column, equal for equal columns; a sum over rows, each with a weight of its own."""
+    # Why by blocks: numpy makes 64-bit copies of what it computes with, of twice the table's size.
+    keys = np.zeros(table.shape[1], np.uint64)
+    for begin in range(0, len(table), _BLOCK):
+        rows = table[begin : begin + _BLOCK].astype(np.uint64)
+        weights = np.arange(begin + 1, begin + 1 + len(rows), dtype=np.uint64) * _ODD
+        keys += ((weights ^ (weights >> _HALF)) * _ODD) @ rows
+    return keys.tolist()
 
 
 def canonical(
@@ -106,20 +132,27 @@ def canonical(
     """
     if not is_minimal:
         # Why: a column that no byte has must neither keep states apart nor keep one alive.
-        table, classes = merge_columns(table, classes)
-        table, accepting, labels = minimal(table, accepting, labels, start)
+        columns, classes = merge_columns(table, classes)
+        table, accepting, labels = minimal(table, accepting, labels, start, columns)
         start = 0
-    table, classes = merge_columns(table, classes)
+    columns, classes = merge_columns(table, classes)
     order, number = np.empty(len(table), np.int32), np.full(len(table), DEAD, np.int32)
-    kernel.breadth_first(table, start, order, number)
-    table, accepting, labels = _select(table, accepting, labels, order, number)
+    kernel.breadth_first(table, columns, start, order, number)
+    table, accepting, labels = _select(table, accepting, labels, order, number, columns)
     return table, classes, accepting, labels
 
 
 def _select(
-    table: Int32Array, accepting: BoolArray, labels: Int32Array, states: Int32Array, number: Int32Array
+    table: Int32Array,
+    accepting: BoolArray,
+    labels: Int32Array,
+    states: Int32Array,
+    number: Int32Array,
+    columns: Int32Array | None = None,
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
-    """The rows of some states with their targets renumbered (``number`` is ``DEAD`` for states left out)."""
-    # Why one more: -1 for no edge finds the last entry.
-    rows = np.append(number, np.int32(DEAD))[table[states]]
+    """The rows of some states, and some of their columns, with targets renumbered (``number`` is ``DEAD`` for states left out)."""
+    if columns is None:
+        columns = np.arange(table.shape[1], dtype=np.int32)
+    rows = np.empty((len(states), len(columns)), np.int32)
+    kernel.renumber(table, states, columns, number, rows)
     return rows, accepting[states], labels[states]

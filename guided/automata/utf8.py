@@ -64,7 +64,9 @@ def to_bytes(
     n, width = len(table), len(root_values) + len(first)
     _check(n, width, limits)
     capacity = n + max(256, 2 * n_nodes)
-    out = np.full((capacity, width), DEAD, np.int32)
+    # Why not filled to its end: memory that is never touched is never taken.
+    out = np.empty((capacity, width), np.int32)
+    out[:n] = DEAD
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
     hashes, mapped = np.zeros(capacity, np.uint64), np.empty(n_nodes, np.int32)
     row_slots = np.full(1 << (2 * n).bit_length(), -1, np.int32)
@@ -77,7 +79,7 @@ def to_bytes(
             raise LimitError("steps", -(-int(cursor[2]) // _CELLS), limits.steps, _TOO_SCATTERED)
         _check(count, width, limits)
         capacity = 2 * capacity + n_nodes
-        grown = np.full((capacity, width), DEAD, np.int32)
+        grown = np.empty((capacity, width), np.int32)
         grown[:count] = out[:count]
         out, slots = grown, np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
         hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])

@@ -19,6 +19,9 @@ __all__ = ["CALL", "CALL_END", "TEXT", "calls_only", "ended_by_calls", "running_
 
 TEXT, CALL, CALL_END = 1, 2, 3
 
+# States whose rows are computed at once: what numpy computes with takes more memory than what it finds.
+_BLOCK = 1 << 14
+
 
 def running_text(trigger: bytes, call: Automaton | None, limits: Limits, goes_on: bool = True) -> Automaton:
     """Free text with calls in it.
@@ -63,9 +66,11 @@ def running_text(trigger: bytes, call: Automaton | None, limits: Limits, goes_on
         if (call.table[call.accepting] >= 0).any():
             raise GuidedError("a call that is complete could go on: the format needs a terminator")
         table[n_text - 1, columns[trigger[-1]]] = n_text
-        inner = call.table[:, call.classes[representatives]]
-        onward_states = np.where(call.accepting[inner], end, inner + n_text)
-        table[n_text:end] = np.where(inner >= 0, onward_states, DEAD)
+        # Why one more: -1 for no edge finds the last entry.
+        onward = np.append(np.where(call.accepting, end, np.arange(n_text, end)), DEAD).astype(np.int32)
+        for begin in range(0, n_call, _BLOCK):
+            rows = call.table[begin : begin + _BLOCK]
+            table[n_text + begin : n_text + begin + len(rows)] = onward[rows[:, call.classes[representatives]]]
     if goes_on:
         table[end] = table[0]
     labels = np.full(n_states, TEXT, np.int32)

@@ -324,7 +324,9 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         row_functions,
         row_targets,
     )
-    row_functions = row_functions[:kept].copy()
+    # Why: with the copies they would be the peak of a compile's memory.
+    del functions
+    row_functions, row_targets = row_functions[:kept].copy(), row_targets[:kept].copy()
     n_states = automaton.n_states
     mask_of, mask_state = np.empty(n_states, np.int32), np.empty(n_states, np.int32)
     slots = np.full(1 << (2 * n_states).bit_length(), -1, np.int32)
@@ -338,7 +340,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         token_function=freeze(token_function),
         row_indptr=freeze(row_indptr),
         row_functions=freeze(row_functions),
-        row_targets=freeze(row_targets[:kept].copy()),
+        row_targets=freeze(row_targets),
         group_indptr=freeze(group_indptr[: used + 1].copy()),
         group_tokens=freeze(group_tokens[: group_indptr[used]].copy()),
         distance=freeze(distance),

@@ -46,7 +46,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
     Raises
     ------
     LimitError
-        ``transitions`` of ``limits`` is passed by the pairs of all functions.
+        ``transitions`` of ``limits`` is passed by the pairs of all functions, each of which takes two cells.
 
     Notes
     -----
@@ -73,7 +73,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
         count = int(cursor[1])
         if status == kernel.MORE_PAIRS:
             used = int(ptr[count])
-            _check(used, limits.transitions)
+            _check(2 * used, limits.transitions)
             n_pairs *= 2
             src, dst = _grown(src, n_pairs, used), _grown(dst, n_pairs, used)
         else:
@@ -90,7 +90,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
             kernel.rehash(hashes, count, slots)
     count = int(cursor[1])
     used = int(ptr[count])
-    _check(used, limits.transitions)
+    _check(2 * used, limits.transitions)
     return TokenFunctions(node_function, ptr[: count + 1], src[:used], dst[:used])
 
 

@@ -207,6 +207,8 @@ def determinize(
             status = MORE_STATES
         cursor[2] += used
         if status == DONE:
+            for c in range(table.shape[1]):
+                table[q, c] = -1
             for j in range(n_active):
                 c = active[j]
                 cursor[3] += 1
@@ -220,7 +222,6 @@ def determinize(
                     status = STEPS_SPENT
                     break
                 if size == 0:
-                    table[q, c] = -1
                     continue
                 x = _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots)
                 if x < 0:

@@ -3,7 +3,7 @@
 from guided.arrays import BoolArray, Int32Array
 from guided.kernels.jit import kernel
 
-__all__ = ["breadth_first", "distances", "invert", "refine"]
+__all__ = ["breadth_first", "distances", "invert", "refine", "renumber"]
 
 
 @kernel
@@ -164,19 +164,20 @@ def refine(
 
 
 @kernel
-def breadth_first(table: Int32Array, start: int, order: Int32Array, number: Int32Array) -> int:
-    """Number the states in order of discovery, edges taken by ascending class.
+def breadth_first(table: Int32Array, columns: Int32Array, start: int, order: Int32Array, number: Int32Array) -> int:
+    """Number the states in order of discovery, edges taken by some columns, one after the other.
 
     ========  =====  =======  ======================================
     argument  dtype  shape    meaning
     ========  =====  =======  ======================================
     table     int32  (n, k)   next state, negative where none
+    columns   int32  (m,)     columns in the order they are taken
     start     int             first state
     order     int32  (n,)     out: states in their new order
     number    int32  (n,)     out; -1 throughout on entry
     ========  =====  =======  ======================================
 
-    Returns the number of states reached. O(n k).
+    Returns the number of states reached. O(n m).
     """
     order[0] = start
     number[start] = 0
@@ -185,10 +186,33 @@ def breadth_first(table: Int32Array, start: int, order: Int32Array, number: Int3
     while i < count:
         s = order[i]
         i += 1
-        for c in range(table.shape[1]):
+        for c in columns:
             t = table[s, c]
             if t >= 0 and number[t] < 0:
                 number[t] = count
                 order[count] = t
                 count += 1
     return count
+
+
+@kernel
+def renumber(table: Int32Array, states: Int32Array, columns: Int32Array, number: Int32Array, out: Int32Array) -> None:
+    """Some rows and columns of a table, with the states by their new numbers.
+
+    ========  =====  =======  =============================================
+    argument  dtype  shape    meaning
+    ========  =====  =======  =============================================
+    table     int32  (n, k)   next state, negative where none
+    states    int32  (p,)     rows
+    columns   int32  (q,)     columns
+    number    int32  (n,)     new number of each state, negative where none
+    out       int32  (p, q)   out: next state, -1 where none
+    ========  =====  =======  =============================================
+
+    O(p q).
+    """
+    for i in range(len(states)):
+        s = states[i]
+        for j in range(len(columns)):
+            t = table[s, columns[j]]
+            out[i, j] = -1 if t < 0 else max(number[t], -1)

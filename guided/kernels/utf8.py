@@ -175,7 +175,7 @@ def expand(
     wide       int32   (n_wide,)            classes that hold characters of more than one byte
     root       int32   (r,)                 tree value by class of first bytes
     tree       int32   (n_nodes, m)         tree value by class of continuation bytes
-    out        int32   (cap, r + m)         out: -1 throughout on entry; rows 0..n-1 are the states of ``table``
+    out        int32   (cap, r + m)         out: rows 0..n-1 are the states of ``table``, -1 throughout on entry
     slots      int32   (2^p > 2 cap,)       open addressing table of intermediate states, -1 where free
     hashes     uint64  (cap,)               hash of each intermediate state's row
     mapped     int32   (n_nodes,)           scratch: target of each node for the state at hand
@@ -240,12 +240,11 @@ def expand(
                 if found < 0:
                     slots[slot] = count
                     hashes[count] = h
+                    for c in range(r):
+                        out[count, c] = -1
                     found = count
                     count += 1
                 mapped[j] = found
-            if count < len(out):
-                for c in range(m):
-                    out[count, r + c] = -1
         for c in range(r):
             v = root[c]
             if v >= 0:

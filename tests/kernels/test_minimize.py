@@ -57,11 +57,13 @@ def test_breadth_first(data: st.DataObject) -> None:
     table = data.draw(tables())
     n = len(table)
     start = data.draw(st.integers(0, n - 1))
+    some = data.draw(st.lists(st.sampled_from(range(table.shape[1])), unique=True))
+    columns = np.array(some, np.int32)
     order, number = np.empty(n, np.int32), np.full(n, -1, np.int32)
-    count = kernel.breadth_first(table, start, order, number)
+    count = kernel.breadth_first(table, columns, start, order, number)
     expected, i = [start], 0
     while i < len(expected):
-        for t in table[expected[i]].tolist():
+        for t in table[expected[i], columns].tolist():
             if t >= 0 and t not in expected:
                 expected.append(t)
         i += 1
