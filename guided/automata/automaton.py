@@ -121,10 +121,10 @@ class Automaton:
         symbols: dict[int, list[str]] = {}
         other = None
         for symbol, key in fsm.alphabet.items():
-            if isinstance(symbol, str):
-                symbols.setdefault(key, []).append(symbol)
-            else:
+            if not isinstance(symbol, str):
                 other = key
+            elif len(symbol) == 1:  # Why: (?i) puts whole words into alphabets, such as the two letters of a ligature
+                symbols.setdefault(key, []).append(symbol)
         named = {key: Charset.of([(ord(s), ord(s)) for s in found]) for key, found in symbols.items()}
         if other is not None:
             everything = Charset.of([pair for charset in named.values() for pair in charset.ranges])

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-import interegular
-
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
-from guided.errors import PatternError, SchemaError, shown
+from guided.engine import interegular
+from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.patterns.parse import parse
 
@@ -83,12 +82,7 @@ class Regex:
         tree = parse(self.pattern, limits=limits)
         if self.builder == "guided":
             return from_tree(tree, limits)
-        try:
-            fsm = interegular.parse_pattern(self.pattern).to_fsm()
-        except Exception as error:  # Why: beside its own errors it raises RecursionError, AttributeError and more
-            reason = f"interegular refuses the pattern ({type(error).__name__}: {error}); use builder='guided'"
-            raise PatternError(reason, self.pattern, 0) from error
-        return Automaton.from_interegular(fsm, limits)
+        return Automaton.from_interegular(interegular.build(self.pattern, limits), limits)
 
 
 @dataclass(frozen=True, slots=True, init=False)
