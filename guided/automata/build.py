@@ -25,7 +25,7 @@ from guided.kernels.trie import build_trie
 from guided.limits import Limits
 from guided.patterns.tree import Alternate, Chars, Intersect, Literal, Node
 
-__all__ = ["as_operand", "from_strings", "from_tree", "one_budget"]
+__all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_characters"]
 
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
@@ -50,9 +50,21 @@ def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
     bounds = limits or Limits()
     if (texts := _texts(tree)) is not None:
         return from_strings(texts, bounds)
+    return Automaton.from_characters(over_characters(tree, bounds), bounds)
+
+
+def over_characters(tree: Node, limits: Limits | None = None) -> CharDFA:
+    """The automaton over classes of characters of the texts that a pattern tree matches from end to end; not minimal.
+
+    Raises
+    ------
+    LimitError
+        A budget of ``limits`` is passed.
+    """
+    bounds = limits or Limits()
     steps = Steps(bounds.steps)
     characters = partial(_over_characters, limits=bounds, steps=steps)
-    return Automaton.from_characters(characters(lower_operands(tree, characters, bounds, steps)), bounds)
+    return characters(lower_operands(tree, characters, bounds, steps))
 
 
 def as_operand(tree: Node, limits: Limits | None = None) -> Operand:

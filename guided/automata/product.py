@@ -14,7 +14,7 @@ from guided.errors import LimitError
 from guided.kernels import product as kernel
 from guided.limits import Limits
 
-__all__ = ["Operation", "char_intersection", "product"]
+__all__ = ["Operation", "char_intersection", "pairs", "product"]
 
 Operation: TypeAlias = Literal["and", "or", "minus"]
 
@@ -46,29 +46,41 @@ def product(
     LimitError
         ``states`` or ``transitions`` of ``limits`` is passed.
     """
+    table, a, b = pairs(left[0], right[0], classes, operation, limits)
+    return table, _ACCEPT[operation](left[1][a] & (a >= 0), right[1][b] & (b >= 0))
+
+
+def pairs(
+    left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, limits: Limits
+) -> tuple[Int32Array, Int32Array, Int32Array]:
+    """The reachable product without final states: (table over joint classes, left state, right state), -1 for a side that has died.
+
+    ``operation`` says when to go on: while both sides live ("and"), while the left one does ("minus"), or either ("or").
+
+    Raises
+    ------
+    LimitError
+        ``states`` or ``transitions`` of ``limits`` is passed.
+    """
     q = len(classes)
     left_class, right_class = np.ascontiguousarray(classes[:, 0]), np.ascontiguousarray(classes[:, 1])
-    capacity = 2 * (len(left[0]) + len(right[0])) + q + 64
-    pairs, table, slots = _buffers(capacity, q)
-    pairs[0] = 0
+    capacity = 2 * (len(left) + len(right)) + q + 64
+    known, table, slots = _buffers(capacity, q)
+    known[0] = 0
     cursor = np.array([0, 1], np.int64)
-    kernel.refill(pairs, 1, slots)
+    kernel.refill(known, 1, slots)
     keep_left, keep_right = operation != "and", operation == "or"
-    while kernel.product(
-        left[0], right[0], left_class, right_class, keep_left, keep_right, pairs, table, slots, cursor
-    ):
+    while kernel.product(left, right, left_class, right_class, keep_left, keep_right, known, table, slots, cursor):
         count = int(cursor[1])
         _check(count, q, limits)
         capacity = 2 * capacity + q
-        old = pairs[:count], table[:count]
-        pairs, table, slots = _buffers(capacity, q)
-        pairs[:count], table[:count] = old
-        kernel.refill(pairs, count, slots)
+        old = known[:count], table[:count]
+        known, table, slots = _buffers(capacity, q)
+        known[:count], table[:count] = old
+        kernel.refill(known, count, slots)
     count = int(cursor[1])
     _check(count, q, limits)
-    a, b = pairs[:count, 0], pairs[:count, 1]
-    final = _ACCEPT[operation](left[1][a] & (a >= 0), right[1][b] & (b >= 0))
-    return table[:count].copy(), final
+    return table[:count].copy(), known[:count, 0].copy(), known[:count, 1].copy()
 
 
 def char_intersection(left: CharDFA, right: CharDFA, limits: Limits) -> CharDFA:

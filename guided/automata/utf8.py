@@ -8,7 +8,7 @@ from guided.errors import LimitError
 from guided.kernels import utf8 as kernel
 from guided.limits import Limits
 
-__all__ = ["to_bytes"]
+__all__ = ["decision_tree", "expanded", "to_bytes"]
 
 # Cells of intermediate rows that cost as much as one step of a determinization.
 _CELLS = 8
@@ -40,18 +40,14 @@ def to_bytes(
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
     """
-    n_intervals = len(parts.starts)
-    root = np.empty(256, np.int32)
-    tree = np.empty((6 * n_intervals + 3 * parts.n_classes + 64, 64), np.int32)
-    uniform = np.full((3, parts.n_classes), -1, np.int32)
-    n_nodes = kernel.utf8_tree(parts.starts, parts.classes, uniform, root, tree)
+    root, tree = decision_tree(parts.starts, parts.classes, parts.n_classes)
     columns: dict[bytes, int] = {}
     column = [0] * 256
     root_values: dict[int, int] = {}
     values = root.tolist()
     for byte in (*range(0x80), *range(0xC0, 0x100)):
         column[byte] = root_values.setdefault(values[byte], len(root_values))
-    inner = np.ascontiguousarray(tree[:n_nodes].T)
+    inner = np.ascontiguousarray(tree.T)
     first: list[int] = []
     for byte in range(64):
         number = columns.setdefault(inner[byte].tobytes(), len(columns))
@@ -60,8 +56,44 @@ def to_bytes(
         column[0x80 + byte] = len(root_values) + number
     narrow_tree = np.ascontiguousarray(inner[first].T)
     narrow_root = np.fromiter(root_values, np.int32, len(root_values))
-    wide = np.unique(narrow_tree[narrow_tree >= 0]).astype(np.int32)
-    n, width = len(table), len(root_values) + len(first)
+    out = expanded(table, narrow_root, narrow_tree, limits)
+    final = np.zeros(len(out), np.bool_)
+    final[: len(table)] = accepting
+    return out, np.array(column, np.uint8), final
+
+
+def decision_tree(starts: Int32Array, classes: Int32Array, n_classes: int) -> tuple[Int32Array, Int32Array]:
+    """The decision tree of intervals of code points: values by first byte, shape (256,), and of inner nodes, shape (n_nodes, 64)."""
+    root = np.empty(256, np.int32)
+    tree = np.empty((6 * len(starts) + 3 * n_classes + 64, 64), np.int32)
+    uniform = np.full((3, n_classes), -1, np.int32)
+    return root, tree[: kernel.utf8_tree(starts, classes, uniform, root, tree)]
+
+
+def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limits) -> Int32Array:
+    """States and, after them, the intermediate states of their edges through a decision tree.
+
+    Parameters
+    ----------
+    table : ndarray[int32], shape (n_states, n_classes)
+        Next state by class of characters.
+    root : ndarray[int32], shape (r,)
+        Values of the tree by column of first bytes (`guided.kernels.utf8`).
+    tree : ndarray[int32], shape (n_nodes, m)
+        Values of inner nodes by column of further bytes.
+
+    Returns
+    -------
+    ndarray[int32], shape (n_states + n_intermediate, r + m)
+        The first r columns are used by states, the others by intermediate states.
+
+    Raises
+    ------
+    LimitError
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+    """
+    wide = np.unique(tree[tree >= 0]).astype(np.int32)
+    (n, _), (n_nodes, _), width = table.shape, tree.shape, len(root) + tree.shape[1]
     _check(n, width, limits)
     capacity = n + max(256, 2 * n_nodes)
     # Why not filled to its end: memory that is never touched is never taken.
@@ -72,7 +104,7 @@ def to_bytes(
     row_slots = np.full(1 << (2 * n).bit_length(), -1, np.int32)
     cursor = np.array([0, n, 0], np.int64)
     while status := kernel.expand(
-        table, wide, narrow_root, narrow_tree, out, slots, hashes, mapped, row_slots, cursor, _CELLS * limits.steps
+        table, wide, root, tree, out, slots, hashes, mapped, row_slots, cursor, _CELLS * limits.steps
     ):
         count = int(cursor[1])
         if status == kernel.CELLS_SPENT:
@@ -86,9 +118,7 @@ def to_bytes(
         kernel.refill(hashes, n, count, slots)
     count = int(cursor[1])
     _check(count, width, limits)
-    final = np.zeros(count, np.bool_)
-    final[:n] = accepting
-    return out[:count], np.array(column, np.uint8), final
+    return out[:count]
 
 
 def _check(n_states: int, width: int, limits: Limits) -> None:

@@ -47,6 +47,7 @@ class Memo(Generic[_Value]):
             dropped = self._found.pop(oldest, None)
             if dropped is not None:
                 self._held -= dropped[1]
+        before = self._found.pop(key, None)
         self._found[key] = value, weight
-        self._held += weight
+        self._held += weight - (before[1] if before else 0)
         return value
