@@ -6,14 +6,18 @@ command needs it imports when it runs.
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from guided.cli.boundary import command
 from guided.cli.check import check
+from guided.cli.compiling import compile_specs
 from guided.cli.demo import demo
 from guided.cli.explain import explain
+from guided.cli.inspection import inspect_index
+from guided.cli.report import report_vocabulary
 from guided.cli.run import run
 from guided.cli.warmup import warmup
 
@@ -48,8 +52,18 @@ def _program(
     """Options of the program itself."""
 
 
-for _function in (demo, run, check, explain, warmup):
-    command(app, _function)
+_COMMANDS: dict[str, Callable[..., int]] = {
+    "demo": demo,
+    "run": run,
+    "compile": compile_specs,
+    "inspect": inspect_index,
+    "check": check,
+    "explain": explain,
+    "vocabulary": report_vocabulary,
+    "warmup": warmup,
+}
+for _name, _function in _COMMANDS.items():
+    command(app, _name, _function)
 
 
 def main() -> None:

@@ -16,11 +16,12 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from guided.cli.output import print_json
 from guided.errors import GuidedError
 
-__all__ = ["ACCEPTED", "REJECTED", "UsageError", "command"]
+__all__ = ["ACCEPTED", "REJECTED", "UsageError", "command", "error_data", "error_message"]
 
 ACCEPTED, REJECTED = 0, 1
 _WRONG, _FAULT, _INTERRUPTED = 2, 3, 130
@@ -32,8 +33,16 @@ class UsageError(GuidedError):
     """Options that do not make sense, alone or together."""
 
 
-def command(app: typer.Typer, function: Callable[..., int]) -> None:
-    """Register a command, named as its function; its docstring is its help."""
+class _Command(TyperCommand):
+    """A command whose usage names the arguments as they are declared."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        arguments = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *(str(getattr(param, "metavar", None) or param.name) for param in arguments)]
+
+
+def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
+    """Register a command; the function's docstring is its help."""
 
     @functools.wraps(function)
     def guarded(*, debug: bool = False, **options: Any) -> None:
@@ -46,7 +55,7 @@ def command(app: typer.Typer, function: Callable[..., int]) -> None:
         except Exception as error:  # the one place where errors become messages
             if debug:
                 traceback.print_exc()
-            code = _report(error, function.__name__, as_json=bool(options.get("as_json")))
+            code = _report(error, name, as_json=bool(options.get("as_json")))
         raise typer.Exit(code)
 
     extra = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
@@ -56,28 +65,32 @@ def command(app: typer.Typer, function: Callable[..., int]) -> None:
     )
     guarded.__annotations__ = {**function.__annotations__, "debug": _Debug, "return": None}
     text = _help(function.__doc__ or "")
-    app.command(help=text, short_help=text.partition("\n\n")[0])(guarded)
+    app.command(name, cls=_Command, help=text, short_help=text.partition("\n\n")[0])(guarded)
 
 
 def _report(error: Exception, name: str, *, as_json: bool) -> int:
     """Say on stderr what went wrong; the exit code."""
-    kind, code = type(error).__name__, _WRONG
-    if isinstance(error, GuidedError):
-        message = str(error)
-    elif isinstance(error, OSError):
-        message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
-    else:
-        message = (
-            f"this is a fault of guided itself ({kind}: {error}); run it again with --debug, and report what it shows"
-        )
-        code = _FAULT
-    if isinstance(error, UsageError):
-        message += f"\nTry 'guided {name} --help' for help."
     if as_json:
-        print_json({"error": kind, "message": str(error), **getattr(error, "__dict__", {})}, to_stderr=True)
+        print_json(error_data(error), to_stderr=True)
     else:
-        print(f"Error: {message}", file=sys.stderr)
-    return code
+        hint = f"\nTry 'guided {name} --help' for help." if isinstance(error, UsageError) else ""
+        print(f"Error: {error_message(error)}{hint}", file=sys.stderr)
+    return _WRONG if isinstance(error, GuidedError | OSError) else _FAULT
+
+
+def error_message(error: Exception) -> str:
+    """What went wrong, for people."""
+    if isinstance(error, GuidedError):
+        return str(error)
+    if isinstance(error, OSError):
+        return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+    kind = type(error).__name__
+    return f"this is a fault of guided itself ({kind}: {error}); run it again with --debug, and report what it shows"
+
+
+def error_data(error: Exception) -> dict[str, Any]:
+    """What went wrong, for programs: the error's class, its message and its data."""
+    return {"error": type(error).__name__, "message": str(error), **getattr(error, "__dict__", {})}
 
 
 def _help(docstring: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED
-from guided.cli.output import COMPILING, aligned, console, excerpt, print_json, progress, shown_bytes
+from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, progress, shown_bytes
 from guided.cli.specs import (
     ChoiceOption,
     EosOption,
@@ -20,8 +20,11 @@ from guided.cli.specs import (
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
+    automaton_of,
+    index_of,
     read_vocabulary,
     spec_of,
+    split_index,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +37,13 @@ __all__ = ["Place", "check", "first_rejection"]
 
 
 def check(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")],
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[INDEX] TEXT",
+            help="An index file, unless an option says what may be said; and the text: - reads standard input.",
+        ),
+    ],
     regex: RegexOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
@@ -46,6 +55,8 @@ def check(
 ) -> int:
     r"""Check whether a text is accepted; if not, show where it fails and what was expected.
 
+    What may be said is in an index file, or in one of --regex, --choice and --tools.
+
     With a vocabulary the text is also cut into tokens and read token by token, as a model would say it. The cut is the
     one with the fewest tokens.
 
@@ -55,21 +66,19 @@ def check(
 
       guided check --regex '\d{4}-\d{2}' 2024-1x
       guided check --choice yes --choice no maybe
+      guided check indices/date.index 2024-10
       git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
     """
-    from guided.limits import Limits
-
-    spec = spec_of(regex, choice, tools, tool_format, tool_choice)
-    data = _standard_input() if text == "-" else os.fsencode(text)
-    with progress(COMPILING):
-        automaton = spec.lower(Limits())
+    has_spec = regex is not None or bool(choice) or bool(tools)
+    file, text = split_index(arguments, "TEXT", has_spec=has_spec)
+    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice)
+    data = _standard_input() if text == "-" else os.fsencode(text or "")
+    automaton = automaton_of(file, spec)
     place = first_rejection(automaton, data)
     steps = None
     if vocabulary is not None:
-        from guided.engine.compile import compile as compile_spec
-
         with progress(COMPILING):
-            index = compile_spec(spec, read_vocabulary(vocabulary, eos))
+            index = index_of(file, spec, read_vocabulary(vocabulary, eos))
         steps = _steps(index, data)
     accepted = place is None and (steps is None or all(step.allowed for step in steps))
     reason = None if place is None else _call_error(spec, data)
@@ -152,7 +161,7 @@ def _steps(index: "Index", data: bytes) -> list[_Step]:
     return steps
 
 
-def _call_error(spec: "Spec", data: bytes) -> "CallError | None":
+def _call_error(spec: "Spec | None", data: bytes) -> "CallError | None":
     """What is wrong with a text in which tools are called."""
     from guided.calls.parse import parse_text
     from guided.calls.spec import Tools
@@ -215,7 +224,7 @@ def _steps_as_data(steps: Sequence[_Step] | None) -> dict[str, Any]:
         "tokens": [
             {
                 "id": step.token,
-                "text": step.data.decode(errors="backslashreplace"),
+                "text": as_text(step.data),
                 "allowed": step.allowed,
                 "choices": step.n_choices,
                 "reason": step.reason,

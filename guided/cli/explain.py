@@ -8,7 +8,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.check import first_rejection
-from guided.cli.output import COMPILING, console, excerpt, print_json, progress, shown_bytes
+from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, progress, shown_bytes
 from guided.cli.specs import (
     ChoiceOption,
     EosOption,
@@ -18,8 +18,10 @@ from guided.cli.specs import (
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
+    index_of,
     read_vocabulary,
     spec_of,
+    split_index,
 )
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 
@@ -33,10 +35,12 @@ __all__ = ["explain"]
 
 
 def explain(
-    token: Annotated[
-        str | None,
+    arguments: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="TOKEN", help="A token id, the name of a special token, or the text that a token spells."
+            metavar="[INDEX] [TOKEN]",
+            help="An index file, unless an option says what may be said; and a token: its id, its name if it is special, "
+            "or the text that it spells.",
         ),
     ] = None,
     regex: RegexOption = None,
@@ -55,6 +59,8 @@ def explain(
 ) -> int:
     r"""Explain why a token is or is not allowed after a text, and show which tokens are.
 
+    What may be said is in an index file, or in one of --regex, --choice and --tools.
+
     Without TOKEN only the allowed tokens are shown. A text that is no single token is cut into the fewest tokens, and
     each is explained up to the first that is refused. Without --vocabulary, the tokens are those of the default model.
 
@@ -64,14 +70,15 @@ def explain(
 
       guided explain --regex '\d{4}-\d{2}' --after 2024 -- -1
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
+      guided explain indices/date.index --after 2024-
     """
-    from guided.engine.compile import compile as compile_spec
-
-    spec = spec_of(regex, choice, tools, tool_format, tool_choice)
+    has_spec = regex is not None or bool(choice) or bool(tools)
+    file, token = split_index(arguments or (), "TOKEN", has_spec=has_spec, optional=True)
+    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice)
     words = read_vocabulary(vocabulary, eos)
     tokens = None if token is None else _tokens_of(token, words, as_text=as_text)
     with progress(COMPILING):
-        index = compile_spec(spec, words)
+        index = index_of(file, spec, words)
     guide = index.guide()
     said = os.fsencode(after)
     if not _read(guide, words, said):
@@ -133,8 +140,8 @@ class _Place:
             "allowed": self.n_allowed,
             "may_end": self.may_end,
             "least_tokens": self.least,
-            "forced": _text(self.forced),
-            "sample": [{"id": token, "text": _text(data)} for token, data in self.sample],
+            "forced": as_text(self.forced),
+            "sample": [{"id": token, "text": as_text(data)} for token, data in self.sample],
         }
 
 
@@ -200,7 +207,7 @@ def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
     """The text so far is no beginning of an accepted one: say where it fails."""
     place = first_rejection(index.tables.automaton, said)
     if as_json:
-        print_json({"after": _text(said), "allowed": 0, "failed": None if place is None else asdict(place)})
+        print_json({"after": as_text(said), "allowed": 0, "failed": None if place is None else asdict(place)})
         return REJECTED
     out = console()
     out.print(f"nothing may come after {shown_bytes(said)}: it is no beginning of an accepted text")
@@ -212,7 +219,7 @@ def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
 
 
 def _as_data(verdict: "Explanation") -> dict[str, Any]:
-    text = None if verdict.data is None else _text(verdict.data)
+    text = None if verdict.data is None else as_text(verdict.data)
     return {
         "id": verdict.token,
         "text": text,
@@ -220,7 +227,3 @@ def _as_data(verdict: "Explanation") -> dict[str, Any]:
         "reason": verdict.reason,
         "expected": verdict.expected,
     }
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="backslashreplace")

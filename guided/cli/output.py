@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["COMPILING", "aligned", "console", "excerpt", "print_json", "progress", "shown", "shown_bytes", "width"]
+__all__ = [
+    "COMPILING",
+    "aligned",
+    "as_text",
+    "console",
+    "excerpt",
+    "print_json",
+    "progress",
+    "shown",
+    "shown_bytes",
+    "width",
+]
 
 COMPILING = "compiling (the first time on a machine takes some seconds)"
 _EXCERPT = 60
@@ -45,6 +56,11 @@ def progress(what: str, *, hidden: bool = False) -> Iterator[Callable[[str], Non
 def shown(text: str) -> str:
     """The text with everything that is not printable escaped; a lone surrogate that stands for a byte, as that byte."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def as_text(data: bytes) -> str:
+    """Bytes as a text for JSON; what is no UTF-8 is escaped."""
+    return data.decode(errors="backslashreplace")
 
 
 def shown_bytes(data: bytes) -> str:

@@ -19,8 +19,11 @@ from guided.cli.specs import (
     RegexOption,
     ToolChoiceOption,
     ToolsOption,
+    automaton_of,
+    index_of,
     plain_text,
     spec_of,
+    split_index,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +35,14 @@ __all__ = ["run"]
 
 
 def run(
-    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What the model completes; - reads standard input.")],
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[INDEX] PROMPT",
+            help="An index file, unless an option says what may be said; "
+            "and what the model completes: - reads standard input.",
+        ),
+    ],
     regex: RegexOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
@@ -64,7 +74,9 @@ def run(
 ) -> int:
     r"""Generate one text that is accepted, whatever the model would have said.
 
-    With tools, the calls in the text are run, and the model goes on from their results.
+    What may be said is in an index file (compiled for this model), or in one of --regex, --choice and --tools.
+
+    With --tools, the calls in the text are run, and the model goes on from their results.
 
     With --json the result is one JSON document, or with --stream as well, one document for each event.
 
@@ -74,10 +86,10 @@ def run(
       guided run --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
-    from guided.limits import Limits
-
-    spec = spec_of(regex, choice, tools, tool_format, tool_choice)
-    text = sys.stdin.read() if prompt == "-" else plain_text(prompt, "PROMPT")
+    has_spec = regex is not None or bool(choice) or bool(tools)
+    file, prompt = split_index(arguments, "PROMPT", has_spec=has_spec)
+    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice)
+    text = sys.stdin.read() if prompt == "-" else plain_text(prompt or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(spec, text, chat=chat), stop or ["\n\n"]
     settings = _settings(
@@ -89,22 +101,21 @@ def run(
         seed=seed,
         stop=stop or None,
     )
-    # Why now: a mistake in the spec shall not wait for the model.
-    with progress(COMPILING):
-        spec.lower(Limits())
+    # Why now: a mistake shall not wait for the model.
+    automaton_of(file, spec)
     loaded = load_model(model, device)
     from guided.generate.api import generator
     from guided.generate.drivers import alone
 
     with progress(COMPILING):
-        generate = generator(loaded, spec)
+        generate = generator(loaded, index_of(file, None, loaded.vocabulary) if spec is None else spec)
     tokens = loaded.prompt_tokens([{"role": "user", "content": text}] if chat else text)
     events = alone(loaded, generate.script(tokens, settings, settings.sampler()))
     _write(events, stream=stream, as_json=as_json)
     return ACCEPTED
 
 
-def _few_shot(spec: "Spec", question: str, *, chat: bool) -> str:
+def _few_shot(spec: "Spec | None", question: str, *, chat: bool) -> str:
     """The prompt of the tools' examples and a question."""
     from guided.calls.prompts import few_shot
     from guided.calls.spec import Tools

@@ -1,19 +1,23 @@
 """The options that say what may be said, and the vocabulary it is said in; shared by all commands.
 
-Exactly one source of a spec is given per command. A further kind of source is one more option here and one more line in
-`spec_of`.
+Exactly one source of a spec is given per command: an option, or else the first argument is an index file. A further kind of
+spec is one more option here, and one more entry of `guided.cli.kinds.KINDS`.
 """
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from guided.cli.boundary import UsageError
+from guided.cli.kinds import build_spec
+from guided.cli.output import COMPILING, progress
 
 if TYPE_CHECKING:
+    from guided.automata.automaton import Automaton
+    from guided.engine.index import Index
     from guided.engine.specs import Spec
     from guided.vocabulary.vocabulary import Vocabulary
 
@@ -28,10 +32,16 @@ __all__ = [
     "ToolChoiceOption",
     "ToolsOption",
     "VocabularyOption",
+    "automaton_of",
+    "index_of",
     "only_one",
     "plain_text",
     "read_vocabulary",
     "spec_of",
+    "split_index",
+    "tool_options",
+    "vocabulary_file",
+    "vocabulary_of",
 ]
 
 RegexOption = Annotated[
@@ -93,12 +103,35 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, one docume
 def only_one(**given: object) -> None:
     """Refuse none and more than one of some options."""
     *others, last = [f"--{name}" for name in given]
-    names = f"{', '.join(others)} or {last}"
     present = [f"--{name}" for name, value in given.items() if value]
     if not present:
-        raise UsageError(f"say what may be said: give {names}")
+        raise UsageError(f"say what may be said: give an index file, {', '.join(others)} or {last}")
     if len(present) > 1:
         raise UsageError(f"{' and '.join(present)} can not go together: give one of them")
+
+
+def split_index(
+    arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool = False
+) -> "tuple[Path | None, str | None]":
+    """The arguments ``[INDEX] NAME``: an index file comes first exactly where no option says what may be said.
+
+    Raises
+    ------
+    UsageError
+        There are too many arguments, or too few.
+    """
+    given, least = list(arguments), 0 if optional else 1
+    index = None
+    if not has_spec and len(given) > least:
+        index = Path(given.pop(0))
+        if not index.exists():
+            raise UsageError(f"there is no index file {index}; without one, an option says what may be said")
+    if len(given) > 1:
+        where = f"the options say what may be said, so {name} stands alone" if has_spec else f"INDEX and {name} are all"
+        raise UsageError(f"there is an argument too many, {given[-1]!r}: {where}")
+    if len(given) < least or (index is None and not has_spec and given and Path(given[0]).is_file()):
+        raise UsageError(f"{name} is missing")
+    return index, given[0] if given else None
 
 
 def spec_of(
@@ -119,15 +152,55 @@ def spec_of(
     """
     # Why not its truth: the empty pattern is a pattern.
     only_one(regex=regex is not None, choice=choice, tools=tools)
+    here = Path()
     if tools:
-        from guided.calls.spec import Tools
-        from guided.cli.toolfiles import load_tools
+        return build_spec("tools", tools, tool_options(tool_format, tool_choice), here)
+    if regex is not None:
+        return build_spec("regex", regex, {}, here)
+    return build_spec("choice", [plain_text(option, "--choice") for option in choice or ()], {}, here)
 
-        chosen = tool_choice if tool_choice in ("auto", "required", "none") else tool_choice.split(",")
-        return Tools(load_tools(tools), format=tool_format, tool_choice=chosen)
-    from guided.engine.specs import Choice, Regex
 
-    return Regex(regex) if regex is not None else Choice(plain_text(option, "--choice") for option in choice or ())
+def tool_options(tool_format: str, tool_choice: str) -> dict[str, Any]:
+    """What ``--format`` and ``--tool-choice`` say, as data."""
+    chosen = tool_choice if tool_choice in ("auto", "required", "none") else tool_choice.split(",")
+    return {"format": tool_format, "tool_choice": chosen}
+
+
+def index_of(file: Path | None, spec: "Spec | None", vocabulary: "Vocabulary") -> "Index":
+    """The index in a file, or that of a spec.
+
+    Raises
+    ------
+    GuidedError
+        The file is no index, or one for another vocabulary; the spec can not be compiled.
+    """
+    if file is not None:
+        from guided.engine.files import load_index
+
+        return load_index(file, vocabulary)
+    from guided.engine.compile import compile as compile_spec
+
+    assert spec is not None
+    return compile_spec(spec, vocabulary)
+
+
+def automaton_of(file: Path | None, spec: "Spec | None") -> "Automaton":
+    """The byte automaton in a file, or that of a spec, whatever the vocabulary.
+
+    Raises
+    ------
+    GuidedError
+        The file is no index; the spec can not be lowered.
+    """
+    with progress(COMPILING):
+        if file is not None:
+            from guided.engine.files import read_index_file
+
+            return read_index_file(file).automaton
+        from guided.limits import Limits
+
+        assert spec is not None
+        return spec.lower(Limits())
 
 
 def plain_text(text: str, name: str) -> str:
@@ -150,17 +223,27 @@ def read_vocabulary(path: Path | None, eos: Sequence[int] | None = None) -> "Voc
         The default model can not be fetched.
     """
     from guided.errors import VocabularyError
-    from guided.vocabulary.vocabulary import Vocabulary
 
+    path = vocabulary_file(path)
+    vocabulary = vocabulary_of(path, eos)
+    if not vocabulary.eos:
+        raise VocabularyError(f"{path} names no token that ends a text: give its id with --eos")
+    return vocabulary
+
+
+def vocabulary_file(path: Path | None) -> Path:
+    """The tokenizer's file that an option names: itself, that in a folder, or the default model's, fetched if need be."""
     if path is None:
         from guided.integrations.load import default_model_folder
 
         path = default_model_folder()
-    if path.is_dir():
-        path = path / "tokenizer.json"
+    return path / "tokenizer.json" if path.is_dir() else path
+
+
+def vocabulary_of(path: Path, eos: Sequence[int] | None = None) -> "Vocabulary":
+    """The vocabulary in a tokenizer's file, whether or not a token ends a text."""
+    from guided.vocabulary.vocabulary import Vocabulary
+
     # Why names: a file of ranks holds no special tokens, so an id may lie beyond its ids; a named one is added.
     ends = {f"<end {token}>": token for token in eos or ()}
-    vocabulary = Vocabulary.from_file(path, eos=eos or None, special=ends)
-    if not vocabulary.eos:
-        raise VocabularyError(f"{path} names no token that ends a text: give its id with --eos")
-    return vocabulary
+    return Vocabulary.from_file(path, eos=eos or None, special=ends)

@@ -11,79 +11,105 @@ import json
 import pkgutil
 import re
 import sys
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from guided.cli.boundary import UsageError
 
-__all__ = ["load_tools"]
+__all__ = ["load_tools", "split_names"]
 
 _NAMED = re.compile(r"(?s)(?P<source>.+?)(:(?P<names>[^\W\d]\w*(,[^\W\d]\w*)*))?")
 
 
-def load_tools(given: str) -> list[Any]:
+def split_names(given: str) -> tuple[str, tuple[str, ...]]:
+    """``SOURCE:name,name`` as source and names."""
+    match = _NAMED.fullmatch(given)
+    if match is None:
+        raise UsageError("the source of tools is empty")
+    return match["source"], tuple(match["names"].split(",")) if match["names"] else ()
+
+
+def load_tools(given: str, folder: Path | None = None) -> list[Any]:
     """Callables, `Tool` objects and definitions, as `guided.calls.spec.Tools` takes them.
+
+    Parameters
+    ----------
+    given : str
+        ``SOURCE`` or ``SOURCE:name,name``.
+    folder : Path, optional
+        Where the path of a file begins; by default the current folder.
 
     Raises
     ------
     UsageError
         There is no such source, it fails, or it has no such names.
     """
-    match = _NAMED.fullmatch(given)
-    assert match is not None, "an option that was given is not empty"
-    source, names = match["source"], match["names"]
+    source, names = split_names(given)
+    if folder is not None and source.endswith((".py", ".json")):
+        source = str(folder / source)
     if source.endswith(".json"):
         if names:
-            raise UsageError(f"--tools {given!r}: a file of definitions is taken as a whole, without :names")
+            raise UsageError(f"{given!r}: a file of definitions is taken as a whole, without :names")
         return _definitions(Path(source))
     module = _module(source)
     if names:
-        return [tool for name in names.split(",") for tool in _named(module, name, source)]
+        return [tool for name in names for tool in _named(module, name, source)]
     found = _public(module)
     if not found:
-        raise UsageError(f"--tools: {source} defines no public functions; name what it should give: {source}:name")
+        raise UsageError(f"{source} defines no public functions; name what it should give: {source}:name")
     return found
 
 
 def _module(source: str) -> ModuleType:
     """The module of a file or a dotted name; whatever its code raises is the user's to see."""
     if source.endswith(".py") and not Path(source).is_file():
-        raise UsageError(f"--tools: there is no file {source}")
+        raise UsageError(f"there is no file {source}")
     if not source.endswith(".py") and not all(part.isidentifier() for part in source.split(".")):
-        raise UsageError(f"--tools: {source!r} is neither a .py or .json file nor the name of a module")
+        raise UsageError(f"{source!r} is neither a .py or .json file nor the name of a module")
     try:
         return _from_file(Path(source)) if source.endswith(".py") else _from_name(source)
     except ModuleNotFoundError as error:
         if error.name == source:
-            raise UsageError(f"--tools: there is no module {source} here (a file's name ends in .py)") from error
+            raise UsageError(f"there is no module {source} here (a file's name ends in .py)") from error
         raise _failed(source, error) from error
-    except Exception as error:  # it is someone else's program
+    except (Exception, SystemExit) as error:  # it is someone else's program
         raise _failed(source, error) from error
 
 
 def _from_file(path: Path) -> ModuleType:
-    spec = spec_from_file_location(path.stem, path)
+    # Why a name of its own: one process may read files of the same name in several folders.
+    name = next(name for name in _names(path.stem) if name not in sys.modules)
+    spec = spec_from_file_location(name, path)
     assert spec is not None, path
     assert spec.loader is not None, path
     module = module_from_spec(spec)
     # Why: annotations are looked up by the module's name, and files import their neighbours.
-    sys.modules.setdefault(path.stem, module)
+    sys.modules[name] = module
     sys.path.insert(0, str(path.parent))
     spec.loader.exec_module(module)
     return module
+
+
+def _names(stem: str) -> Iterator[str]:
+    """The name of a file's module, and what it is called where that is taken."""
+    yield stem
+    for number in count(2):
+        yield f"{stem}_{number}"
 
 
 def _from_name(name: str) -> ModuleType:
     sys.path.insert(0, "")
     found = pkgutil.resolve_name(name)
     if not isinstance(found, ModuleType):
-        raise UsageError(f"--tools: {name} is no module; name what is in one with a colon: module:name")
+        raise UsageError(f"{name} is no module; name what is in one with a colon: module:name")
     return found
 
 
-def _failed(source: str, error: Exception) -> UsageError:
+def _failed(source: str, error: BaseException) -> UsageError:
     """What a module raised, and its last line that did."""
     traceback, line = error.__traceback__, ""
     while traceback is not None:
@@ -93,7 +119,7 @@ def _failed(source: str, error: Exception) -> UsageError:
         traceback = traceback.tb_next
     if isinstance(error, UsageError):
         return error
-    return UsageError(f"--tools: {source} fails{line}: {type(error).__name__}: {error}")
+    return UsageError(f"{source} fails{line}: {type(error).__name__}: {error}")
 
 
 def _named(module: ModuleType, name: str, source: str) -> list[Any]:
@@ -101,10 +127,10 @@ def _named(module: ModuleType, name: str, source: str) -> list[Any]:
     value = getattr(module, name, None)
     if value is None:
         known = ", ".join(getattr(tool, "name", None) or tool.__name__ for tool in _public(module))
-        raise UsageError(f"--tools: {source} has no {name!r}" + (f"; it has {known}" if known else ""))
+        raise UsageError(f"{source} has no {name!r}" + (f"; it has {known}" if known else ""))
     found = list(value) if isinstance(value, list | tuple) else [value]
     if not found or not all(_is_tool(item) for item in found):
-        raise UsageError(f"--tools: {name!r} in {source} is a {type(value).__name__}, which is nothing to call")
+        raise UsageError(f"{name!r} in {source} is a {type(value).__name__}, which is nothing to call")
     return found
 
 
@@ -135,9 +161,9 @@ def _definitions(path: Path) -> list[Any]:
     """The definitions in a JSON file."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"--tools: {path} is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no JSON: {error}") from error
     found = document.get("tools") if isinstance(document, dict) else document
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise UsageError(f"--tools: {path} holds no list of definitions")
+        raise UsageError(f"{path} holds no list of definitions")
     return found

@@ -25,7 +25,7 @@ from guided.vocabulary.tekken import read_tekken
 from guided.vocabulary.tiktoken import looks_like_ranks, read_ranks
 from guided.vocabulary.tokenizer_json import read_tokenizer_json
 
-__all__ = ["read_file"]
+__all__ = ["kind_of_file", "read_file"]
 
 _HEAD = 4096
 _LARGEST = 1 << 30
@@ -63,6 +63,24 @@ def read_file(path: str | os.PathLike[str]) -> Content:
         raise VocabularyError(f"{place}: cannot be read: {error.strerror or error}") from None
     except VocabularyError as error:
         raise VocabularyError(f"{place}: {error}") from error
+
+
+def kind_of_file(path: str | os.PathLike[str]) -> str:
+    """What kind of file one that `read_file` reads is: GGUF, tokenizer.json, tekken.json, tiktoken ranks or SentencePiece.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    """
+    with open(path, "rb") as file:
+        head = file.read(_HEAD)
+        text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if head.startswith(b"GGUF"):
+            return "GGUF"
+        if text.startswith(b"{"):
+            return "tokenizer.json" if "model" in json_document(head + file.read()) else "tekken.json"
+    return "tiktoken ranks" if looks_like_ranks(text) else "SentencePiece"
 
 
 def _read(file: BinaryIO, n_bytes: int, folder: Path) -> Content:

@@ -108,7 +108,10 @@ def test_errors(tokens: list[str]) -> None:
         "Try 'guided explain --help' for help.\n"
     )
     assert errors_of("explain", "--regex", "a", *tokens, "").startswith("Error: TOKEN '' is empty\n")
-    assert "Error: say what may be said" in errors_of("explain", *tokens, "1")
+    assert "Error: say what may be said" in errors_of("explain", *tokens)
+    assert errors_of("explain", *tokens, "1").startswith(
+        "Error: there is no index file 1; without one, an option says what may be said\n"
+    )
     assert "Error: missing )" in errors_of("explain", "--regex", "(", *tokens, "1")
     assert "--sample" in errors_of("explain", "--regex", "a", *tokens, "--sample", "-1")
 

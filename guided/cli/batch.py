@@ -1,0 +1,170 @@
+"""Compiling many specs for one vocabulary, here or in processes.
+
+Each index is written in one step, so an interrupted run leaves whole files only. Processes are started afresh (spawned) and get the
+vocabulary once, at their start; they get sources, not specs, since the user's functions can not be sent. A spec that fails is an
+outcome, not an error of the batch; so is a process that dies, of memory for example.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from guided.cli.boundary import error_data, error_message
+from guided.cli.manifest import (
+    COMPILED,
+    FAILED,
+    UP_TO_DATE,
+    Outcome,
+    file_name,
+    identity,
+    is_up_to_date,
+    read_manifest,
+    sha256_of,
+)
+from guided.cli.sources import Source
+from guided.engine.compile import compile as compile_spec
+from guided.engine.specs import Spec
+from guided.errors import GuidedError
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["compile_batch"]
+
+
+# Why: a process takes about a second to start, as long as some dozens of usual specs take.
+_SPECS_FOR_A_PROCESS = 16
+
+
+def compile_batch(
+    sources: Sequence[Source], vocabulary: Vocabulary, folder: Path, jobs: int | None = None, *, force: bool = False
+) -> Generator[Outcome]:
+    """Compile what is not up to date into a folder; the outcomes of all sources, as they come.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        With distinct names.
+    vocabulary : Vocabulary
+        Sent to each process once.
+    folder : Path
+        Where the indices go, and where those of earlier runs lie.
+    jobs : int, optional
+        How many processes; by default one for each 16 specs, and no more than cores. With one, all is done here.
+    force : bool
+        Compile also what is up to date.
+    """
+    entries, due = {} if force else read_manifest(folder), list[tuple[Source, Spec]]()
+    for source in sources:
+        try:
+            spec = _built(source)
+        except Exception as error:  # one spec's mistake, or a fault that it meets, is not the others' concern
+            yield _failed(source, vocabulary, error)
+            continue
+        entry = entries.get(source.name)
+        if entry is not None and is_up_to_date(folder, entry, identity(source.name, source.kind, spec, vocabulary)):
+            yield Outcome(source.name, UP_TO_DATE, entry)
+        else:
+            due.append((source, spec))
+    count = jobs or min(-(-len(due) // _SPECS_FOR_A_PROCESS), os.cpu_count() or 1)
+    if min(count, len(due)) > 1:
+        yield from _in_processes([source for source, _ in due], vocabulary, folder, count)
+    else:
+        yield from (_compiled(source, spec, vocabulary, folder) for source, spec in due)
+
+
+def _built(source: Source) -> Spec:
+    # Why: a module of tools may print.
+    with contextlib.redirect_stdout(sys.stderr):
+        return source.build()
+
+
+def _compiled(source: Source, spec: Spec, vocabulary: Vocabulary, folder: Path) -> Outcome:
+    """Compile one spec, and write its index."""
+    path = folder / file_name(source.name)
+    try:
+        index = compile_spec(spec, vocabulary)
+        index.save(path)
+        facts = {
+            "status": "ok",
+            "file": path.name,
+            "bytes": path.stat().st_size,
+            "sha256": sha256_of(path),
+            "states": index.n_states,
+            "functions": len(index.tables.group_indptr) - 1,
+            "masks": len(index.tables.mask_state),
+        }
+    except Exception as error:  # as above
+        return _failed(source, vocabulary, error)
+    return Outcome(source.name, COMPILED, {**identity(source.name, source.kind, spec, vocabulary), **facts})
+
+
+def _failed(source: Source, vocabulary: Vocabulary, error: Exception) -> Outcome:
+    entry = {**identity(source.name, source.kind, None, vocabulary), "status": FAILED, "error": error_data(error)}
+    return Outcome(source.name, FAILED, entry, error_message(error))
+
+
+def _in_processes(sources: Sequence[Source], vocabulary: Vocabulary, folder: Path, jobs: int) -> Iterator[Outcome]:
+    waiting = deque(sources)
+    while waiting:
+        pool = ProcessPoolExecutor(
+            min(jobs, len(waiting)), multiprocessing.get_context("spawn"), _begin, (vocabulary, folder)
+        )
+        running: dict[Future[Outcome], Source] = {}
+        try:
+            # Invariant: no more is handed out than can run, so that an interrupted process has nothing else to begin.
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    source = waiting.popleft()
+                    with _deaf():
+                        running[pool.submit(_compile, source)] = source
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield future.result()
+                    del running[future]
+        except BrokenProcessPool:
+            died = GuidedError("a process died while this was compiled (for lack of memory?); try it with --jobs 1")
+            yield from (_failed(source, vocabulary, died) for source in running.values())
+            running.clear()
+        finally:
+            if running:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for child in multiprocessing.active_children():
+                    child.terminate()
+            pool.shutdown(wait=True)
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started meanwhile do not hear Ctrl-C, which reaches all processes of a terminal."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_given: tuple[Vocabulary, Path]
+
+
+def _begin(vocabulary: Vocabulary, folder: Path) -> None:
+    """Begin a process."""
+    global _given
+    _given = vocabulary, folder
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Why: what is being written when the batch is interrupted is removed on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+
+
+def _compile(source: Source) -> Outcome:
+    """Compile a spec in a process."""
+    vocabulary, folder = _given
+    try:
+        spec = _built(source)
+    except Exception as error:  # as above
+        return _failed(source, vocabulary, error)
+    return _compiled(source, spec, vocabulary, folder)

@@ -1,0 +1,250 @@
+"""A graph as SVG, drawn in layers from left to right (Sugiyama, Tagawa and Toda 1981).
+
+1. Edges that close a cycle are set aside; a node's layer is the longest way to it over the others.
+2. An edge over several layers gets a waypoint in each layer between.
+3. Each layer is put in order by the mean place of its neighbours, a few times from left to right and back.
+4. Heights are moved towards the mean height of the neighbours, in that order and apart from each other.
+
+Invariant: the same graph gives the same bytes. O(sweeps x (nodes + waypoints) log). It is no match for Graphviz, which draws
+`guided.cli.graph.to_dot` better.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from guided.cli.graph import Graph
+from guided.cli.output import width
+
+__all__ = ["to_svg"]
+
+_RADIUS, _GAP, _LETTER, _MARGIN, _SWEEPS = 16.0, 62.0, 7.3, 24.0, 12
+
+Point = tuple[float, float]
+# A node, or a waypoint: the number of its edge and its layer.
+Place = int | tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Layout:
+    """Where everything is.
+
+    Attributes
+    ----------
+    layers : list of list
+        Nodes and waypoints of each layer, from above.
+    before, after : dict
+        Neighbours in the layers to the left and to the right.
+    paths : dict
+        The places that each forward edge passes, by its number.
+    x : list of float
+        Of each layer.
+    y : dict
+        Of each place.
+    """
+
+    layers: list[list[Place]]
+    before: dict[Place, list[Place]] = field(default_factory=dict)
+    after: dict[Place, list[Place]] = field(default_factory=dict)
+    paths: dict[int, list[Place]] = field(default_factory=dict)
+    x: list[float] = field(default_factory=list)
+    y: dict[Place, float] = field(default_factory=dict)
+
+
+def to_svg(graph: Graph) -> str:
+    """The graph as a document of its own."""
+    backward = _closing(graph)
+    layer = _layers(graph, backward)
+    layout = _layout(graph, backward, layer)
+    at = {node: (layout.x[layer[node]], layout.y[node]) for node in graph.nodes}
+    top = min(layout.y.values())
+    leaving = Counter(edge.source for edge in graph.edges)
+    entering = Counter(edge.target for edge in graph.edges)
+    shapes, highest = [], top - 2 * _RADIUS
+    for number, edge in enumerate(graph.edges):
+        if number in layout.paths:
+            points = [(layout.x[_layer_of(place, layer)], layout.y[place]) for place in layout.paths[number]]
+            # Why: labels stand apart where their edges do.
+            along = 0.6 if leaving[edge.source] > entering[edge.target] else 0.35
+            shapes += _forward(points, edge.label, along)
+            continue
+        (x, y), (to_x, to_y) = at[edge.source], at[edge.target]
+        if edge.source == edge.target:
+            path = f"M{x - 8:.1f} {y - 14:.1f}C{x - 26:.1f} {y - 50:.1f} {x + 26:.1f} {y - 50:.1f} {x + 8:.1f} {y - 14:.1f}"
+            shapes += _edge(path, (x, y - 46), edge.label)
+            highest = min(highest, y - 60)
+        else:
+            height = min(y, to_y) - 60 - 9 * (layer[edge.source] - layer[edge.target])
+            path = f"M{x:.1f} {y - _RADIUS:.1f}C{x:.1f} {height:.1f} {to_x:.1f} {height:.1f} {to_x:.1f} {to_y - _RADIUS:.1f}"
+            peak = (y + to_y) / 8 + 0.75 * height - 6
+            shapes += _edge(path, ((x + to_x) / 2, peak), edge.label)
+            highest = min(highest, peak - 12)
+    shapes += [shape for node in graph.nodes for shape in _node(node, at[node], is_end=node in graph.ends)]
+    shapes.sort(key=lambda shape: "label" in shape[:20])
+    x, y = at[0]
+    shapes += _edge(f"M{x - 2.2 * _RADIUS:.1f} {y:.1f}L{x - _RADIUS:.1f} {y:.1f}", (x, y), "")
+    left, right = x - 2.2 * _RADIUS - _MARGIN, layout.x[-1] + _RADIUS + _MARGIN + 40
+    box = (left, highest - _MARGIN, right - left, max(layout.y.values()) + _RADIUS + 2 * _MARGIN - highest)
+    return _document(box, shapes)
+
+
+def _closing(graph: Graph) -> set[int]:
+    """Numbers of the edges that lead back to a node on the way to them; a search in depth from the start."""
+    onward: dict[int, list[int]] = {node: [] for node in graph.nodes}
+    for number, edge in enumerate(graph.edges):
+        onward[edge.source].append(number)
+    found, on_the_way, seen = set(), {0}, {0}
+    stack = [(0, iter(onward[0]))]
+    while stack:
+        node, rest = stack[-1]
+        for number in rest:
+            target = graph.edges[number].target
+            if target in on_the_way:
+                found.add(number)
+            elif target not in seen:
+                seen.add(target)
+                on_the_way.add(target)
+                stack.append((target, iter(onward[target])))
+                break
+        else:
+            on_the_way.discard(node)
+            stack.pop()
+    return found
+
+
+def _layers(graph: Graph, backward: set[int]) -> dict[int, int]:
+    """The longest way from the start to each node, closing edges left out."""
+    onward: dict[int, list[int]] = {node: [] for node in graph.nodes}
+    waits = dict.fromkeys(graph.nodes, 0)
+    for number, edge in enumerate(graph.edges):
+        if number not in backward:
+            onward[edge.source].append(edge.target)
+            waits[edge.target] += 1
+    layer, ready = dict.fromkeys(graph.nodes, 0), [node for node in graph.nodes if not waits[node]]
+    while ready:
+        node = ready.pop()
+        for target in onward[node]:
+            layer[target] = max(layer[target], layer[node] + 1)
+            waits[target] -= 1
+            if not waits[target]:
+                ready.append(target)
+    return layer
+
+
+def _layer_of(place: Place, layer: dict[int, int]) -> int:
+    return place[1] if isinstance(place, tuple) else layer[place]
+
+
+def _layout(graph: Graph, backward: set[int], layer: dict[int, int]) -> _Layout:
+    count = max(layer.values()) + 1
+    layout = _Layout([[node for node in graph.nodes if layer[node] == number] for number in range(count)])
+    room = [0.0] * count
+    for number, edge in enumerate(graph.edges):
+        if edge.source == edge.target:
+            # Its label stands above the node, half of it on either side.
+            for side in {layer[edge.source], max(layer[edge.source] - 1, 0)}:
+                room[side] = max(room[side], _LETTER * width(edge.label) / 2)
+        if number in backward:
+            continue
+        ways: list[Place] = [(number, between) for between in range(layer[edge.source] + 1, layer[edge.target])]
+        layout.paths[number] = [edge.source, *ways, edge.target]
+        for way in ways:
+            layout.layers[_layer_of(way, layer)].append(way)
+        for left, right in pairwise(layout.paths[number]):
+            layout.after.setdefault(left, []).append(right)
+            layout.before.setdefault(right, []).append(left)
+        room[layer[edge.source]] = max(room[layer[edge.source]], _LETTER * width(edge.label))
+    layout.x = [0.0]
+    for number in range(count - 1):
+        layout.x.append(layout.x[-1] + 2 * _RADIUS + 34 + room[number])
+    _order(layout)
+    _settle(layout)
+    return layout
+
+
+def _order(layout: _Layout) -> None:
+    """Sort each layer by the mean place of the neighbours to the left, then to the right, in turn."""
+    for places in layout.layers:
+        layout.y.update({place: float(number) for number, place in enumerate(places)})
+    for sweep in range(_SWEEPS):
+        sides = layout.after if sweep % 2 else layout.before
+        for places in reversed(layout.layers) if sweep % 2 else layout.layers:
+            wanted = {place: _wanted(place, sides, layout.y) for place in places}
+            places.sort(key=wanted.__getitem__)
+            layout.y.update({place: number - (len(places) - 1) / 2 for number, place in enumerate(places)})
+
+
+def _settle(layout: _Layout) -> None:
+    """Move all heights towards their neighbours'; the order stays, and the gaps."""
+    layout.y = {place: _GAP * height for place, height in layout.y.items()}
+    for sweep in range(_SWEEPS):
+        sides = layout.after if sweep % 2 else layout.before
+        for places in reversed(layout.layers) if sweep % 2 else layout.layers:
+            wanted = [_wanted(place, sides, layout.y) for place in places]
+            layout.y.update(zip(places, _apart(wanted), strict=True))
+
+
+def _wanted(place: Place, sides: dict[Place, list[Place]], y: dict[Place, float]) -> float:
+    others = [y[other] for other in sides.get(place, [])]
+    return sum(others) / len(others) if others else y[place]
+
+
+def _apart(wanted: list[float]) -> list[float]:
+    """Heights nearest to those wanted (least squares) that ascend by the gap; pool adjacent violators."""
+    pools: list[tuple[float, int]] = []
+    for number, height in enumerate(wanted):
+        mean, count = height - number * _GAP, 1
+        while pools and pools[-1][0] > mean:
+            other, others = pools.pop()
+            mean, count = (mean * count + other * others) / (count + others), count + others
+        pools.append((mean, count))
+    level = [mean for mean, count in pools for _ in range(count)]
+    return [mean + number * _GAP for number, mean in enumerate(level)]
+
+
+def _forward(points: list[Point], label: str, along: float) -> list[str]:
+    """An edge to the right, through its waypoints; the label stands on its first part, after that share of it."""
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    for (x, y), (to_x, to_y) in pairwise(points):
+        end = to_x - _RADIUS if (to_x, to_y) == points[-1] else to_x
+        middle = (x + end) / 2
+        path += f"C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {end:.1f} {to_y:.1f}"
+    (x, y), (to_x, to_y) = points[:2]
+    rest = 1 - along
+    # The curve at that share: its inner points stand halfway, at the heights of its ends.
+    across = rest**3 * x + 1.5 * (rest * along) * (x + to_x) + along**3 * to_x
+    height = rest**2 * (rest + 3 * along) * y + along**2 * (along + 3 * rest) * to_y
+    return _edge(path, (across, height - 5), label)
+
+
+def _edge(path: str, place: Point, label: str) -> list[str]:
+    shapes = [f'<path d="{path}" marker-end="url(#head)"/>']
+    if label:
+        shapes.append(f'<text class="label" x="{place[0]:.1f}" y="{place[1]:.1f}">{escape(label)}</text>')
+    return shapes
+
+
+def _node(node: int, place: Point, *, is_end: bool) -> list[str]:
+    x, y = place
+    circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>'
+    shapes = [circle.format(x, y, _RADIUS)] + ([circle.format(x, y, _RADIUS - 3.5)] if is_end else [])
+    return [*shapes, f'<text x="{x:.1f}" y="{y + 4:.1f}">{node}</text>']
+
+
+def _document(box: tuple[float, float, float, float], shapes: list[str]) -> str:
+    x, y, wide, high = box
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{x:.0f} {y:.0f} {wide:.0f} {high:.0f}" '
+        f'width="{wide:.0f}" height="{high:.0f}" font-family="monospace" font-size="12" text-anchor="middle">'
+    )
+    style = (
+        "<style>path{fill:none;stroke:#555}circle{fill:#fff;stroke:#000}#head path{fill:#555}"
+        ".label{stroke:#fff;stroke-width:4px;paint-order:stroke}</style>"
+    )
+    marker = (
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+        '<path d="M0 0L8 4L0 8z"/></marker></defs>'
+    )
+    ground = f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{high:.0f}" fill="#fff"/>'
+    return "\n".join([head, style, marker, ground, *shapes, "</svg>"]) + "\n"

@@ -1,0 +1,211 @@
+"""``guided inspect``: what an index file holds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guided.cli.boundary import ACCEPTED, UsageError
+from guided.cli.output import aligned, as_text, console, print_json, shown_bytes
+from guided.cli.specs import EosOption, JsonOption, VocabularyOption, read_vocabulary
+
+if TYPE_CHECKING:
+    from guided.automata.automaton import Automaton
+    from guided.engine.files import IndexFile
+    from guided.engine.index import Index
+
+__all__ = ["inspect_index"]
+
+
+def inspect_index(
+    file: Annotated[Path, typer.Argument(metavar="INDEX", help="An index file.")],
+    vocabulary: VocabularyOption = None,
+    eos: EosOption = None,
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="How many masks to show at each end.")] = 3,
+    sample: Annotated[int, typer.Option("--sample", min=0, metavar="N", help="How many tokens of a mask to show.")] = 6,
+    graph: Annotated[
+        Path | None,
+        typer.Option("--graph", metavar="FILE", help="Write the byte automaton as a graph: FILE ends in .dot or .svg."),
+    ] = None,
+    max_states: Annotated[
+        int, typer.Option("--max-states", min=1, metavar="N", help="The most states that --graph draws.")
+    ] = 100,
+    as_json: JsonOption = False,
+) -> int:
+    r"""Show what an index file holds: its sizes, its states, its densest masks and its sparsest.
+
+    A mask is shown with the shortest text that leads to it, and with the number of its tokens. With --vocabulary, the one it was compiled
+    for, some of the tokens are shown, too.
+
+    For example:
+
+      guided inspect indices/date.index --vocabulary tokenizer.json
+      guided inspect indices/date.index --graph date.svg
+    """
+    from guided.engine.files import load_index, read_index_file
+
+    found = read_index_file(file)
+    index = None if vocabulary is None else load_index(file, read_vocabulary(vocabulary, eos))
+    facts = _facts(file, found)
+    masks = _masks(found, top)
+    samples = {} if index is None else {mask["mask"]: _tokens(index, mask["state"], sample) for mask in masks}
+    if graph is not None:
+        _write_graph(found.automaton, graph, max_states)
+    if as_json:
+        listed = [{**mask, "after": as_text(mask["after"]), **_as_data(samples, mask["mask"])} for mask in masks]
+        drawn = {} if graph is None else {"graph": str(graph)}
+        print_json({**facts, "masks": {**facts["masks"], "shown": listed}, **drawn})
+    else:
+        _show(facts, masks, samples)
+        if graph is not None:
+            console().print(f"graph       {graph}")
+    return ACCEPTED
+
+
+def _facts(file: Path, found: "IndexFile") -> dict[str, Any]:
+    """Sizes and fingerprints."""
+    from guided.index.storage import FORMAT_VERSION
+
+    automaton, arrays = found.automaton, found.arrays
+    shortest = automaton.witness() or b""
+    return {
+        "file": str(file),
+        "bytes": file.stat().st_size,
+        "format": FORMAT_VERSION,
+        "spec": found.spec_fingerprint,
+        "vocabulary": found.vocabulary_fingerprint,
+        "tokens": found.n_tokens,
+        "unenforced": list(found.unenforced),
+        "notes": list(found.notes),
+        "states": automaton.n_states,
+        "accepting": int(automaton.accepting.sum()),
+        "byte_classes": automaton.table.shape[1],
+        "shortest": as_text(shortest),
+        "most_tokens": int(arrays["distance"].max()),
+        "functions": len(arrays["group_indptr"]) - 1,
+        "transitions": len(arrays["row_functions"]),
+        "masks": {"distinct": len(arrays["mask_state"])},
+        "arrays": [
+            {"name": name, "type": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
+            for name, array in arrays.items()
+        ],
+    }
+
+
+def _masks(found: "IndexFile", count: int) -> list[dict[str, Any]]:
+    """The masks with the most tokens, and those with the fewest, each once; EOS is not counted."""
+    import numpy as np
+
+    arrays = found.arrays
+    sizes = np.diff(arrays["group_indptr"])
+    until = np.concatenate([[0], np.cumsum(sizes[arrays["row_functions"]])])
+    counts = np.diff(until[arrays["row_indptr"]])[arrays["mask_state"]]
+    states = np.bincount(arrays["mask_of"], minlength=len(counts))
+    order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
+    chosen = order if len(order) <= 2 * count else order[:count] + order[len(order) - count :]
+    texts = _texts(found.automaton, [int(arrays["mask_state"][mask]) for mask in chosen])
+    return [
+        {
+            "mask": mask,
+            "state": (state := int(arrays["mask_state"][mask])),
+            "tokens": int(counts[mask]),
+            "may_end": bool(found.automaton.accepting[state]),
+            "states": int(states[mask]),
+            "after": texts[state],
+        }
+        for mask in chosen
+    ]
+
+
+def _texts(automaton: "Automaton", states: list[int]) -> dict[int, bytes]:
+    """A shortest text that leads to each of some states. O(states of the automaton x 256)."""
+    came: dict[int, tuple[int, int]] = {0: (0, 0)}
+    wanted, queue = set(states) - {0}, [0]
+    for state in queue:
+        if not wanted:
+            break
+        for value, target in enumerate(automaton.table[state][automaton.classes].tolist()):
+            if target >= 0 and target not in came:
+                came[target] = state, value
+                wanted.discard(target)
+                queue.append(target)
+    found = {}
+    for state in states:
+        text, place = bytearray(), state
+        while place:
+            place, value = came[place]
+            text.append(value)
+        found[state] = bytes(reversed(text))
+    return found
+
+
+def _tokens(index: "Index", state: int, count: int) -> list[tuple[int, bytes]]:
+    """Some tokens of a state's mask, spread over their ids."""
+    spelled = [(token, data) for token in index.allowed(state).tolist() if (data := index.vocabulary[token])]
+    if len(spelled) <= count:
+        return spelled
+    return [spelled[number * len(spelled) // count] for number in range(count)]
+
+
+def _as_data(samples: dict[int, list[tuple[int, bytes]]], mask: int) -> dict[str, Any]:
+    if mask not in samples:
+        return {}
+    return {"sample": [{"id": token, "text": as_text(data)} for token, data in samples[mask]]}
+
+
+def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
+    from guided.cli.drawing import to_svg
+    from guided.cli.graph import graph_of, to_dot
+
+    writers = {".dot": to_dot, ".gv": to_dot, ".svg": to_svg}
+    if path.suffix not in writers:
+        raise UsageError(f"--graph {path}: a graph is written as .dot or .svg, and the file's name says which")
+    graph = graph_of(automaton)
+    if len(graph.nodes) > limit:
+        raise UsageError(
+            f"--graph: {len(graph.nodes):,} states are more than the {limit:,} that are drawn at most; "
+            "--max-states draws more, and will be hard to read"
+        )
+    path.write_text(writers[path.suffix](graph), encoding="utf-8")
+
+
+def _show(facts: dict[str, Any], masks: list[dict[str, Any]], samples: dict[int, list[tuple[int, bytes]]]) -> None:
+    out = console()
+    rows = [
+        ("file", f"{facts['file']}, {facts['bytes']:,} bytes, version {facts['format']} of the format"),
+        ("spec", facts["spec"]),
+        ("vocabulary", f"{facts['vocabulary']}, {facts['tokens']:,} tokens"),
+        ("states", f"{facts['states']:,}, in {facts['accepting']:,} of them a text may end"),
+        ("byte classes", f"{facts['byte_classes']:,}"),
+        ("functions", f"{facts['functions']:,}, with {facts['transitions']:,} transitions"),
+        ("masks", f"{facts['masks']['distinct']:,}"),
+        ("shortest text", repr(facts["shortest"])),
+        *(("not enforced", what) for what in facts["unenforced"]),
+        *(("note", what) for what in facts["notes"]),
+    ]
+    for line in aligned(rows, indent=0):
+        out.print(line)
+    arrays = [
+        (array["name"], array["type"], " x ".join(f"{n:,}" for n in array["shape"]), f"{array['bytes']:,}")
+        for array in facts["arrays"]
+    ]
+    for line in aligned([("array", "type", "shape", "bytes"), *arrays], indent=0):
+        out.print(line)
+    if not masks:
+        return
+    head = ("mask", "tokens", "end", "states", "after", *(["some of the tokens"] if samples else []))
+    for line in aligned([head, *(_row(mask, samples) for mask in masks)], indent=0):
+        out.print(line)
+
+
+def _row(mask: dict[str, Any], samples: dict[int, list[tuple[int, bytes]]]) -> tuple[str, ...]:
+    cells = (
+        str(mask["mask"]),
+        f"{mask['tokens']:,}",
+        "yes" if mask["may_end"] else "no",
+        f"{mask['states']:,}",
+        shown_bytes(mask["after"]),
+    )
+    if not samples:
+        return cells
+    return (*cells, ", ".join(shown_bytes(data) for _, data in samples[mask["mask"]]))

@@ -1,0 +1,115 @@
+"""The kinds of specs that the command line knows: one table, `KINDS`.
+
+A spec comes as plain data (a text, a list, some named options), from options of a command or from a file, and is built
+here. A further kind of spec is one more entry of the table; files of specs and ``guided compile`` then know it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guided.cli.boundary import UsageError
+
+if TYPE_CHECKING:
+    from guided.engine.specs import Spec
+
+__all__ = ["KINDS", "Kind", "build_spec"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One way to say what may be said.
+
+    Attributes
+    ----------
+    build : callable
+        The spec of a value, the options, and the folder in which relative paths lie.
+    value : str
+        What the value is, for messages.
+    fits : callable
+        Is a value of the right type?
+    options : mapping of str to types
+        Names of the options, and the types of their values.
+    """
+
+    build: Callable[[Any, Mapping[str, Any], Path], "Spec"]
+    value: str
+    fits: Callable[[Any], bool]
+    options: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
+
+
+def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) -> "Spec":
+    """The spec of plain data.
+
+    Raises
+    ------
+    UsageError
+        The value or an option is of another type, an option is unknown, or tools can not be loaded.
+    SchemaError, PatternError
+        What is said makes no spec. Mistakes in patterns come to light when the spec is lowered.
+    """
+    entry = KINDS[kind]
+    if not entry.fits(value):
+        raise UsageError(f"{kind} is {entry.value}, not {_named(value)}")
+    for name, given in options.items():
+        types = entry.options.get(name)
+        if types is None:
+            known = ", ".join(entry.options) or "none"
+            raise UsageError(f"{name!r} is no option of {kind}, which has {known}")
+        # Why by class: true and false are integers to Python.
+        if type(given) not in types:
+            wanted = " or ".join(_TYPES[kind] for kind in types)
+            raise UsageError(f"{name} is {wanted}, not {_named(given)}")
+    try:
+        return entry.build(value, options, folder)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _regex(value: str, options: Mapping[str, Any], _: Path) -> "Spec":
+    from guided.engine.specs import Regex
+
+    return Regex(value, **options)
+
+
+def _choice(value: list[str], _: Mapping[str, Any], __: Path) -> "Spec":
+    from guided.engine.specs import Choice
+
+    return Choice(value)
+
+
+def _tools(value: Any, options: Mapping[str, Any], folder: Path) -> "Spec":
+    from guided.calls.spec import Tools
+    from guided.cli.toolfiles import load_tools
+
+    return Tools(load_tools(value, folder) if isinstance(value, str) else value, **options)
+
+
+def _is_list_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+def _named(value: Any) -> str:
+    return _TYPES.get(type(value), type(value).__name__)
+
+
+_TYPES = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
+
+KINDS = {
+    "regex": Kind(_regex, "a text", lambda value: isinstance(value, str), {"builder": (str,)}),
+    "choice": Kind(_choice, "a list of texts", _is_list_of(str)),
+    "tools": Kind(
+        _tools,
+        "a source (tools.py:name, package.module, tools.json) or a list of definitions",
+        lambda value: isinstance(value, str) or _is_list_of(dict)(value),
+        {
+            "format": (str,),
+            "tool_choice": (str, list),
+            "parallel_tool_calls": (bool,),
+            "strict": (bool,),
+            "max_length": (int,),
+            "max_digits": (int,),
+        },
+    ),
+}

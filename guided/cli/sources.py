@@ -1,0 +1,202 @@
+"""Named specs as plain data: what ``guided compile`` reads from its arguments.
+
+=============  =====================================================================
+a file ends    holds
+=============  =====================================================================
+``.toml``      tables, each a spec: ``[name]`` with a key ``regex``, ``choice`` or ``tools``, and options of that kind
+``.jsonl``     the same as JSON, an object for each line, with a key ``name``
+``.regex``     one pattern; a newline at the end is dropped
+``.choice``    one text for each line
+``.py``        functions to call; ``file.py:name,name`` takes some of them
+``.json``      definitions of functions
+=============  =====================================================================
+
+A file that holds one spec gives it its own name, without the ending. A source is data, so it can be sent to another
+process, which a spec that holds the user's functions can not.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guided.cli.boundary import UsageError
+from guided.cli.kinds import KINDS, build_spec
+from guided.cli.toolfiles import split_names
+
+if TYPE_CHECKING:
+    from guided.engine.specs import Spec
+
+__all__ = ["ENDINGS", "Source", "check_names", "given_sources", "read_sources"]
+
+_NAME = re.compile(r"\w[\w.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named spec as plain data.
+
+    Attributes
+    ----------
+    name : str
+        Of the spec; its file is called so.
+    kind : str
+        A key of `guided.cli.kinds.KINDS`.
+    value : text, list or dict
+        What is said.
+    options : dict
+        More arguments of the spec.
+    folder : str
+        Where relative paths lie.
+    place : str
+        Where it was given, for messages.
+    """
+
+    name: str
+    kind: str
+    value: Any
+    options: Mapping[str, Any]
+    folder: str
+    place: str
+
+    def build(self) -> "Spec":
+        """The spec. Raises as `build_spec`."""
+        return build_spec(self.kind, self.value, self.options, Path(self.folder))
+
+
+def given_sources(
+    regex: Sequence[str] | None,
+    choice: Sequence[str] | None,
+    tools: Sequence[str] | None,
+    tool_options: Mapping[str, Any],
+) -> list[Source]:
+    """The specs that options give: one for each pattern and each source of tools, and one of all choices."""
+    found = [Source(name, "regex", pattern, {}, ".", "--regex") for name, pattern in _numbered("regex", regex or ())]
+    if choice:
+        found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
+    return [*found, *(_tools(Path(), given, tool_options, "--tools") for given in tools or ())]
+
+
+def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
+    """The specs in a file.
+
+    Parameters
+    ----------
+    given : str
+        Its path; ``:name,name`` may follow that of a Python file.
+    tool_options : mapping
+        Options of tools that are the whole file.
+
+    Raises
+    ------
+    UsageError
+        The file's name does not tell what it holds, or it holds something else.
+    OSError
+        It can not be read.
+    """
+    ending = Path(split_names(given)[0] if given else given).suffix
+    if ending not in ENDINGS:
+        raise UsageError(f"{given!r} does not tell what it holds: files of specs end in {', '.join(ENDINGS)}")
+    return list(ENDINGS[ending](given, tool_options))
+
+
+def check_names(sources: Iterable[Source]) -> None:
+    """Refuse names that are no names of files, and two of one name (file systems may not tell case).
+
+    Raises
+    ------
+    UsageError
+    """
+    places: dict[str, Source] = {}
+    for source in sources:
+        if not _NAME.fullmatch(source.name):
+            raise UsageError(
+                f"{source.place}: {source.name!r} is no name for a file: letters, digits, _ . and - make one, 100 at most"
+            )
+        other = places.setdefault(source.name.casefold(), source)
+        if other is not source:
+            raise UsageError(
+                f"two specs are named {source.name!r}, in {other.place} and in {source.place}: name them in a file of specs"
+            )
+
+
+def _from_toml(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
+    try:
+        document = tomllib.loads(_text(given))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{given} is no TOML: {error}") from error
+    for name, table in document.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{given}: {name!r} is no table: a spec is a table, [{name}]")
+        yield _source(name, table, Path(given).parent, f"{given} [{name}]")
+
+
+def _from_lines(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
+    for number, line in enumerate(_text(given).split("\n"), start=1):
+        place = f"{given}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{place} is no JSON: {error}") from error
+        if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+            raise UsageError(f"{place} is no object with a name")
+        yield _source(document.pop("name"), document, Path(given).parent, place)
+
+
+def _source(name: str, table: Mapping[str, Any], folder: Path, place: str) -> Source:
+    """A table with one kind of spec, and options."""
+    kinds = [key for key in table if key in KINDS]
+    if len(kinds) != 1:
+        which = "none" if not kinds else " and ".join(kinds)
+        raise UsageError(f"{place}: a spec has one of the keys {', '.join(KINDS)}, and this has {which}")
+    options = {key: value for key, value in table.items() if key != kinds[0]}
+    return Source(name, kinds[0], table[kinds[0]], options, str(folder), place)
+
+
+def _from_pattern(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
+    pattern = _text(given).removesuffix("\n").removesuffix("\r")
+    yield Source(Path(given).stem, "regex", pattern, {}, ".", given)
+
+
+def _from_choices(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
+    texts = [line.removesuffix("\r") for line in _text(given).split("\n")]
+    yield Source(Path(given).stem, "choice", [text for text in texts if text], {}, ".", given)
+
+
+def _from_tools(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
+    yield _tools(Path(), given, options, given)
+
+
+def _tools(folder: Path, given: str, options: Mapping[str, Any], place: str) -> Source:
+    source, _ = split_names(given)
+    is_file = source.endswith((".py", ".json"))
+    name = Path(source).stem if is_file else source.rpartition(".")[2]
+    return Source(name, "tools", given, options, str(folder), place)
+
+
+ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {
+    ".toml": _from_toml,
+    ".jsonl": _from_lines,
+    ".regex": _from_pattern,
+    ".choice": _from_choices,
+    ".py": _from_tools,
+    ".json": _from_tools,
+}
+
+
+def _numbered(name: str, values: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """``name``, ``name-2``, ``name-3``..."""
+    for number, value in enumerate(values, start=1):
+        yield name if number == 1 else f"{name}-{number}", value
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8, at byte {error.start}") from error
