@@ -1,0 +1,308 @@
+"""Pushdown automata over bytes with lazily made tables: control, stack of cells, and reactions of the top cell.
+
+A *control* is one state of a finite automaton over bytes; its row says for each byte what happens:
+
+    >= 0      the next control
+    DEAD      nothing may follow
+    UNKNOWN   not computed yet: `Pushdown.fill` computes it
+    <= ACTION an action (`action_entry`): the top cell of the stack decides, or the stack is pushed
+
+A *cell* is one symbol of the stack's alphabet. The *reaction* of a cell to an action pops cells, pushes at most one, and goes on to a
+control or to a further action on the cell that is then on top (so an LR reduction is a chain: pop the rule's length, then the goto of what
+is exposed). Some actions are direct: they have the same reaction on every cell. An action may leave its byte to be read again: a number
+is ended by what follows it.
+
+Beside the stack a text has two *registers*: how many code points of the string at hand are still needed, and how many are still
+allowed. A counting control spends one of each for every byte that it reads and that is no action; a reaction sets both.
+
+A cell may *allow* a set of labels only, and a control may be *guarded* by the set of labels it can still lead to: it is entered only where
+the two meet, and an action that stands for one label only where the cell allows it. So one control table serves all states of an object in
+which other keys are still to come.
+
+Tables only grow, and an entry changes once, from unknown to known. Readers therefore need no lock; whoever fills holds the one of the
+index. Arrays are replaced when they grow: read them from the tables each time.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.errors import LimitError
+
+__all__ = [
+    "ACTION",
+    "COUNTS",
+    "END_ACTION",
+    "GUARD",
+    "KEPT",
+    "LIVE",
+    "MANY",
+    "PLAN",
+    "UNLIMITED",
+    "WIDTH",
+    "Pushdown",
+    "PushdownTables",
+    "Reaction",
+    "action_entry",
+]
+
+ACTION = -16
+# No maximum in the register of code points.
+UNLIMITED = 1 << 30
+# A reaction without registers of its own.
+KEPT = (0, UNLIMITED)
+# Columns of `info`: number of live bytes (more than MANY: not listed), whether it
+# counts (1: every byte it reads; 2: the registers hold, within a character), guard (-1: none) and its words,
+# entry at the end of the text (0: none), the control whose plan serves its masks (-1: none).
+LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN = range(6)
+MANY = 16
+
+
+def action_entry(action: int) -> int:
+    """How an action stands in a row, and in a reaction that goes on with it."""
+    return ACTION - action
+
+
+class Reaction(NamedTuple):
+    """What a cell does on an action.
+
+    Attributes
+    ----------
+    pops : int
+        Cells taken off.
+    pushes : int
+        Cell put on, -1 for none.
+    goes_to : int
+        Next control, or the entry of a further action.
+    registers : (int, int)
+        Code points needed and allowed from there on.
+    """
+
+    pops: int
+    pushes: int
+    goes_to: int
+    registers: tuple[int, int] = KEPT
+
+
+class Pushdown(Protocol):
+    """A lazily made pushdown automaton: what the index runs."""
+
+    @property
+    def tables(self) -> "PushdownTables":
+        """The tables, filled on demand."""
+
+    @property
+    def start(self) -> int:
+        """Control of the empty text, whose stack is cell 0 alone."""
+
+    @property
+    def end(self) -> int:
+        """Control in which a whole text has been read."""
+
+    def fill(self, control: int, byte: int) -> None:
+        """Make the entry of a control for a byte known (and any others on the way)."""
+
+    def react(self, action: int, cell: int) -> None:
+        """Make the reaction of a cell to an action known."""
+
+
+class PushdownTables:
+    """The arrays of one pushdown automaton.
+
+    Attributes
+    ----------
+    rows : ndarray[int32], shape (capacity, 256)
+        Entry of each control and byte.
+    info : ndarray[int32], shape (capacity, 6)
+        Of each control, by the columns `LIVE` to `PLAN`.
+    live : ndarray[uint8], shape (capacity, 16)
+        Bytes of a control that are not dead, where they are few.
+    actions : ndarray[int32], shape (capacity, 3)
+        Of each action: number of its reaction where it is direct (-1: the cell decides), whether its byte is read again,
+        its label (-1: none).
+    results : ndarray[int32], shape (capacity, 5)
+        Reactions: pops, pushes, goes_to, and the registers.
+    keys, values : ndarray[int64] and ndarray[int32], shape (power of two,)
+        Open addressing: ``action << 32 | cell`` (-1: free) to a number of ``results``, or DEAD.
+    guards, allows : ndarray[uint64]
+        Sets of labels.
+    cell_allow : ndarray[int32], shape (capacity,)
+        Offset of each cell's labels in ``allows``; -1: all.
+    direct : dict of int to Reaction
+        Reactions of the direct actions, for readers in Python.
+    reactions : dict of int to (Reaction or None)
+        The same as ``keys`` and ``values``, for readers in Python.
+    """
+
+    __slots__ = (
+        "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "direct", "guards", "info", "keys",
+        "limit", "live", "n_actions", "n_allows", "n_cells", "n_controls", "n_guards", "n_reactions", "n_results",
+        "reactions", "results", "rows", "values",
+    )  # fmt: skip
+
+    def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
+        self.limit = limit
+        self.rows: Int32Array = np.full((capacity, 256), UNKNOWN, np.int32)
+        self.info: Int32Array = np.zeros((capacity, 6), np.int32)
+        self.live: UInt8Array = np.zeros((capacity, MANY), np.uint8)
+        self.actions: Int32Array = np.zeros((256, 3), np.int32)
+        self.results: Int32Array = np.zeros((256, 5), np.int32)
+        self.keys: Int64Array = np.full(1024, -1, np.int64)
+        self.values: Int32Array = np.zeros(1024, np.int32)
+        self.guards: UInt64Array = np.zeros(64, np.uint64)
+        self.allows: UInt64Array = np.zeros(64, np.uint64)
+        self.cell_allow: Int32Array = np.full(64, -1, np.int32)
+        self.n_controls = self.n_actions = self.n_results = self.n_cells = self.n_reactions = 0
+        self.n_guards = self.n_allows = 0
+        self.direct: dict[int, Reaction] = {}
+        self.reactions: dict[int, Reaction | None] = {}
+        self._result_ids: dict[Reaction, int] = {}
+        self._allow_ids: dict[tuple[int, ...], int] = {}
+
+    def control(self, row: npt.NDArray[np.int32], *, counts: int = 0, end_action: int = 0, plan: int = -1) -> int:
+        """A new control with this row (copied)."""
+        return self.controls(row[None, :], counts=counts, end_actions=(end_action,), plan=plan)
+
+    def controls(
+        self,
+        rows: npt.NDArray[np.int32],
+        *,
+        counts: int = 0,
+        end_actions: Iterable[int] | npt.NDArray[np.int32] | None = None,
+        plan: int = -1,
+    ) -> int:
+        """New controls with these rows, shape (n, 256); the number of the first.
+
+        Raises
+        ------
+        LimitError
+            There are too many.
+        """
+        first, n = self.n_controls, len(rows)
+        if first + n > self.limit:
+            raise LimitError("states", first + n, self.limit, "the automaton has too many")
+        if first + n > len(self.rows):
+            capacity = max(2 * len(self.rows), first + n)
+            self.rows = _grown(self.rows, capacity, UNKNOWN)
+            self.info = _grown(self.info, capacity, 0)
+            self.live = _grown(self.live, capacity, 0)
+        self.rows[first : first + n] = rows
+        info = self.info[first : first + n]
+        info[:, COUNTS] = counts
+        info[:, GUARD] = -1
+        info[:, END_ACTION] = 0 if end_actions is None else np.fromiter(end_actions, np.int32, n)
+        info[:, PLAN] = plan
+        self._note_live(first, n)
+        self.n_controls = first + n
+        return first
+
+    def _note_live(self, first: int, n: int) -> None:
+        alive = self.rows[first : first + n] != DEAD
+        count = alive.sum(axis=1)
+        self.info[first : first + n, LIVE] = np.minimum(count, MANY + 1)
+        for i in np.flatnonzero(count <= MANY):
+            self.live[first + i, : count[i]] = np.flatnonzero(alive[i])
+
+    def set_row(self, control: int, row: npt.NDArray[np.int32]) -> None:
+        """Make a control's entries known; none that was dead comes alive."""
+        # Why its live bytes are not noted anew: a walk may be on its way through them.
+        self.rows[control] = row
+
+    def guard(self, first: int, words: npt.NDArray[np.uint64]) -> None:
+        """The labels that each of some controls can still lead to: shape (n, words of 64 bits)."""
+        n, width = words.shape
+        self.guards = _appended(self.guards, self.n_guards, words.ravel())
+        self.info[first : first + n, GUARD] = self.n_guards + width * np.arange(n)
+        self.info[first : first + n, WIDTH] = width
+        self.n_guards += n * width
+
+    def copy(self) -> "PushdownTables":
+        """Independent tables with the same content."""
+        twin = PushdownTables.__new__(PushdownTables)
+        for name in self.__slots__:
+            value = getattr(self, name)
+            setattr(twin, name, value if isinstance(value, int) else value.copy())
+        return twin
+
+    def action(self, *, again: bool = False, label: int = -1, reaction: Reaction | None = None) -> int:
+        """A new action, direct where a reaction is given; its number."""
+        number = self.n_actions
+        if number == len(self.actions):
+            self.actions = _grown(self.actions, 2 * number, 0)
+        self.actions[number] = -1 if reaction is None else self._result(reaction), again, label
+        if reaction is not None:
+            self.direct[number] = reaction
+        self.n_actions = number + 1
+        return number
+
+    def cell(self, allow: tuple[int, ...] | None = None) -> int:
+        """A new cell, with the labels it allows as words of 64 bits (None: all)."""
+        number = self.n_cells
+        if number == len(self.cell_allow):
+            self.cell_allow = _grown(self.cell_allow, 2 * number, -1)
+        if allow is not None:
+            found = self._allow_ids.get(allow)
+            if found is None:
+                found = self._allow_ids[allow] = self.n_allows
+                self.allows = _appended(self.allows, self.n_allows, allow)
+                self.n_allows += len(allow)
+            self.cell_allow[number] = found
+        self.n_cells = number + 1
+        return number
+
+    def reacts(self, action: int, cell: int, reaction: Reaction | None) -> None:
+        """Enter the reaction of a cell to an action; None: nothing may follow."""
+        if 2 * self.n_reactions >= len(self.keys):
+            self._rehash()
+        value = DEAD if reaction is None else self._result(reaction)
+        _insert(self.keys, self.values, action << 32 | cell, value)
+        self.reactions[action << 32 | cell] = reaction
+        self.n_reactions += 1
+
+    def _result(self, reaction: Reaction) -> int:
+        found = self._result_ids.get(reaction)
+        if found is None:
+            found = self._result_ids[reaction] = self.n_results
+            if found == len(self.results):
+                self.results = _grown(self.results, 2 * found, 0)
+            self.results[found] = reaction.pops, reaction.pushes, reaction.goes_to, *reaction.registers
+            self.n_results = found + 1
+        return found
+
+    def _rehash(self) -> None:
+        keys: Int64Array = np.full(4 * len(self.keys), -1, np.int64)
+        values: Int32Array = np.zeros(len(keys), np.int32)
+        for slot in np.flatnonzero(self.keys >= 0):
+            _insert(keys, values, int(self.keys[slot]), int(self.values[slot]))
+        self.keys, self.values = keys, values
+
+
+def _slot(key: int, wrap: int) -> int:
+    # The same mixing as in guided.kernels.pushdown.
+    return ((key * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 33) & wrap
+
+
+def _insert(keys: Int64Array, values: Int32Array, key: int, value: int) -> None:
+    wrap = len(keys) - 1
+    slot = _slot(key, wrap)
+    while keys[slot] >= 0:
+        slot = slot + 1 & wrap
+    # Invariant: a reader that sees the key sees the value.
+    values[slot] = value
+    keys[slot] = key
+
+
+def _grown(array: Any, capacity: int, fill: int) -> Any:
+    grown = np.full((capacity, *array.shape[1:]), fill, array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def _appended(array: UInt64Array, count: int, words: tuple[int, ...] | UInt64Array) -> UInt64Array:
+    while count + len(words) > len(array):
+        array = _grown(array, 2 * len(array), 0)
+    array[count : count + len(words)] = words
+    return array

@@ -1,0 +1,378 @@
+"""`PushdownIndex`: the tokens that may come next where an automaton has a stack; tables made as texts need them.
+
+A state is (control, stack, registers), interned to an int; 0 is the start, 1 is what EOS leads to. Stacks are nodes (top cell, node below),
+hash-consed, so a state costs the same however deep it is, and rollback is free. What has been computed stays: the mask of a state, the
+state after a token, and all entries of the automaton's tables.
+
+Invariants: every control and cell that the automaton makes is live, and every byte it reads has a token of its own, so an allowed
+token never leads to a dead end. Masks are shared by content, read-only, and valid for ever. Same input, same states, in the order
+of first use.
+
+Threads: what is known is read without a lock; whoever finds something unknown takes the lock of the index and fills.
+
+Complexity: O(1) for a mask or a token seen before in a state. Else a mask costs a walk over the live prefixes of tokens, of which the part
+that does not depend on the stack is done once per control (`guided.index.plans`).
+"""
+
+from threading import RLock
+
+import numpy as np
+
+from guided.arrays import DEAD, UNKNOWN, Int32Array, freeze, mask_words
+from guided.automata.pushdown import (
+    ACTION,
+    COUNTS,
+    END_ACTION,
+    GUARD,
+    KEPT,
+    PLAN,
+    UNLIMITED,
+    WIDTH,
+    Pushdown,
+)
+from guided.errors import LimitError
+from guided.index.plans import Plan, WalkTrie, plan_of, walk_trie
+from guided.kernels import pushdown as kernel
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["PushdownIndex", "Shared"]
+
+# Where a text stands: control, stack node, code points needed and allowed.
+Place = tuple[int, int, int, int]
+
+
+class Shared:
+    """What all indices over one vocabulary share: its trie as the kernel takes it, and the plans of common controls.
+
+    Attributes
+    ----------
+    trie : WalkTrie
+    plans : dict of int to Plan
+        By control, for the controls that all automata of one family have in common.
+    """
+
+    __slots__ = ("plans", "trie", "vocabulary")
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.trie: WalkTrie = walk_trie(vocabulary.trie)
+        self.plans: dict[int, Plan] = {}
+
+
+class PushdownIndex:
+    """The index of a pushdown automaton over a vocabulary.
+
+    Attributes
+    ----------
+    automaton : Pushdown
+    size : int
+        Width of masks in tokens.
+    """
+
+    initial, final = 0, 1
+
+    def __init__(
+        self,
+        automaton: Pushdown,
+        vocabulary: Vocabulary,
+        limits: Limits,
+        shared: Shared | None = None,
+        n_shared: int = 0,
+    ) -> None:
+        self.automaton = automaton
+        self.vocabulary = vocabulary
+        self.size = vocabulary.size
+        self._tokens = vocabulary.tokens
+        self._eos = frozenset(vocabulary.eos)
+        self._limits = limits
+        self._shared = shared or Shared(vocabulary)
+        self._n_shared = n_shared
+        self._lock = RLock()
+        self._cells: list[int] = [0]
+        self._below: list[int] = [-1]
+        self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
+        self._nodes: Int32Array = np.zeros((256, 2), np.int32)
+        self._nodes[0] = 0, -1
+        self._plans: dict[tuple[int, int], Plan] = {}
+        self._interned: dict[int, list[Int32Array]] = {}
+        self._room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
+        self._next: dict[int, int] = {}
+        start = (automaton.start, 0, *KEPT)
+        self._places: list[Place] = [start, (-1, -1, 0, 0)]
+        self._state_ids: dict[Place, int] = {start: 0}
+        self._masks: list[Int32Array | None] = [None, freeze(np.zeros(mask_words(self.size), np.int32))]
+        depth = self._shared.trie.max_depth + 2
+        self._frames: Int32Array = np.zeros((depth, 9), np.int32)
+        # A byte may push more than once, by a chain of reactions; each reads a cell, so chains end.
+        self._pushed: Int32Array = np.zeros((64 * depth, 2), np.int32)
+
+    @property
+    def n_states(self) -> int:
+        """States made so far, the one after EOS among them."""
+        return len(self._places)
+
+    def place(self, state: int) -> Place:
+        """Control, stack node and registers of a state."""
+        return self._places[state]
+
+    def stack(self, node: int) -> tuple[int, ...]:
+        """The cells of a stack, the top first."""
+        cells = []
+        while node >= 0:
+            cells.append(self._cells[node])
+            node = self._below[node]
+        return tuple(cells)
+
+    def mask(self, state: int) -> Int32Array:
+        """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
+        found = self._masks[state]
+        if found is None:
+            with self._lock:
+                found = self._build_mask(self._places[state])
+                if self.is_accepting(state):
+                    found = found.copy()
+                    for token in self._eos:
+                        found[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+                found = self._intern(found)
+                if self._room > 0:
+                    self._masks[state] = found
+        return found
+
+    def next(self, state: int, token: int) -> int:
+        """The state after a token; -1 where it is not allowed."""
+        key = state << 24 | token if 0 <= token < self.size else -1
+        found = self._next.get(key)
+        if found is None:
+            if key < 0:
+                return DEAD
+            with self._lock:
+                found = self._next[key] = self._step(state, token)
+        return found
+
+    def _step(self, state: int, token: int) -> int:
+        if state == self.final:
+            return DEAD
+        if token in self._eos:
+            return self.final if self.is_accepting(state) else DEAD
+        data = self._tokens[token] if token < len(self._tokens) else None
+        place = self.read(self._places[state], data) if data else None
+        return DEAD if place is None else self._state(place)
+
+    def _state(self, place: Place) -> int:
+        found = self._state_ids.get(place)
+        if found is None:
+            found = len(self._places)
+            if found >= self._limits.states:
+                raise LimitError("states", found + 1, self._limits.states, "the index has grown too large")
+            self._places.append(place)
+            self._masks.append(None)
+            self._state_ids[place] = found
+        return found
+
+    def is_accepting(self, state: int) -> bool:
+        """May a text end in this state?"""
+        if state == self.final:
+            return True
+        control, node, needed, _ = self._places[state]
+        if control == self.automaton.end:
+            return True
+        entry = int(self.automaton.tables.info[control, END_ACTION])
+        if not entry or needed:
+            return False
+        with self._lock:
+            place = self._react(entry, node)
+        return place is not None and place[0] == self.automaton.end
+
+    def accepts(self, data: bytes) -> bool:
+        """Is a whole text in the language? O(len(data))."""
+        with self._lock:
+            place = self.read(self._places[0], data)
+            return place is not None and self.is_accepting(self._state(place))
+
+    def read(self, place: Place, data: bytes) -> Place | None:
+        """The place after some bytes; None where they cannot come."""
+        control, node, needed, allowed = place
+        automaton = self.automaton
+        tables = automaton.tables
+        rows, info = tables.rows, tables.info
+        for byte in data:
+            while True:
+                entry = rows.item(control, byte)
+                if entry >= 0:
+                    if info.item(control, COUNTS) == 1:
+                        if allowed == 0:
+                            return None
+                        allowed -= allowed != UNLIMITED
+                        needed -= needed > 0
+                    control = entry
+                    if info.item(control, GUARD) >= 0 and not self._is_open(control, node):
+                        return None
+                    break
+                if entry == DEAD:
+                    return None
+                if entry == UNKNOWN:
+                    automaton.fill(control, byte)
+                    rows, info = tables.rows, tables.info
+                    continue
+                if needed:
+                    return None
+                is_again = tables.actions.item(ACTION - entry, 1)
+                after = self._react(entry, node)
+                rows, info = tables.rows, tables.info
+                if after is None:
+                    return None
+                control, node, needed, allowed = after
+                if not is_again:
+                    break
+        return control, node, needed, allowed
+
+    def _is_open(self, control: int, node: int) -> bool:
+        """Can a guarded control still lead to a label that the cell allows?"""
+        tables = self.automaton.tables
+        guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
+        allow = tables.cell_allow.item(self._cells[node])
+        if guard < 0 or allow < 0:
+            return True
+        return bool((tables.guards[guard : guard + width] & tables.allows[allow : allow + width]).any())
+
+    def _react(self, entry: int, node: int) -> Place | None:
+        """Where an action leads on a stack; None where it cannot come."""
+        tables = self.automaton.tables
+        needed, allowed = KEPT
+        while entry <= ACTION:
+            action = ACTION - entry
+            reaction = tables.direct.get(action)
+            if reaction is None:
+                cell = self._cells[node]
+                label = tables.actions.item(action, 2)
+                if label >= 0:
+                    allow = tables.cell_allow.item(cell)
+                    if allow >= 0 and not tables.allows.item(allow + (label >> 6)) >> (label & 63) & 1:
+                        return None
+                key = action << 32 | cell
+                if key not in tables.reactions:
+                    self.automaton.react(action, cell)
+                reaction = tables.reactions[key]
+                if reaction is None:
+                    return None
+            for _ in range(reaction.pops):
+                node = self._below[node]
+            if reaction.pushes >= 0:
+                node = self._node(reaction.pushes, node)
+            entry = reaction.goes_to
+            needed, allowed = reaction.registers
+        return (entry, node, needed, allowed) if self._is_open(entry, node) else None
+
+    def _node(self, cell: int, below: int) -> int:
+        key = (cell, below)
+        found = self._node_ids.get(key)
+        if found is None:
+            found = len(self._cells)
+            if found == len(self._nodes):
+                self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
+            self._nodes[found] = key
+            self._cells.append(cell)
+            self._below.append(below)
+            self._node_ids[key] = found
+        return found
+
+    def _intern(self, words: Int32Array) -> Int32Array:
+        bucket = self._interned.setdefault(kernel.content_hash(words), [])
+        for mask in bucket:
+            if np.array_equal(mask, words):
+                return mask
+        words = freeze(words)
+        if self._room > 0:
+            self._room -= 1
+            bucket.append(words)
+        return words
+
+    def _build_mask(self, place: Place) -> Int32Array:
+        """The mask without EOS; not to be written to where it is a plan's."""
+        control, node, needed, allowed = place
+        planned = self.automaton.tables.info.item(control, PLAN)
+        if planned >= 0 and self._is_open(planned, node):
+            words = self._planned(planned, (planned, node, needed, allowed))
+            if planned != control:
+                self._walk(self._shared.trie, place, words, base=planned)
+            return words
+        words = np.zeros(mask_words(self.size), np.int32)
+        self._walk(self._shared.trie, place, words)
+        return words
+
+    def _planned(self, control: int, place: Place) -> Int32Array:
+        _, node, needed, allowed = place
+        plan = self._plan(control, node)
+        words = plan.within(allowed).copy()
+        is_bounded = needed > 0 or allowed < plan.most
+        for group in plan.groups(is_bounded):
+            if is_bounded and not needed <= group.count <= allowed:
+                continue
+            after = self._react(ACTION - group.action, node)
+            if after is None:
+                continue
+            kernel.set_tokens(0, len(group.ends), group.ends, words)
+            if group.rest is not None:
+                self._walk(group.rest, after, words)
+            if group.from_root:
+                self._walk(self._shared.trie, after, words)
+        return words
+
+    def _plan(self, control: int, node: int) -> Plan:
+        tables = self.automaton.tables
+        is_shared = control < self._n_shared
+        if is_shared and (shared := self._shared.plans.get(control)) is not None:
+            return shared
+        allow = tables.cell_allow.item(self._cells[node]) if tables.info.item(control, GUARD) >= 0 else -1
+        found = self._plans.get((control, allow))
+        if found is None:
+            stay = np.zeros(mask_words(self.size), np.int32)
+            counts = np.zeros(self.size, np.int32)
+            escapes = np.zeros((len(self._shared.trie.byte), 4), np.int32)
+            n = self._walk(
+                self._shared.trie, (control, kernel.NOWHERE, *KEPT), stay, counts=counts, escapes=escapes, allow=allow
+            )
+            if tables.info.item(control, COUNTS) == 0:
+                counts[:], escapes[:, 2] = 0, 0
+            found = plan_of(self.vocabulary, stay, counts, escapes[:n])
+            if is_shared:
+                self._shared.plans[control] = found
+            else:
+                self._plans[control, allow] = found
+        return found
+
+    def _walk(
+        self,
+        trie: WalkTrie,
+        place: Place,
+        words: Int32Array,
+        base: int = -1,
+        counts: Int32Array | None = None,
+        escapes: Int32Array | None = None,
+        allow: int = -1,
+    ) -> int:
+        """Set the bits of the tokens of a trie that may follow; the number of escapes."""
+        automaton = self.automaton
+        tables = automaton.tables
+        frames, out = self._frames, np.zeros(6, np.int64)
+        frames[0, :4] = place
+        frames[0, 7] = base
+        out[0], out[5] = -1, allow
+        while True:
+            status = kernel.walk(
+                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child,
+                tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
+                tables.guards, tables.allows, tables.cell_allow, self._nodes, frames, self._pushed, words,
+                _NONE if counts is None else counts, _NO_ESCAPES if escapes is None else escapes, out,
+            )  # fmt: skip
+            if status == kernel.DONE:
+                return int(out[3])
+            if status == kernel.MISSING_ENTRY:
+                automaton.fill(int(out[1]), int(out[2]))
+            else:
+                automaton.react(int(out[1]), int(out[2]))
+
+
+_NONE: Int32Array = np.zeros(0, np.int32)
+_NO_ESCAPES: Int32Array = np.zeros((0, 4), np.int32)

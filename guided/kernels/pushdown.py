@@ -1,0 +1,285 @@
+"""The walk of a token trie over a pushdown automaton: which tokens may follow a control and a stack.
+
+One depth-first pass over a trie, carrying control, stack and registers of each prefix. It returns to its caller where an entry or a
+reaction is not known yet, and goes on from there when it is called again: the frames keep where it stands.
+
+Tables are those of `guided.automata.pushdown` (whose constants are repeated here, since numba freezes globals). A stack is a node: its
+top cell and the node below. Nodes from ``SCRATCH`` on are pushes of the walk itself and live in ``pushed``; the others are the caller's.
+
+Children of a node are either scanned in the order of the trie, or, where the control has few live bytes and the trie a table of
+children, looked up byte by byte.
+
+PERF: the look-up makes a structural place of a JSON document (6 live bytes) cost 10 visits instead of 500
+(`python -m benchmarks.maskbench`).
+"""
+
+import numpy as np
+
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.kernels.jit import kernel
+
+__all__ = ["DONE", "MISSING_ENTRY", "MISSING_REACTION", "NOWHERE", "SCRATCH", "content_hash", "set_tokens", "walk"]
+
+DONE, MISSING_ENTRY, MISSING_REACTION = 0, 1, 2
+
+# A stack whose cells are not known: actions that need them are recorded instead.
+NOWHERE = -1
+SCRATCH = 1 << 29
+
+_DEAD, _UNKNOWN, _ACTION = -1, -2, -16
+_UNLIMITED = 1 << 30
+_LIVE, _COUNTS, _GUARD, _WIDTH, _MANY = 0, 1, 2, 3, 16
+# Columns of a frame.
+_CONTROL, _NODE, _NEEDED, _ALLOWED, _CURSOR, _END, _ROW, _BASE, _USED = range(9)
+
+
+@kernel
+def set_tokens(first: int, last: int, token_ids: Int32Array, mask: Int32Array) -> None:
+    """Set the bits of ``token_ids[first:last]``."""
+    for k in range(first, last):
+        token = token_ids[k]
+        mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+
+
+@kernel
+def content_hash(words: Int32Array) -> int:
+    """A hash of a mask's words. O(words)."""
+    h = np.uint64(1469598103934665603)
+    for k in range(len(words)):
+        h = (h ^ np.uint64(np.uint32(words[k]))) * np.uint64(1099511628211)
+    return int(np.int64(h >> np.uint64(1)))
+
+
+@kernel
+def _reaction(action: int, cell: int, keys: Int64Array, values: Int32Array) -> int:
+    key = np.int64(action) << 32 | np.int64(cell)
+    wrap = np.int64(len(keys) - 1)
+    slot = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & wrap
+    while keys[slot] >= 0:
+        if keys[slot] == key:
+            return int(values[slot])
+        slot = (slot + 1) & wrap
+    return _UNKNOWN
+
+
+@kernel
+def _meets(guard: int, width: int, allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
+    for k in range(width):
+        if guards[guard + k] & allows[allow + k]:
+            return True
+    return False
+
+
+@kernel
+def walk(
+    byte: UInt8Array,
+    skip: Int32Array,
+    token_indptr: Int32Array,
+    token_ids: Int32Array,
+    child: Int32Array,
+    rows: Int32Array,
+    info: Int32Array,
+    live: UInt8Array,
+    actions: Int32Array,
+    results: Int32Array,
+    keys: Int64Array,
+    values: Int32Array,
+    guards: UInt64Array,
+    allows: UInt64Array,
+    cell_allow: Int32Array,
+    nodes: Int32Array,
+    frames: Int32Array,
+    pushed: Int32Array,
+    mask: Int32Array,
+    count: Int32Array,
+    escapes: Int32Array,
+    out: Int64Array,
+) -> int:
+    """Set the bits of all tokens that may follow; DONE, MISSING_ENTRY or MISSING_REACTION.
+
+    Parameters
+    ----------
+    byte : ndarray[uint8], shape (n_nodes,), in
+        Trie: label of the edge into each node, in preorder.
+    skip : ndarray[int32], shape (n_nodes,), in
+        Trie: first node after each subtree.
+    token_indptr, token_ids : ndarray[int32], in
+        Trie: tokens that end at each node.
+    child : ndarray[int32], shape (n, 256), in
+        Row 0: the children of the root; row b + 1, where there is one: those of the root's child by byte b. -1: none.
+    rows, info, live, actions, results, keys, values, guards, allows, cell_allow : in
+        Tables of the automaton.
+    nodes : ndarray[int32], shape (n, 2), in
+        The caller's stacks: cell and node below (-1: none).
+    frames : ndarray[int32], shape (max_depth + 2, 9), in and out
+        Frame 0 holds control, stack, registers and base (a control whose tokens ``mask`` has already, or -1) at the start.
+    pushed : ndarray[int32], shape (n, 2), out
+        Stacks of the walk.
+    mask : ndarray[int32], shape (words,), in and out
+        Bits of tokens.
+    count : ndarray[int32], shape (n_tokens,) or (0,), out
+        Code points that each token reads in the control that the walk began with; not written if empty.
+    escapes : ndarray[int32], shape (n, 4), out
+        Where the stack is NOWHERE, for each action that needs a cell: action, trie node, code points read, and whether the byte
+        is read again.
+    out : ndarray[int64], shape (6,), in and out
+        [0] depth to go on from (-1: begin), [1] and [2] what is missing, [3] number of escapes (in and out), [4] nodes visited,
+        [5] offset of the labels allowed where the stack is NOWHERE (-1: all).
+
+    Notes
+    -----
+    Invariant: frame d holds the state after d bytes of the trie's path, ``_CURSOR`` is the next child to visit (a node, or a
+    position in the control's live bytes), and ``_USED`` how many of ``pushed`` the path needs.
+    O(live prefixes of tokens x their children).
+    """
+    depth: int = out[0]
+    if depth < 0:
+        depth = 0
+        frames[0, _CURSOR], frames[0, _END], frames[0, _USED] = 0, len(byte), 0
+        frames[0, _ROW] = 0 if info[frames[0, _CONTROL], _LIVE] <= _MANY and frames[0, _BASE] < 0 else -1
+    n_escapes = out[3]
+    while depth >= 0:
+        frame = frames[depth]
+        control = frame[_CONTROL]
+        if frame[_ROW] >= 0:
+            position = frame[_CURSOR]
+            if position >= info[control, _LIVE]:
+                depth -= 1
+                continue
+            frame[_CURSOR] = position + 1
+            i = child[frame[_ROW], live[control, position]]
+            if i < 0:
+                continue
+        else:
+            i = frame[_CURSOR]
+            if i >= frame[_END]:
+                depth -= 1
+                continue
+            frame[_CURSOR] = skip[i]
+        b = byte[i]
+        out[4] += 1
+        node, needed, allowed, used = frame[_NODE], frame[_NEEDED], frame[_ALLOWED], frame[_USED]
+        base = frame[_BASE]
+        entry = rows[control, b]
+        if base >= 0:
+            base_entry = rows[base, b]
+            if base_entry == entry and entry != _UNKNOWN:
+                continue
+            if base_entry == _UNKNOWN:
+                frame[_CURSOR] = i
+                out[0], out[1], out[2], out[3] = depth, base, b, n_escapes
+                return MISSING_ENTRY
+            if entry < 0 or base_entry < 0:
+                base = -1
+                if entry != _UNKNOWN:
+                    for k in range(token_indptr[i], token_indptr[skip[i]]):
+                        token = token_ids[k]
+                        mask[token >> 5] &= ~(np.int32(1) << np.int32(token & 31))
+            else:
+                base = base_entry
+        # Read the byte; every pass of the loop is one action.
+        is_alive = True
+        while True:
+            if entry >= 0:
+                if info[control, _COUNTS] == 1:
+                    if allowed == 0:
+                        is_alive = False
+                        break
+                    allowed -= 1
+                    if needed > 0:
+                        needed -= 1
+                control = entry
+                guard = info[control, _GUARD]
+                if guard >= 0:
+                    if node == NOWHERE:
+                        allow: int = out[5]
+                    else:
+                        allow = cell_allow[nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]]
+                    if allow >= 0 and not _meets(guard, info[control, _WIDTH], allow, guards, allows):
+                        is_alive = False
+                break
+            if entry == _DEAD:
+                is_alive = False
+                break
+            if entry == _UNKNOWN:
+                if frame[_ROW] >= 0:
+                    frame[_CURSOR] -= 1
+                else:
+                    frame[_CURSOR] = i
+                out[0], out[1], out[2], out[3] = depth, control, b, n_escapes
+                return MISSING_ENTRY
+            action: int = _ACTION - entry
+            is_again = actions[action, 1] != 0
+            if needed > 0:
+                is_alive = False
+                break
+            target: int = entry
+            while target <= _ACTION:
+                action = _ACTION - target
+                result: int = actions[action, 0]
+                if result < 0:
+                    if node == NOWHERE:
+                        escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
+                        escapes[n_escapes, 2], escapes[n_escapes, 3] = _UNLIMITED - allowed, is_again
+                        n_escapes += 1
+                        is_alive = False
+                        break
+                    cell = nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]
+                    label = actions[action, 2]
+                    if label >= 0:
+                        allow = cell_allow[cell]
+                        if allow >= 0 and not (allows[allow + (label >> 6)] >> np.uint64(label & 63)) & np.uint64(1):
+                            is_alive = False
+                            break
+                    result = _reaction(action, cell, keys, values)
+                    if result == _UNKNOWN:
+                        if frame[_ROW] >= 0:
+                            frame[_CURSOR] -= 1
+                        else:
+                            frame[_CURSOR] = i
+                        out[0], out[1], out[2], out[3] = depth, action, cell, n_escapes
+                        return MISSING_REACTION
+                    if result == _DEAD:
+                        is_alive = False
+                        break
+                for _ in range(results[result, 0]):
+                    node = nodes[node, 1] if node < SCRATCH else pushed[node - SCRATCH, 1]
+                if results[result, 1] >= 0:
+                    pushed[used, 0], pushed[used, 1] = results[result, 1], node
+                    node = SCRATCH + used
+                    used += 1
+                target = results[result, 2]
+                needed, allowed = results[result, 3], results[result, 4]
+            if not is_alive:
+                break
+            control = target
+            guard = info[control, _GUARD]
+            if guard >= 0 and node != NOWHERE:
+                allow = cell_allow[nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]]
+                if allow >= 0 and not _meets(guard, info[control, _WIDTH], allow, guards, allows):
+                    is_alive = False
+                    break
+            if not is_again:
+                break
+            entry = rows[control, b]
+        if not is_alive:
+            if base >= 0:
+                for k in range(token_indptr[i], token_indptr[skip[i]]):
+                    token = token_ids[k]
+                    mask[token >> 5] &= ~(np.int32(1) << np.int32(token & 31))
+            continue
+        for k in range(token_indptr[i], token_indptr[i + 1]):
+            token = token_ids[k]
+            mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+            if len(count):
+                count[token] = _UNLIMITED - allowed
+        if skip[i] > i + 1:
+            below = frames[depth + 1]
+            below[_CONTROL], below[_NODE], below[_NEEDED], below[_ALLOWED] = control, node, needed, allowed
+            below[_USED], below[_BASE] = used, base
+            below[_CURSOR], below[_END], below[_ROW] = i + 1, skip[i], -1
+            if depth == 0 and base < 0 and len(child) > 1 and info[control, _LIVE] <= _MANY:
+                below[_CURSOR], below[_ROW] = 0, int(b) + 1
+            depth += 1
+    out[3] = n_escapes
+    return DONE
