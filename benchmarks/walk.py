@@ -38,7 +38,7 @@ def stages(name: str, vocabulary: Vocabulary, repeat: int) -> dict[str, Any]:
         rows.append([build, walk, whole, filled, build + whole + filled])
     counts = {
         "states": automaton.n_states,
-        "functions": len(index.group_indptr) - 1,
+        "functions": len(index.function_size),
         "masks": len(index.mask_state),
     }
     medians = map(median, zip(*rows, strict=True))

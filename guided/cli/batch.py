@@ -96,7 +96,7 @@ def _compiled(source: Source, spec: Spec, vocabulary: Vocabulary, folder: Path) 
             "bytes": path.stat().st_size,
             "sha256": sha256_of(path),
             "states": index.n_states,
-            "functions": len(index.tables.group_indptr) - 1,
+            "functions": len(index.tables.function_size),
             "masks": len(index.tables.mask_state),
         }
     except Exception as error:  # as above

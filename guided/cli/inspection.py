@@ -82,7 +82,7 @@ def _facts(file: Path, found: "IndexFile") -> dict[str, Any]:
         "byte_classes": automaton.table.shape[1],
         "shortest": as_text(shortest),
         "most_tokens": int(arrays["distance"].max()),
-        "functions": len(arrays["group_indptr"]) - 1,
+        "functions": len(arrays["function_size"]),
         "transitions": len(arrays["row_functions"]),
         "masks": {"distinct": len(arrays["mask_state"])},
         "arrays": [
@@ -97,7 +97,7 @@ def _masks(found: "IndexFile", count: int) -> list[dict[str, Any]]:
     import numpy as np
 
     arrays = found.arrays
-    sizes = np.diff(arrays["group_indptr"])
+    sizes = arrays["function_size"]
     until = np.concatenate([[0], np.cumsum(sizes[arrays["row_functions"]])])
     counts = np.diff(until[arrays["row_indptr"]])[arrays["mask_state"]]
     states = np.bincount(arrays["mask_of"], minlength=len(counts))

@@ -22,7 +22,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["IndexFile", "load_index", "read_index_file"]
 
 _SHAPES = {"table": 2}
-_DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64, "group_indptr": np.int64}
+_DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,9 +139,9 @@ def _check_ranges(
     path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], n_tokens: int, size: int | None
 ) -> None:
     """Refuse tables that point outside; ``size`` is the width of the logits, where it is known."""
-    table, rows, groups = arrays["table"], arrays["row_indptr"], arrays["group_indptr"]
+    table, rows, sizes = arrays["table"], arrays["row_indptr"], arrays["function_size"]
     n_states, n_functional = len(table), len(arrays["token_function"])
-    n_functions, n_pairs, n_grouped = len(groups) - 1, len(arrays["row_functions"]), len(arrays["group_tokens"])
+    n_functions, n_pairs = len(sizes), len(arrays["row_functions"])
     per_state = all(len(arrays[name]) == n_states for name in ("accepting", "labels", "distance", "mask_of"))
     fits = (
         n_states > 0
@@ -151,13 +151,13 @@ def _check_ranges(
         and (size is None or n_functional <= size)
         and len(arrays["row_targets"]) == n_pairs
         and _is_indptr(rows, n_states, n_pairs)
-        and _is_indptr(groups, n_functions, n_grouped)
         and _within(arrays["classes"], 0, table.shape[1])
         and _within(table, -1, n_states)
+        and _within(sizes, 1, n_functional + 1)
         and _within(arrays["token_function"], -1, n_functions)
+        and np.array_equal(_counts(arrays["token_function"], n_functions), sizes)
         and _within(arrays["row_functions"], 0, n_functions)
         and _within(arrays["row_targets"], 0, n_states)
-        and _within(arrays["group_tokens"], 0, n_functional)
         and _within(arrays["mask_of"], 0, len(arrays["mask_state"]))
         and _within(arrays["mask_state"], 0, n_states)
     )
@@ -168,6 +168,10 @@ def _check_ranges(
 def _is_indptr(indptr: npt.NDArray[Any], n_rows: int, n_values: int) -> bool:
     ends = len(indptr) == n_rows + 1 and indptr[0] == 0 and indptr[-1] == n_values
     return bool(ends and (np.diff(indptr) >= 0).all())
+
+
+def _counts(token_function: npt.NDArray[Any], n_functions: int) -> npt.NDArray[Any]:
+    return np.bincount(token_function[token_function >= 0], minlength=n_functions)
 
 
 def _within(array: npt.NDArray[Any], low: int, end: int) -> bool:

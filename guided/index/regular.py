@@ -27,6 +27,7 @@ import numpy.typing as npt
 from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
 from guided.errors import LimitError, VocabularyError, shown
+from guided.index.groups import Groups, groups_of, number_and_group
 from guided.index.walk import TokenFunctions, token_functions
 from guided.kernels import rows as kernel
 from guided.limits import Limits
@@ -38,12 +39,10 @@ __all__ = ["AUTOMATON_ARRAYS", "KIND", "TABLE_ARRAYS", "RegularIndex", "build_re
 KIND = "regular"
 AUTOMATON_ARRAYS = ("table", "classes", "accepting", "labels")
 TABLE_ARRAYS = (
-    "token_function", "row_indptr", "row_functions", "row_targets", "group_indptr", "group_tokens", "distance", "mask_of", "mask_state",
+    "token_function", "function_size", "row_indptr", "row_functions", "row_targets", "distance", "mask_of", "mask_state",
 )  # fmt: skip
 
-
 _DENSE_CELLS = 1 << 20
-_DENSE_MASK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +59,12 @@ class RegularIndex:
         Width of masks in tokens.
     token_function : ndarray[int32], shape (n_tokens,)
         Function of each token, or -1.
+    function_size : ndarray[int32], shape (n_functions,)
+        Number of tokens of each function; at least 1.
     row_indptr : ndarray[int64], shape (n_states + 1,)
         Rows by state.
     row_functions, row_targets : ndarray[int32], shape (n_pairs,)
         Functions (ascending) and next states of each row.
-    group_indptr : ndarray[int64], shape (n_functions + 1,)
-        Tokens by function.
-    group_tokens : ndarray[int32], shape (n_tokens_with_function,)
-        Token ids, ascending within a function.
     distance : ndarray[int32], shape (n_states,)
         Least number of tokens to an accepting state, EOS not counted; -1 where there is none.
     mask_of : ndarray[int32], shape (n_states,)
@@ -82,11 +79,10 @@ class RegularIndex:
     eos: tuple[int, ...]
     size: int
     token_function: Int32Array
+    function_size: Int32Array
     row_indptr: Int64Array
     row_functions: Int32Array
     row_targets: Int32Array
-    group_indptr: Int64Array
-    group_tokens: Int32Array
     distance: Int32Array
     mask_of: Int32Array
     mask_state: Int32Array
@@ -118,6 +114,11 @@ class RegularIndex:
         return self.automaton.n_states
 
     @cached_property
+    def groups(self) -> Groups:
+        """Tokens by function, what masks are made of."""
+        return groups_of(self.token_function, self.size)
+
+    @cached_property
     def lookup(self) -> "Lookup":
         """The same tables as memoryviews and plain Python objects, for the per-token path."""
         return Lookup(self)
@@ -143,7 +144,7 @@ class RegularIndex:
         if fits.all():
             return self.mask(state)
         words = np.zeros(mask_words(self.size), np.int32)
-        kernel.fill_mask(self.row_functions[begin:end][fits], self.group_indptr, self.group_tokens, words)
+        self.groups.allow(self.row_functions[begin:end][fits], words)
         self._allow_eos(state, words)
         return freeze(words)
 
@@ -199,21 +200,9 @@ class RegularIndex:
 
     def _fill(self, state: int) -> Int32Array:
         words = np.zeros(mask_words(self.size), np.int32)
-        functions = self.row_functions[self.row_indptr[state] : self.row_indptr[state + 1]]
-        kernel.fill_mask_by_rows(functions, self.group_indptr, self.group_tokens, *self._rows, words)
+        self.groups.allow(self.row_functions[self.row_indptr[state] : self.row_indptr[state + 1]], words)
         self._allow_eos(state, words)
         return words
-
-    @cached_property
-    def _rows(self) -> tuple[Int32Array, Int32Array]:
-        """Masks of single functions that have many tokens, which many states share: (row of each function or -1, rows)."""
-        large = np.flatnonzero(np.diff(self.group_indptr) >= _DENSE_MASK).astype(np.int32)
-        row_of = np.full(len(self.group_indptr) - 1, -1, np.int32)
-        row_of[large] = np.arange(len(large), dtype=np.int32)
-        rows = np.zeros((len(large), mask_words(self.size)), np.int32)
-        for number in range(len(large)):
-            kernel.fill_mask(large[number : number + 1], self.group_indptr, self.group_tokens, rows[number])
-        return row_of, rows
 
     def _allow_eos(self, state: int, words: Int32Array) -> None:
         if self.automaton.accepting[state]:
@@ -249,7 +238,7 @@ class Lookup:
     def __init__(self, index: RegularIndex) -> None:
         self.token_function = index.token_function.data
         self.n_tokens = len(index.token_function)
-        self.n_functions = len(index.group_indptr) - 1
+        self.n_functions = len(index.function_size)
         self.accepting = index.automaton.accepting.tolist()
         self.eos = frozenset(index.eos)
         self.final = index.final
@@ -300,14 +289,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
     trie = vocabulary.trie
     functions = token_functions(automaton, trie, limits)
-    n_functions = len(functions.indptr) - 1
-    number = np.full(n_functions, -1, np.int32)
-    token_function = np.empty(len(trie.token_node), np.int32)
-    group_indptr = np.zeros(n_functions + 1, np.int64)
-    group_tokens = np.empty(len(trie.token_node), np.int32)
-    used = kernel.group_tokens(
-        functions.node_function, trie.token_node, number, token_function, group_indptr, group_tokens
-    )
+    number, token_function, groups = number_and_group(functions, trie, vocabulary.size)
     distance = _distances(automaton.accepting, functions, number)
     if distance[0] < 0:
         raise VocabularyError(_why_unspellable(automaton, vocabulary))
@@ -338,16 +320,17 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         eos=vocabulary.eos,
         size=vocabulary.size,
         token_function=freeze(token_function),
+        function_size=groups.size,
         row_indptr=freeze(row_indptr),
         row_functions=freeze(row_functions),
         row_targets=freeze(row_targets),
-        group_indptr=freeze(group_indptr[: used + 1].copy()),
-        group_tokens=freeze(group_tokens[: group_indptr[used]].copy()),
         distance=freeze(distance),
         mask_of=freeze(mask_of),
         mask_state=freeze(mask_state[:n_masks].copy()),
         mask_bytes=limits.mask_bytes,
     )
+    # Why: they are at hand, and `groups` would compute them again.
+    index.__dict__["groups"] = groups
     size = sum(array.nbytes for array in index.arrays().values())
     if size > limits.index_bytes:
         raise LimitError("index_bytes", size, limits.index_bytes, "too many states for this vocabulary")

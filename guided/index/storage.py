@@ -37,7 +37,7 @@ from guided.errors import IndexFormatError
 
 __all__ = ["FORMAT_VERSION", "read_arrays", "write_arrays"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _MAGIC = b"\x89GIDX\r\n\x1a"
 _PREFIX = struct.Struct("<8sIIQ8x")

@@ -27,7 +27,9 @@ class TokenFunctions:
     Attributes
     ----------
     node_function : ndarray[int32], shape (n_nodes,)
-        Function of each trie node, -1 where it is nowhere defined.
+        Function of each trie node at or below a root, -1 where it is nowhere defined. Other nodes have none, and their entries no meaning.
+    roots : ndarray[int32], shape (n_roots,)
+        Nodes of first bytes that have a function, ascending.
     indptr : ndarray[int64], shape (n_functions + 1,)
         Pairs of each function.
     source, target : ndarray[int32], shape (n_pairs,)
@@ -35,6 +37,7 @@ class TokenFunctions:
     """
 
     node_function: Int32Array
+    roots: Int32Array
     indptr: Int64Array
     source: Int32Array
     target: Int32Array
@@ -62,13 +65,13 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
     ptr[1] = n_states
     hashes = np.zeros(capacity, np.uint64)
     slots = np.full(2 * capacity, -1, np.int32)
-    node_function = np.full(trie.n_nodes, -1, np.int32)
+    node_function, roots = np.empty(trie.n_nodes, np.int32), np.empty(256, np.int32)
     stack = np.zeros(trie.max_depth + 1, np.int32)
-    cursor = np.array([0, 1], np.int64)
+    cursor = np.array([0, 1, 0], np.int64)
     # The identity is never found by content (no byte is empty): a function equal to it may be interned twice, which is harmless.
     while status := kernel.walk(
         trie.byte, trie.depth, trie.skip, automaton.classes, automaton.table, memo, ptr, src, dst, hashes, slots,
-        node_function, stack, cursor,
+        node_function, roots, stack, cursor,
     ):  # fmt: skip
         count = int(cursor[1])
         if status == kernel.MORE_PAIRS:
@@ -91,7 +94,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
     count = int(cursor[1])
     used = int(ptr[count])
     _check(2 * used, limits.transitions)
-    return TokenFunctions(node_function, ptr[: count + 1], src[:used], dst[:used])
+    return TokenFunctions(node_function, roots[: cursor[2]], ptr[: count + 1], src[:used], dst[:used])
 
 
 def _check(given: int, limit: int) -> None:

@@ -77,6 +77,7 @@ def walk(
     hashes: UInt64Array,
     slots: Int32Array,
     node_function: Int32Array,
+    roots: Int32Array,
     stack: Int32Array,
     cursor: Int64Array,
 ) -> int:
@@ -94,18 +95,20 @@ def walk(
     src, dst       int32   (any,)               in and out: source states (ascending) and targets
     hashes         uint64  (cap,)               in and out
     slots          int32   (2^p >= 2 cap,)      in and out: open addressing table
-    node_function  int32   (n_nodes,)           out: -1 throughout on entry
+    node_function  int32   (n_nodes,)           out: function of each node at or below a root, -1 where none
+    roots          int32   (256,)               out: nodes of depth 0 that have a function
     stack          int32   (max_depth + 1,)     in and out: stack[d] is the function of the first d bytes of the path
-    cursor         int64   (2,)                 in and out: next node, functions so far
+    cursor         int64   (3,)                 in and out: next node, functions so far, roots so far
     =============  ======  ===================  =======================================================================
 
     Returns DONE, MORE_FUNCTIONS or MORE_PAIRS. Invariant: ``stack[depth[i]]`` is the function of node i's parent.
     Complexity: O(n_nodes) look-ups, and O(pairs) for each new (function, class).
     PERF: composing inside the kernel saves a call from Python (3 us) per memo miss; arrays are never reassigned here, which would
     cost a reference count per node (15 ms in place of 1 ms on 128k tokens). Indices are unsigned: numba asks of signed ones whether
-    they count from the end, and every node waits for it (0.85 ms in place of 0.40).
+    they count from the end, and every node waits for it (0.85 ms in place of 0.40). Nothing is written outside of the roots' subtrees,
+    so that a pattern with few first bytes does not pay for the memory of all nodes.
     """
-    i, count = np.uint64(cursor[0]), cursor[1]
+    i, count, n_roots = np.uint64(cursor[0]), cursor[1], cursor[2]
     n_nodes, capacity = np.uint64(len(byte)), len(hashes)
     while i < n_nodes:
         d = np.uint32(depth[i])
@@ -119,7 +122,7 @@ def walk(
             elif ptr[count] + (ptr[f + 1] - ptr[f]) > len(src):
                 status = MORE_PAIRS
             if status != DONE:
-                cursor[0], cursor[1] = i, count
+                cursor[0], cursor[1], cursor[2] = i, count, n_roots
                 return status
             g = _compose(int(f), c, table, count, ptr, src, dst, hashes, slots)
             memo[f, c] = g
@@ -128,10 +131,15 @@ def walk(
         if g < 0:
             i = np.uint64(skip[i])
         else:
+            if d == 0:
+                roots[n_roots] = i
+                n_roots += 1
+                for j in range(i, np.uint64(skip[i])):
+                    node_function[j] = _DEAD
             node_function[i] = g
             stack[d + _NEXT] = g
             i += _ONE
-    cursor[0], cursor[1] = i, count
+    cursor[0], cursor[1], cursor[2] = i, count, n_roots
     return DONE
 
 

@@ -48,6 +48,8 @@ class TokenTrie:
         CSR: the tokens that end at node i are ``token_ids[token_indptr[i]:token_indptr[i + 1]]``, ascending.
     token_ids : ndarray[int32], shape (n_tokens_with_bytes,)
         Token ids by node: the order of the tokens' bytes, ids ascending among equals.
+    ends : ndarray[int32], shape (n_tokens_with_bytes,)
+        Node at which each token of ``token_ids`` ends; ascending.
     max_depth : int
         Bytes of the longest token; 0 if there is none.
     """
@@ -58,6 +60,7 @@ class TokenTrie:
     token_node: Int32Array
     token_indptr: Int32Array
     token_ids: Int32Array
+    ends: Int32Array
     max_depth: int
 
     @property
@@ -100,5 +103,6 @@ def trie_of(tokens: Sequence[bytes | None]) -> TokenTrie:
         token_node=freeze(token_node),
         token_indptr=freeze(token_indptr),
         token_ids=freeze(token_ids),
+        ends=freeze(ends),
         max_depth=max_depth,
     )

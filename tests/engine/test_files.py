@@ -85,14 +85,14 @@ def test_every_damage_is_noticed(saved: bytes, tmp_path_factory: pytest.TempPath
     [
         ("row_targets", 10_000),
         ("row_functions", -1),
-        ("group_tokens", 258),
         ("token_function", 1 << 30),
         ("table", 99),
         ("classes", 200),
         ("mask_of", -2),
         ("mask_state", 10_000),
         ("row_indptr", 7),
-        ("group_indptr", -3),
+        ("function_size", 0),
+        ("function_size", 7),
     ],
 )
 def test_tables_that_point_outside_are_refused_whatever_the_digests_say(tmp_path, name: str, value: int) -> None:
@@ -115,9 +115,9 @@ def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:
     for mmap in (False, True):
         with pytest.raises(guided.IndexFormatError, match="no index file: it is empty"):
             guided.load_index(path, BYTES, mmap=mmap)
-    path.write_bytes(saved[:8] + (2).to_bytes(4, "little") + saved[12:])
+    path.write_bytes(saved[:8] + (3).to_bytes(4, "little") + saved[12:])
     with pytest.raises(
-        guided.IndexFormatError, match=r"version 2 of the format, and this release reads version 1: compile it again"
+        guided.IndexFormatError, match=r"version 3 of the format, and this release reads version 2: compile it again"
     ):
         guided.load_index(path, BYTES)
     path.write_bytes(saved)

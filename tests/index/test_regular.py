@@ -12,7 +12,8 @@ from guided.arrays import mask_words
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
 from guided.errors import VocabularyError
-from guided.index import regular
+from guided.index import groups, regular
+from guided.index.groups import Groups
 from guided.index.regular import RegularIndex, build_regular
 from guided.limits import Limits
 from guided.patterns.parse import parse
@@ -28,7 +29,7 @@ def lookups(kind: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if kind == "sparse":
             patch.setattr(regular, "_DENSE_CELLS", -1)
-            patch.setattr(regular, "_DENSE_MASK", 1)
+            patch.setattr(groups, "_LARGE", 1)
         yield
 
 
@@ -250,7 +251,8 @@ def test_where_every_byte_is_in_some_token_the_message_names_those_that_none_has
 def test_arrays_are_read_only() -> None:
     index = build_regular(automaton_of("ab*"), ALL_BYTES, Limits())
     arrays = [value for value in vars(index).values() if isinstance(value, np.ndarray)]
-    assert len(arrays) == 9
+    arrays += [value for name in Groups.__slots__ if isinstance(value := getattr(index.groups, name), np.ndarray)]
+    assert len(arrays) == 8 + 5
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[:] = 0

@@ -10,15 +10,16 @@ from guided.index.walk import TokenFunctions, token_functions
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.patterns.tree import Node
-from guided.vocabulary.trie import trie_of
+from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.oracles import find_subsequences, slow_trie, transitions_of
 from tests.strategies import patterns, trees, vocabularies
 
 
-def graph(functions: TokenFunctions, node: int) -> list[tuple[int, int]]:
+def graph(functions: TokenFunctions, trie: TokenTrie, node: int) -> list[tuple[int, int]]:
     """The pairs of a node's function."""
-    number = functions.node_function[node]
+    rooted = any(root <= node < trie.skip[root] for root in functions.roots.tolist())
+    number = functions.node_function[node] if rooted else -1
     if number < 0:
         return []
     span = slice(functions.indptr[number], functions.indptr[number + 1])
@@ -31,7 +32,7 @@ def check(tree: Node, vocabulary: Vocabulary) -> None:
     delta = transitions_of(automaton)
     for node, prefix in enumerate(slow_trie(vocabulary.tokens).preorder):
         sequences = find_subsequences(delta, range(automaton.n_states), prefix)
-        assert graph(functions, node) == [(sequence[0], sequence[-1]) for sequence in sequences]
+        assert graph(functions, trie, node) == [(sequence[0], sequence[-1]) for sequence in sequences]
     assert functions.indptr[0] == 0
     assert functions.indptr[-1] == len(functions.source) == len(functions.target)
     identity = list(zip(range(automaton.n_states), range(automaton.n_states), strict=True))
@@ -58,7 +59,7 @@ def test_functions_of_patterns(pattern: str, vocabulary: Vocabulary) -> None:
 
 def test_no_tokens() -> None:
     functions = token_functions(from_strings([b"ab"]), trie_of([None, b""]), Limits())
-    assert functions.node_function.tolist() == []
+    assert functions.node_function.tolist() == functions.roots.tolist() == []
     assert functions.indptr.tolist() == [0, 3]
 
 
@@ -73,7 +74,7 @@ def test_more_functions_and_pairs_than_the_first_buffers_hold() -> None:
     delta = transitions_of(automaton)
     for token in range(0, len(strings), 97):
         sequences = find_subsequences(delta, range(automaton.n_states), strings[token])
-        assert graph(functions, trie.token_node[token]) == [(sequence[0], sequence[-1]) for sequence in sequences]
+        assert graph(functions, trie, trie.token_node[token]) == [(sequence[0], sequence[-1]) for sequence in sequences]
 
 
 def test_long_counts_have_few_functions() -> None:

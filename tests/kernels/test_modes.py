@@ -40,7 +40,8 @@ OUT_OF_BOUNDS = """
 import numpy as np
 from guided.kernels.rows import fill_mask
 try:
-    fill_mask(np.zeros(1, np.int32), np.array([0, 1]), np.array([96], np.int32), np.zeros(3, np.int32))
+    tokens, ones = np.array([96], np.int32), np.ones(1, np.int32)
+    fill_mask(np.zeros(1, np.int32), np.array([0, 1]), tokens, ones, np.zeros((2, 3), np.int32), np.zeros(3, np.int32))
 except IndexError:
     print("checked")
 """

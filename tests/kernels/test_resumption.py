@@ -41,11 +41,11 @@ def test_walk(tree: Node, vocabulary: Vocabulary) -> None:
     src, dst = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     hashes, slots = np.zeros(1, np.uint64), slots_for(1)
     node_function, stack = np.full(trie.n_nodes, -1, np.int32), np.zeros(trie.max_depth + 1, np.int32)
-    cursor = np.array([0, 1], np.int64)
+    cursor, roots = np.array([0, 1, 0], np.int64), np.empty(256, np.int32)
     stops = set()
     while status := walk_kernel.walk(
         trie.byte, trie.depth, trie.skip, automaton.classes, automaton.table, memo, ptr, src, dst, hashes, slots,
-        node_function, stack, cursor,
+        node_function, roots, stack, cursor,
     ):  # fmt: skip
         stops.add(status)
         count = int(cursor[1])
@@ -58,7 +58,10 @@ def test_walk(tree: Node, vocabulary: Vocabulary) -> None:
             src, dst = grown(src, len(src) + 1), grown(dst, len(dst) + 1)
     expected = token_functions(automaton, trie, Limits())
     count = int(cursor[1])
-    assert np.array_equal(node_function, expected.node_function)
+    assert np.array_equal(roots[: cursor[2]], expected.roots)
+    for root in expected.roots.tolist():
+        below = slice(root, trie.skip[root])
+        assert np.array_equal(node_function[below], expected.node_function[below])
     assert np.array_equal(ptr[: count + 1], expected.indptr)
     assert np.array_equal(src[: ptr[count]], expected.source)
     assert np.array_equal(dst[: ptr[count]], expected.target)

@@ -23,37 +23,65 @@ def pairs(made: list[dict[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return ptr, src, dst
 
 
-def grouped(
-    made: list[dict[int, int]], tokens: list[int]
-) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    n, v = len(made), len(tokens)
-    number, token_function = np.full(n, -1, np.int32), np.empty(v, np.int32)
-    indptr, ids = np.zeros(n + 1, np.int64), np.empty(v, np.int32)
-    # A node for each function, one more where no function is defined, and -1 for tokens without bytes.
-    node_function = np.array([*range(n), -1], np.int32)
-    token_node = np.array([f if f >= 0 else (n if t % 2 else -1) for t, f in enumerate(tokens)], np.int32)
-    used = kernel.group_tokens(node_function, token_node, number, token_function, indptr, ids)
-    return used, number, token_function, indptr, ids
+class Grouped:
+    """The kernels that number functions and group tokens, over a trie with a node for each token; ``large``: tokens that make a row."""
+
+    def __init__(self, made: list[dict[int, int]], tokens: list[int], large: int = 2) -> None:
+        n, v = len(made), len(tokens)
+        self.number, self.size = np.empty(n + 1, np.int32), np.empty(n, np.int32)
+        self.indptr, self.row_of = np.zeros(n + 1, np.int64), np.empty(n + 1, np.int32)
+        # Why backwards: the trie's order is not the order of ids. The first and the last token of that order are under no root.
+        node_function, ends, ids = (
+            np.array(array, np.int32) for array in ([9, *tokens[::-1], 9], range(v + 2), [v, *range(v - 1, -1, -1), v])
+        )
+        begin, end = np.array([1, 1 + v // 2], np.int32), np.array([1 + v // 2, v + 1], np.int32)
+        counts = np.zeros((4, n + 1), np.int64)
+        self.used = kernel.number_functions(
+            node_function, ends, begin, end, large, counts, self.number, self.size, self.indptr, self.row_of
+        )
+        self.token_function = np.full(v, -1, np.int32)
+        self.rows = np.zeros((max(2, int(self.row_of[: self.used + 1].max()) + 1), -(-v // 32)), np.int32)
+        kernel.spread_tokens(
+            node_function, ends, begin, end, ids, self.number, self.row_of, self.token_function, self.rows
+        )
+        self.tokens = np.empty(self.indptr[self.used], np.int32)
+        kernel.list_tokens(self.rows, self.token_function, self.indptr[: self.used + 1], self.tokens)
 
 
-@given(functions())
-def test_group_tokens(drawn: tuple[int, list[dict[int, int]], list[int]]) -> None:
+def held(words: np.ndarray) -> list[int]:
+    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()
+
+
+@given(functions(), st.integers(1, 4))
+def test_functions_are_numbered_and_tokens_grouped(
+    drawn: tuple[int, list[dict[int, int]], list[int]], large: int
+) -> None:
     _, made, tokens = drawn
-    used, number, token_function, indptr, ids = grouped(made, tokens)
-    order = list(dict.fromkeys(f for f in tokens if f >= 0))
-    assert used == len(order)
-    assert number.tolist() == [order.index(f) if f in order else -1 for f in range(len(made))]
-    assert token_function.tolist() == [order.index(f) if f >= 0 else -1 for f in tokens]
+    found = Grouped(made, tokens, large)
+    order = sorted(set(tokens) - {-1})
+    assert found.used == len(order)
+    assert found.number.tolist() == [-1] + [order.index(f) if f in order else -1 for f in range(len(made))]
+    assert found.token_function.tolist() == [order.index(f) if f >= 0 else -1 for f in tokens]
+    assert found.size[: found.used].tolist() == [tokens.count(f) for f in order]
+    listed, row = [], 2
     for g, f in enumerate(order):
-        assert ids[indptr[g] : indptr[g + 1]].tolist() == [t for t, other in enumerate(tokens) if other == f]
-    assert indptr[0] == 0
-    assert indptr[used] == sum(f >= 0 for f in tokens)
+        having = [t for t, other in enumerate(tokens) if other == f]
+        in_list = found.tokens[found.indptr[g] : found.indptr[g + 1]].tolist()
+        if len(having) >= large:
+            assert (in_list, found.row_of[g + 1]) == ([], row)
+            assert held(found.rows[row]) == having
+            row += 1
+        else:
+            assert (in_list, found.row_of[g + 1]) == (having, 1)
+            listed += having
+    assert held(found.rows[1]) == sorted(listed)
+    assert held(found.rows[0]) == [t for t, f in enumerate(tokens) if f < 0]
 
 
 @given(functions(), st.data())
 def test_transpose(drawn: tuple[int, list[dict[int, int]], list[int]], data: st.DataObject) -> None:
     n_states, made, tokens = drawn
-    number = grouped(made, tokens)[1]
+    number = Grouped(made, tokens).number[1:]
     live = np.array(data.draw(st.lists(st.booleans(), min_size=n_states, max_size=n_states)), np.bool_)
     ptr, src, dst = pairs(made)
     indptr = np.zeros(n_states + 1, np.int64)
@@ -76,7 +104,7 @@ def test_transpose(drawn: tuple[int, list[dict[int, int]], list[int]], data: st.
 @given(functions(), st.data())
 def test_token_distances(drawn: tuple[int, list[dict[int, int]], list[int]], data: st.DataObject) -> None:
     n_states, made, tokens = drawn
-    number = grouped(made, tokens)[1]
+    number = Grouped(made, tokens).number[1:]
     accepting = np.array(data.draw(st.lists(st.booleans(), min_size=n_states, max_size=n_states)), np.bool_)
     ptr, src, dst = pairs(made)
     distance = np.empty(n_states, np.int32)
@@ -112,18 +140,17 @@ def test_intern_rows(states: list[tuple[set[int], bool]]) -> None:
 
 @given(st.lists(st.sets(st.integers(0, 99)), min_size=1, max_size=5), st.data())
 def test_fill_mask(groups: list[set[int]], data: st.DataObject) -> None:
-    indptr = np.cumsum([0, *map(len, groups)]).astype(np.int64)
-    tokens = np.array([t for group in groups for t in sorted(group)], np.int32)
     functions = st.lists(st.integers(0, len(groups) - 1), unique=True)
     chosen, kept = data.draw(functions), data.draw(functions)
+    listed = [group if f not in kept else set() for f, group in enumerate(groups)]
+    indptr = np.cumsum([0, *map(len, listed)]).astype(np.int64)
+    tokens = np.array([t for group in listed for t in sorted(group)], np.int32)
+    row_of, rows = np.ones(len(groups), np.int32), np.zeros((2 + len(kept), 4), np.int32)
+    for row, f in enumerate(kept, 2):
+        row_of[f] = row
+        for t in groups[f]:
+            rows[row].view(np.uint32)[t >> 5] |= np.uint32(1 << (t & 31))
+    rows[:2] = -1  # of tokens that are in no function or in lists: not to be taken
     words = np.zeros(4, np.int32)
-    kernel.fill_mask(np.array(chosen, np.int32), indptr, tokens, words)
-    expected = set().union(*(groups[f] for f in chosen))
-    assert sum((int(word) & 0xFFFFFFFF) << 32 * i for i, word in enumerate(words)) == sum(1 << t for t in expected)
-    row_of, rows = np.full(len(groups), -1, np.int32), np.zeros((len(kept), 4), np.int32)
-    for number, f in enumerate(kept):
-        row_of[f] = number
-        kernel.fill_mask(np.array([f], np.int32), indptr, tokens, rows[number])
-    by_rows = np.zeros(4, np.int32)
-    kernel.fill_mask_by_rows(np.array(chosen, np.int32), indptr, tokens, row_of, rows, by_rows)
-    assert by_rows.tolist() == words.tolist()
+    kernel.fill_mask(np.array(chosen, np.int32), indptr, tokens, row_of, rows, words)
+    assert held(words) == sorted(set().union(*(groups[f] for f in chosen)))

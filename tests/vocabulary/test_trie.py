@@ -66,6 +66,12 @@ def test_invariants_that_a_walk_relies_on(vocabulary: Vocabulary) -> None:
 
 
 @given(vocabularies())
+def test_places_of_tokens_ascend_with_their_nodes(vocabulary: Vocabulary) -> None:
+    trie = vocabulary.trie
+    assert trie.ends.tolist() == sorted(trie.ends.tolist()) == trie.token_node[trie.token_ids].tolist()
+
+
+@given(vocabularies())
 def test_the_path_to_a_token_spells_it(vocabulary: Vocabulary) -> None:
     trie = vocabulary.trie
     for token, data in enumerate(vocabulary):
@@ -108,6 +114,7 @@ def test_arrays_are_of_the_contract_and_read_only() -> None:
         "token_node": np.int32,
         "token_indptr": np.int32,
         "token_ids": np.int32,
+        "ends": np.int32,
     }.items():
         array = getattr(trie, name)
         assert array.dtype == dtype, name
