@@ -1,0 +1,171 @@
+r"""Automata over classes of characters -> automata over the bytes of JSON strings, by arrays.
+
+An edge by a class of characters becomes the paths of their spellings (`guided.schema.spelling`): UTF-8 of those that may stand raw, short
+escapes, and hexadecimal ones. All paths of a partition of the characters form one decision tree, whose inner nodes are shared; it is
+made once for each partition, and `guided.automata.utf8.expanded` takes every state's edges through it and interns the states inside of
+characters.
+
+The result is minimal at once unless a state inside of a character could be taken for one between characters, as after ``\\`` where only
+``n`` can follow and where a value goes on with ``n`` alone: such states go on by the same bytes, and only then are states merged again.
+
+Complexity: O(states x bytes), O(nodes of the tree) for each way in which states go on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.automata.automaton import Automaton
+from guided.automata.minimize import canonical
+from guided.automata.partition import Partition
+from guided.automata.utf8 import decision_tree, expanded
+from guided.limits import Limits
+from guided.schema.hexadecimal import HexTree
+from guided.schema.memo import Memo
+from guided.schema.spelling import RAW, Spelling
+
+__all__ = ["spelled"]
+
+_N_CONTINUATION, _BACKSLASH = 64, 0x5C
+# Bytes inside of an escape, in the order of their columns after the continuation bytes; the digits come last, as `HexTree` has them.
+_INSIDE = b'"\\/nrtu0123456789abcdefABCDEF'
+_COLUMN = {byte: _N_CONTINUATION + i for i, byte in enumerate(_INSIDE)}
+_CUTS = np.array(sorted({0, *(point for low, high in RAW.ranges for point in (low, high + 1))} - {0x110000}), np.int32)
+_WEIGHTS = np.random.default_rng(0).integers(1, 1 << 62, 256, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Paths:
+    """The decision tree of a partition's spellings.
+
+    Attributes
+    ----------
+    root : ndarray[int32], shape (r,)
+        Values by column of first bytes.
+    inner : ndarray[int32], shape (n_nodes, m)
+        Values by column of further bytes.
+    classes : ndarray[uint8], shape (256,)
+        Joint column of each byte.
+    columns : ndarray[int32], shape (n_joint, 2)
+        For each joint column, that of states and that of states inside of a character, in `expanded`'s table.
+    """
+
+    root: Int32Array
+    inner: Int32Array
+    classes: "np.ndarray[tuple[int], np.dtype[np.uint8]]"
+    columns: Int32Array
+
+
+_memo: Memo[_Paths] = Memo(512)
+
+
+def spelled(
+    table: Int32Array,
+    accepting: BoolArray,
+    labels: Int32Array,
+    parts: Partition,
+    spelling: Spelling,
+    limits: Limits,
+) -> Automaton:
+    """The automaton of the spellings of an automaton's values.
+
+    Parameters
+    ----------
+    table : ndarray[int32], shape (n_states, n_classes)
+        Minimal and trim, start state 0 (`guided.automata.minimize.minimal`); no edge by a class without characters.
+    accepting : ndarray[bool], labels : ndarray[int32], shape (n_states,)
+    parts : Partition
+        What the classes are.
+    spelling : Spelling
+        Which spellings characters have.
+
+    Raises
+    ------
+    LimitError
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+    """
+    paths = _paths(parts, spelling)
+    n = len(table)
+    wide = expanded(table, paths.root, paths.inner, limits)
+    out = np.empty((len(wide), len(paths.columns)), np.int32)
+    out[:n] = wide[:n, paths.columns[:, 0]]
+    out[n:] = wide[n:, paths.columns[:, 1]]
+    final = np.zeros(len(out), np.bool_)
+    final[:n] = accepting
+    marks = np.zeros(len(out), np.int32)
+    marks[:n] = labels
+    # The bytes by which a state goes on, as a sum; accepting states are never inside of a character.
+    signs = (out >= 0) @ _WEIGHTS[: out.shape[1]]
+    is_minimal = not np.isin(signs[:n][~accepting], signs[n:]).any()
+    return Automaton.from_canonical(*canonical(out, paths.classes, final, marks, is_minimal=is_minimal))
+
+
+def _paths(parts: Partition, spelling: Spelling) -> _Paths:
+    key = parts.starts.tobytes(), parts.classes.tobytes(), id(spelling)
+    found = _memo.get(key)
+    return _memo.put(key, _decide(parts, spelling)) if found is None else found
+
+
+def _decide(parts: Partition, spelling: Spelling) -> _Paths:
+    points = np.union1d(parts.starts, _CUTS).astype(np.int32)
+    classes = parts.classes[np.searchsorted(parts.starts, points, side="right") - 1]
+    is_raw = (points >= 0x20) & (points != 0x22) & (points != _BACKSLASH)
+    root, utf8 = decision_tree(points, np.where(is_raw, classes, DEAD).astype(np.int32), parts.n_classes)
+    tree = HexTree(points, classes, len(utf8))
+    inside = np.full(len(_COLUMN) + _N_CONTINUATION, DEAD, np.int32)
+    for character, escape in spelling.short:
+        inside[_COLUMN[ord(escape[1])]] = tree.class_of(ord(character))
+    inside[_COLUMN[ord("u")]] = tree.root(spelling.escaped)
+    n_hex = len(tree.rows)
+    inner = np.full((len(utf8) + n_hex + 1, len(inside)), DEAD, np.int32)
+    inner[: len(utf8), :_N_CONTINUATION] = utf8
+    _place(inner[len(utf8) : -1], tree.rows)
+    inner[-1] = inside
+    root[_BACKSLASH] = -2 - (len(inner) - 1)
+    return _narrowed(root, inner)
+
+
+def _place(inner: Int32Array, rows: Sequence[Int32Array]) -> None:
+    """Put the nodes of a `HexTree` into their columns."""
+    if not rows:
+        return
+    digits = np.array(rows, np.int32)
+    for value, digit in enumerate("0123456789abcdef"):
+        for byte in {digit, digit.upper()}:
+            inner[:, _COLUMN[ord(byte)]] = digits[:, value]
+    inner[:, _COLUMN[_BACKSLASH]] = digits[:, 16]
+    inner[:, _COLUMN[ord("u")]] = digits[:, 17]
+
+
+def _narrowed(root: Int32Array, inner: Int32Array) -> _Paths:
+    """Equal columns as one."""
+    firsts: dict[int, int] = {}
+    first_of = [firsts.setdefault(value, len(firsts)) for value in root.tolist()]
+    alike: dict[bytes, int] = {}
+    kept: list[int] = []
+    further: dict[int, int] = {}
+    dead = np.full(len(inner), DEAD, np.int32).tobytes()
+    columns = np.ascontiguousarray(inner.T)
+    for i in range(columns.shape[0]):
+        key = columns[i].tobytes()
+        if key == dead:
+            continue
+        number = alike.setdefault(key, len(kept))
+        if number == len(kept):
+            kept.append(i)
+        byte = 0x80 + i if i < _N_CONTINUATION else _INSIDE[i - _N_CONTINUATION]
+        further[byte] = number
+    joint: dict[tuple[int, int], int] = {}
+    # Why 0 where there is none: states inside of a character have no edge by any column of first bytes.
+    classes = [
+        joint.setdefault((first_of[byte], len(firsts) + further[byte] if byte in further else 0), len(joint))
+        for byte in range(256)
+    ]
+    return _Paths(
+        np.array(list(firsts), np.int32),
+        np.ascontiguousarray(inner[:, kept]),
+        np.array(classes, np.uint8),
+        np.array(list(joint), np.int32),
+    )

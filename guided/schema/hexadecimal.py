@@ -1,0 +1,117 @@
+r"""The decision tree of ``\uXXXX``: from four hexadecimal digits, or eight as a pair of surrogates, to a character's class.
+
+A node has a column for each digit, and two more: ``\`` and ``u``, between the two halves of a pair. Values are those of
+`guided.kernels.utf8`: a class, -1 for nothing, -2 - j for node j. Equal nodes of one level are one, so a set of characters that is spread
+over all of Unicode has a tree of some hundred nodes.
+
+Complexity: O(65,536 + 1,024 for each high surrogate whose characters differ), by arrays.
+"""
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array
+from guided.patterns.charset import Charset
+
+__all__ = ["HexTree"]
+
+_BACKSLASH, _U, _WIDTH = 16, 17, 18
+_HIGH, _LOW, _SUPPLEMENTARY, _END = 0xD800, 0xDC00, 0x10000, 0x110000
+_WEIGHTS = np.random.default_rng(1).integers(1, 1 << 62, 16, np.uint64)
+
+
+class HexTree:
+    """The nodes of a tree, children before parents.
+
+    Parameters
+    ----------
+    starts, classes : ndarray[int32], shape (n_intervals,)
+        First code points of the intervals, and their classes.
+    first : int
+        Number of the first node.
+    """
+
+    def __init__(self, starts: Int32Array, classes: Int32Array, first: int) -> None:
+        self._starts, self._classes, self._first = starts, classes, first
+        self.rows: list[Int32Array] = []
+
+    def class_of(self, point: int) -> int:
+        """The class of a code point."""
+        return int(self._classes[np.searchsorted(self._starts, point, side="right") - 1])
+
+    def root(self, escaped: Charset) -> int:
+        r"""The value of ``\u`` for the characters that may be escaped: all of them, or some below 256."""
+        if not escaped:
+            return DEAD
+        last = escaped.ranges[-1][1]
+        values = np.full(0x100 if last < 0x100 else _SUPPLEMENTARY, DEAD, np.int32)
+        for low, high in escaped.ranges:
+            end = min(high + 1, len(values))
+            values[low:end] = self._each(low, end)
+        if last >= _SUPPLEMENTARY:
+            values[_HIGH:_LOW] = self._pairs()
+        n_digits = 4
+        while len(values) > 1:
+            values = self._level(values)
+            n_digits -= 1
+        for _ in range(n_digits):
+            values = self._level(np.append(values, np.full(15, DEAD, np.int32)))
+        return int(values[0])
+
+    def _each(self, low: int, end: int) -> Int32Array:
+        """The class of each code point from ``low`` on."""
+        if low >= end:
+            return np.empty(0, np.int32)
+        begin, after = np.searchsorted(self._starts, (low, end - 1), side="right").tolist()
+        edges = np.append(self._starts[begin:after], end)
+        return np.repeat(self._classes[begin - 1 : after], np.diff(np.append(low, edges)))
+
+    def _pairs(self) -> Int32Array:
+        """The value after each high surrogate."""
+        begins = np.arange(_SUPPLEMENTARY, _END, 0x400)
+        first = np.searchsorted(self._starts, begins, side="right") - 1
+        last = np.searchsorted(self._starts, begins + 0x3FF, side="right") - 1
+        is_mixed = first != last
+        mixed = np.flatnonzero(is_mixed)
+        # Why not of all: every node must be one that is met.
+        uniform, which_of = np.unique(self._classes[first[~is_mixed]], return_inverse=True)
+        blocks = [np.full(0x400, value, np.int32) for value in uniform.tolist()]
+        blocks += [self._each(begin, begin + 0x400) for begin in begins[mixed].tolist()]
+        low = self._level(self._level(np.concatenate(blocks)))
+        halves = np.full((len(blocks), 16), DEAD, np.int32)
+        halves[:, 12:] = low.reshape(-1, 4)
+        found = np.full((len(blocks), 16), DEAD, np.int32)
+        found[:, 0xD] = self._level(halves.reshape(-1))
+        after = self._step(self._step(self._level(found.reshape(-1)), _U), _BACKSLASH)
+        which = np.empty(len(begins), np.int64)
+        which[~is_mixed] = which_of
+        which[mixed] = len(uniform) + np.arange(len(mixed))
+        return after[which]
+
+    def _level(self, values: Int32Array) -> Int32Array:
+        """One node for every sixteen values; nothing for sixteen times nothing."""
+        block = values.reshape(-1, 16)
+        sums = (block + 2).astype(np.uint64) @ _WEIGHTS
+        _, index, inverse = np.unique(sums, return_index=True, return_inverse=True)
+        if not np.array_equal(block[index][inverse], block):
+            _, index, inverse = np.unique(block, axis=0, return_index=True, return_inverse=True)
+        numbers = np.full(len(index), DEAD, np.int32)
+        for i, row in enumerate(block[index]):
+            if (row != DEAD).any():
+                numbers[i] = self._node(row)
+        return numbers[inverse.reshape(-1)]
+
+    def _step(self, values: Int32Array, column: int) -> Int32Array:
+        """A node before each value, with that one column."""
+        found = np.full(len(values), DEAD, np.int32)
+        for i, value in enumerate(values.tolist()):
+            row = np.full(_WIDTH, DEAD, np.int32)
+            row[column] = value
+            self.rows.append(row)
+            found[i] = -2 - (self._first + len(self.rows) - 1)
+        return found
+
+    def _node(self, digits: Int32Array) -> int:
+        row = np.full(_WIDTH, DEAD, np.int32)
+        row[:16] = digits
+        self.rows.append(row)
+        return -2 - (self._first + len(self.rows) - 1)

@@ -1,0 +1,227 @@
+r"""How JSON spells characters between quotes, and patterns over characters lifted to patterns over those spellings.
+
+A *value* is the text that a string stands for; its *spelling* is what stands between the quotes. A `Spelling` says which spellings each
+character has: itself, a short escape such as ``\n``, ``\uXXXX`` (above U+FFFF as a pair of surrogates; hexadecimal digits of either
+case). Raw control characters and lone surrogates are in none: RFC 8259 forbids the former, and the latter stand for no text.
+
+Reading is a function from spellings to values, character by character, so a pattern is lifted by replacing its sets of
+characters by their spellings. Where a pattern has assertions, that would let the last byte of ``\n`` pass for an ``n``; such patterns,
+and those with intersections and complements, become an automaton over values first, and its edges are lifted.
+`guided.schema.bodies` does the same to automata, by arrays.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from guided.automata.build import as_operand
+from guided.automata.nfa import Operand
+from guided.patterns.charset import Charset
+from guided.patterns.tree import (
+    Alternate,
+    Chars,
+    Complement,
+    Concat,
+    Intersect,
+    Literal,
+    Look,
+    Node,
+    Repeat,
+    alternate,
+    concat,
+)
+
+__all__ = ["ANY", "CANONICAL", "DUMPS", "RAW", "SPELLINGS", "Spelling", "lifted", "spell_text"]
+
+RAW = Charset.of([(0x20, 0x10FFFF)]) - Charset.of([(ord('"'), ord('"')), (ord("\\"), ord("\\"))])
+_CONTROLS = Charset.of([(0, 0x1F)])
+_SHORT = (('"', '\\"'), ("\\", "\\\\"), ("\b", "\\b"), ("\f", "\\f"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spelling:
+    r"""Which spellings each character has. `RAW` characters always have themselves.
+
+    Attributes
+    ----------
+    short : tuple of (str, str)
+        Characters and their short escapes.
+    escaped : Charset
+        Those that may be written as ``\\uXXXX``.
+    """
+
+    short: tuple[tuple[str, str], ...]
+    escaped: Charset
+
+
+# One spelling for each character, but for the case of hexadecimal digits.
+CANONICAL = Spelling(_SHORT, _CONTROLS - Charset.of([(8, 10), (12, 13)]))
+# All of RFC 8259.
+ANY = Spelling((*_SHORT, ("/", "\\/")), Charset.UNIVERSE)
+# Both that ``json.dumps`` gives, with ``ensure_ascii`` or without.
+DUMPS = Spelling(_SHORT, Charset.of([(0, 0x1F), (0x7F, 0x10FFFF)]))
+SPELLINGS = {"canonical": CANONICAL, "any": ANY}
+
+
+def lifted(value: Node, spelling: Spelling) -> Node:
+    """The spellings, without quotes, of the values that a pattern matches from end to end."""
+    return _lifted_tree(value, spelling) if _is_plain(value) else _lifted_automaton(as_operand(value), spelling)
+
+
+def spell_text(text: str, spelling: Spelling) -> Node:
+    """All spellings of one text, without quotes."""
+    return concat(_spell_character(character, spelling) for character in text)
+
+
+def _lifted_tree(value: Node, spelling: Spelling) -> Node:
+    """The pattern of the spellings of a plain pattern's values; one pass with an explicit stack."""
+    done: dict[int, Node] = {}
+    stack: list[tuple[Node, bool]] = [(value, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        children = _children(node)
+        if not ready and children:
+            stack.append((node, True))
+            stack.extend((child, False) for child in children)
+            continue
+        parts = tuple(done[id(child)] for child in children)
+        match node:
+            case Literal():
+                done[id(node)] = spell_text(node.text, spelling)
+            case Chars():
+                done[id(node)] = _spell(node.charset, spelling)
+            case Concat():
+                done[id(node)] = Concat(parts)
+            case Alternate():
+                done[id(node)] = Alternate(parts)
+            case Repeat():
+                done[id(node)] = Repeat(parts[0], node.minimum, node.maximum)
+            case _:
+                raise TypeError(f"not a node of a plain pattern: {type(node).__name__}")
+    return done[id(value)]
+
+
+def _lifted_automaton(values: Operand, spelling: Spelling) -> Operand:
+    """The automaton of the spellings of an automaton's values: each edge by characters becomes the paths of their spellings."""
+    edges: list[tuple[int, Charset, int]] = []
+    n_states = values.n_states
+    # What an edge becomes depends on its characters and its target: sources share all but the first step.
+    inner: dict[tuple[Charset, int], dict[int, int]] = {}
+    for source, charset, target in values.edges:
+        paths = _spell_operand(charset, spelling)
+        states = inner.get((charset, target))
+        is_new = states is None
+        if states is None:
+            states = dict.fromkeys(paths.accepting, target)
+            for state in range(1, paths.n_states):
+                if state not in states:
+                    states[state] = n_states
+                    n_states += 1
+            inner[charset, target] = states
+        for begin, characters, end in paths.edges:
+            if begin == 0:
+                edges.append((source, characters, states[end]))
+            elif is_new:
+                edges.append((states[begin], characters, states[end]))
+    return Operand(tuple(edges), values.accepting, n_states, values.steps)
+
+
+def _children(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Concat() | Alternate() | Intersect():
+            return node.items
+        case Repeat() | Look() | Complement():
+            return (node.item,)
+        case _:
+            return ()
+
+
+def _is_plain(value: Node) -> bool:
+    """Is a pattern free of assertions, intersections and complements?"""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Look | Intersect | Complement):
+            return False
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(_children(node))
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _spell_character(character: str, spelling: Spelling) -> Node:
+    return _spell(Charset.char(character), spelling)
+
+
+@lru_cache(maxsize=4096)
+def _spell_operand(charset: Charset, spelling: Spelling) -> Operand:
+    return as_operand(_spell(charset, spelling))
+
+
+@lru_cache(maxsize=4096)
+def _spell(charset: Charset, spelling: Spelling) -> Node:
+    """All spellings of one character of a set."""
+    items: list[Node] = []
+    plain = charset & RAW
+    if plain:
+        items.append(Chars(plain))
+    items.extend(Literal(escape) for character, escape in spelling.short if character in charset)
+    escaped: list[Node] = []
+    for low, high in (charset & spelling.escaped).ranges:
+        if low <= 0xFFFF:
+            escaped.append(_hexadecimal(low, min(high, 0xFFFF)))
+        if high > 0xFFFF:
+            escaped.extend(_pairs(max(low, 0x10000), high))
+    if escaped:
+        items.append(concat([Literal("\\u"), alternate(escaped)]))
+    return alternate(items)
+
+
+def _pairs(low: int, high: int) -> list[Node]:
+    r"""Surrogate pairs of the characters ``low`` to ``high``, all above U+FFFF, without the first ``\u``."""
+    found: list[Node] = []
+    first, last = (low - 0x10000) >> 10, (high - 0x10000) >> 10
+    middle = [first, last]
+    if low & 0x3FF or first == last:
+        end = high if first == last else low | 0x3FF
+        found.append(_pair(first, first, low & 0x3FF, end & 0x3FF))
+        middle[0] += 1
+    if first != last and high & 0x3FF != 0x3FF:
+        found.append(_pair(last, last, 0, high & 0x3FF))
+        middle[1] -= 1
+    if middle[0] <= middle[1]:
+        found.append(_pair(middle[0], middle[1], 0, 0x3FF))
+    return found
+
+
+def _pair(first: int, last: int, low: int, high: int) -> Node:
+    leading = _hexadecimal(0xD800 + first, 0xD800 + last)
+    return concat([leading, Literal("\\u"), _hexadecimal(0xDC00 + low, 0xDC00 + high)])
+
+
+def _hexadecimal(low: int, high: int, digits: int = 4) -> Node:
+    """Numbers from ``low`` to ``high`` in exactly ``digits`` hexadecimal digits of either case."""
+    if digits == 0:
+        return Literal("")
+    unit = 16 ** (digits - 1)
+    first, last = low // unit, high // unit
+    if first == last:
+        return concat([_hex_digit(first, first), _hexadecimal(low % unit, high % unit, digits - 1)])
+    items: list[Node] = []
+    if low % unit:
+        items.append(concat([_hex_digit(first, first), _hexadecimal(low % unit, unit - 1, digits - 1)]))
+        first += 1
+    if high % unit != unit - 1:
+        items.append(concat([_hex_digit(last, last), _hexadecimal(0, high % unit, digits - 1)]))
+        last -= 1
+    if first <= last:
+        items.append(concat([_hex_digit(first, last), _hexadecimal(0, unit - 1, digits - 1)]))
+    return alternate(items)
+
+
+def _hex_digit(low: int, high: int) -> Node:
+    ranges = [(ord(digit), ord(digit)) for value in range(low, high + 1) for digit in (f"{value:x}", f"{value:X}")]
+    return Chars(Charset.of(ranges))
