@@ -110,7 +110,8 @@ def _failed(source: Source, vocabulary: Vocabulary, error: Exception) -> Outcome
 
 
 def _in_processes(sources: Sequence[Source], vocabulary: Vocabulary, folder: Path, jobs: int) -> Iterator[Outcome]:
-    waiting = deque(sources)
+    """The outcomes of sources, as they come. Those at hand when a process dies are compiled again, each in a process of its own."""
+    waiting, suspects = deque(sources), list[Source]()
     while waiting:
         pool = ProcessPoolExecutor(
             min(jobs, len(waiting)), multiprocessing.get_context("spawn"), _begin, (vocabulary, folder)
@@ -120,15 +121,18 @@ def _in_processes(sources: Sequence[Source], vocabulary: Vocabulary, folder: Pat
             # Invariant: no more is handed out than can run, so that an interrupted process has nothing else to begin.
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    source = waiting.popleft()
                     with _deaf():
-                        running[pool.submit(_compile, source)] = source
+                        running[pool.submit(_compile, waiting[0])] = waiting[0]
+                    waiting.popleft()
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     yield future.result()
                     del running[future]
         except BrokenProcessPool:
-            died = GuidedError("a process died while this was compiled (for lack of memory?); try it with --jobs 1")
-            yield from (_failed(source, vocabulary, died) for source in running.values())
+            if jobs > 1:
+                suspects += running.values()
+            else:
+                died = GuidedError("the process died while this was compiled (for lack of memory?)")
+                yield from (_failed(source, vocabulary, died) for source in running.values())
             running.clear()
         finally:
             if running:
@@ -136,6 +140,8 @@ def _in_processes(sources: Sequence[Source], vocabulary: Vocabulary, folder: Pat
                 for child in multiprocessing.active_children():
                     child.terminate()
             pool.shutdown(wait=True)
+    for source in suspects:
+        yield from _in_processes([source], vocabulary, folder, 1)
 
 
 @contextlib.contextmanager

@@ -58,34 +58,33 @@ def to_svg(graph: Graph) -> str:
     layer = _layers(graph, backward)
     layout = _layout(graph, backward, layer)
     at = {node: (layout.x[layer[node]], layout.y[node]) for node in graph.nodes}
-    top = min(layout.y.values())
     leaving = Counter(edge.source for edge in graph.edges)
     entering = Counter(edge.target for edge in graph.edges)
-    shapes, highest = [], top - 2 * _RADIUS
+    shapes, highest = [], min(layout.y.values()) - 2 * _RADIUS
+    x, y = at[0]
+    leftmost = x - 2.2 * _RADIUS
+    shapes += _edge(f"M{leftmost:.1f} {y:.1f}L{x - _RADIUS:.1f} {y:.1f}", at[0], "")
     for number, edge in enumerate(graph.edges):
         if number in layout.paths:
             points = [(layout.x[_layer_of(place, layer)], layout.y[place]) for place in layout.paths[number]]
             # Why: labels stand apart where their edges do.
             along = 0.6 if leaving[edge.source] > entering[edge.target] else 0.35
             shapes += _forward(points, edge.label, along)
-            continue
-        (x, y), (to_x, to_y) = at[edge.source], at[edge.target]
-        if edge.source == edge.target:
-            path = f"M{x - 8:.1f} {y - 14:.1f}C{x - 26:.1f} {y - 50:.1f} {x + 26:.1f} {y - 50:.1f} {x + 8:.1f} {y - 14:.1f}"
-            shapes += _edge(path, (x, y - 46), edge.label)
-            highest = min(highest, y - 60)
+        elif edge.source == edge.target:
+            shapes += _loop(at[edge.source], edge.label)
+            highest = min(highest, at[edge.source][1] - 60)
+            leftmost = min(leftmost, at[edge.source][0] - _LETTER * width(edge.label) / 2)
         else:
-            height = min(y, to_y) - 60 - 9 * (layer[edge.source] - layer[edge.target])
-            path = f"M{x:.1f} {y - _RADIUS:.1f}C{x:.1f} {height:.1f} {to_x:.1f} {height:.1f} {to_x:.1f} {to_y - _RADIUS:.1f}"
-            peak = (y + to_y) / 8 + 0.75 * height - 6
-            shapes += _edge(path, ((x + to_x) / 2, peak), edge.label)
-            highest = min(highest, peak - 12)
+            between = range(layer[edge.target] + 1, layer[edge.source])
+            over = [at[node][1] - 26 for node in graph.nodes if layer[node] in between]
+            peak = min([at[node][1] - 58 - 7 * len(between) for node in (edge.source, edge.target)] + over)
+            shapes += _backward(at[edge.source], at[edge.target], peak, edge.label)
+            highest = min(highest, peak - 18)
     shapes += [shape for node in graph.nodes for shape in _node(node, at[node], is_end=node in graph.ends)]
-    shapes.sort(key=lambda shape: "label" in shape[:20])
-    x, y = at[0]
-    shapes += _edge(f"M{x - 2.2 * _RADIUS:.1f} {y:.1f}L{x - _RADIUS:.1f} {y:.1f}", (x, y), "")
-    left, right = x - 2.2 * _RADIUS - _MARGIN, layout.x[-1] + _RADIUS + _MARGIN + 40
-    box = (left, highest - _MARGIN, right - left, max(layout.y.values()) + _RADIUS + 2 * _MARGIN - highest)
+    # Why: no label lies under a node.
+    shapes.sort(key=lambda shape: shape.startswith('<text class="label"'))
+    right, lowest = layout.x[-1] + _RADIUS + 40, max(layout.y.values()) + _RADIUS
+    box = (leftmost - _MARGIN, highest - _MARGIN, right - leftmost + 2 * _MARGIN, lowest - highest + 2 * _MARGIN)
     return _document(box, shapes)
 
 
@@ -216,6 +215,22 @@ def _forward(points: list[Point], label: str, along: float) -> list[str]:
     across = rest**3 * x + 1.5 * (rest * along) * (x + to_x) + along**3 * to_x
     height = rest**2 * (rest + 3 * along) * y + along**2 * (along + 3 * rest) * to_y
     return _edge(path, (across, height - 5), label)
+
+
+def _loop(place: Point, label: str) -> list[str]:
+    """An edge from a node to itself."""
+    x, y = place
+    path = f"M{x - 8:.1f} {y - 14:.1f}C{x - 26:.1f} {y - 50:.1f} {x + 26:.1f} {y - 50:.1f} {x + 8:.1f} {y - 14:.1f}"
+    return _edge(path, (x, y - 46), label)
+
+
+def _backward(place: Point, target: Point, peak: float, label: str) -> list[str]:
+    """An edge to the left, over all that is between, up to a height."""
+    (x, y), (to_x, to_y) = place, target
+    # A cubic curve whose inner points have this height passes its middle at the peak.
+    height = (peak - (y + to_y) / 8) / 0.75
+    path = f"M{x:.1f} {y - _RADIUS:.1f}C{x:.1f} {height:.1f} {to_x:.1f} {height:.1f} {to_x:.1f} {to_y - _RADIUS:.1f}"
+    return _edge(path, ((x + to_x) / 2, peak - 6), label)
 
 
 def _edge(path: str, place: Point, label: str) -> list[str]:
