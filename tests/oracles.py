@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -22,6 +24,7 @@ from guided.patterns.tree import (
     Node,
     Repeat,
 )
+from guided.schema.lowering import Lowering
 from guided.vocabulary.vocabulary import Vocabulary
 
 # ------------------------------------------------------------------------------------------------------------ tries
@@ -382,3 +385,125 @@ def slow_call(tools: Mapping[str, Sequence[tuple[str, str, bool]]], style: str) 
 def _with_plus(kind: str, style: str) -> str:
     has_plus = style == "tooldec-positional" and kind in ("int", "optional")
     return rf"(?:{CALL_SPELLINGS[kind]}|\+(?:0|[1-9][0-9]*))" if has_plus else CALL_SPELLINGS[kind]
+
+
+# ------------------------------------------------------------------------------------------------- formulas of schemas
+
+
+class SlowTruth:
+    """Whether formulas of a schema hold of values that have been read in full: atom by atom, as `guided.schema.atoms` words them.
+
+    ``has_format`` judges formats, ``matches`` searches for patterns.
+    """
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        has_format: Callable[[str, str], bool] = lambda name, text: True,
+        matches: Callable[[str, str], bool] = lambda source, text: re.search(source, text) is not None,
+    ) -> None:
+        self.lowering, self.has_format, self.matches = lowering, has_format, matches
+
+    def of_value(self, formula: int, value: Any) -> bool:
+        return self._evaluate(formula, lambda node: self._of_value(node, value))
+
+    def of_part(self, formula: int, value: Any) -> bool:
+        """A formula over the atoms of the value's own type."""
+        of_type = {"number": self._of_number, "string": self._of_string, "array": self._of_array, "object": self._of_object}
+        return self._evaluate(formula, lambda node: of_type[json_type(value)](node, value))
+
+    def _evaluate(self, formula: int, of_atom: Callable[[tuple[Any, ...]], bool]) -> bool:
+        kind, *rest = node = self.lowering.formulas.nodes[formula]
+        if kind in ("F", "T"):
+            return bool(kind == "T")
+        if kind == "!":
+            return not self._evaluate(rest[0], of_atom)
+        if kind in ("&", "|", "1"):
+            truths = [self._evaluate(member, of_atom) for member in rest[0]]
+            return all(truths) if kind == "&" else any(truths) if kind == "|" else sum(truths) == 1
+        return of_atom(node)
+
+    def _of_value(self, node: tuple[Any, ...], value: Any) -> bool:
+        if node[0] == "type":
+            return bool(json_type(value) == node[1])
+        if node[0] == "schema":
+            return self.of_value(self.lowering.expand(node[1]), value)
+        assert node[0] in ("number", "string", "array", "object"), node
+        return json_type(value) != node[0] or self.of_part(node[1], value)
+
+    def _of_number(self, node: tuple[Any, ...], value: Any) -> bool:
+        exact = exact_number(value)
+        if node[0] == "integer":
+            return exact.denominator == 1 and (not node[1] or isinstance(value, int))
+        if node[0] == "minimum":
+            return exact > node[1] or (exact == node[1] and not node[2])
+        if node[0] == "maximum":
+            return exact < node[1] or (exact == node[1] and not node[2])
+        if node[0] == "multipleOf":
+            return (exact / node[1]).denominator == 1
+        assert node[0] == "equals", node
+        return bool(exact == node[1])
+
+    def _of_string(self, node: tuple[Any, ...], value: str) -> bool:
+        if node[0] == "length":
+            return len(value) >= node[1] and (node[2] < 0 or len(value) <= node[2])
+        if node[0] == "pattern":
+            return self.matches(node[1], value)
+        if node[0] == "format":
+            return self.has_format(node[1], value)
+        assert node[0] == "strings", node
+        return value in node[1]
+
+    def _of_object(self, node: tuple[Any, ...], value: dict[str, Any]) -> bool:
+        if node[0] == "required":
+            return node[1] in value
+        if node[0] == "properties":
+            return all(self._of_member(node, name, member) for name, member in value.items())
+        if node[0] == "propertyNames":
+            return all(self.of_value(node[1], name) for name in value)
+        if node[0] == "minProperties":
+            return len(value) >= node[1]
+        assert node[0] == "maxProperties", node
+        return len(value) <= node[1]
+
+    def _of_member(self, node: tuple[Any, ...], name: str, member: Any) -> bool:
+        asked = [formula for known, formula in node[1] if known == name]
+        asked += [formula for source, formula in node[2] if self.matches(source, name)]
+        return all(self.of_value(formula, member) for formula in asked or [node[3]])
+
+    def _of_array(self, node: tuple[Any, ...], value: list[Any]) -> bool:
+        if node[0] == "items":
+            asked = [*node[1][: len(value)], *[node[2]] * (len(value) - len(node[1]))]
+            return all(self.of_value(formula, item) for formula, item in zip(asked, value, strict=True))
+        if node[0] == "minItems":
+            return len(value) >= node[1]
+        if node[0] == "maxItems":
+            return len(value) <= node[1]
+        if node[0] == "contains":
+            found = sum(self.of_value(node[1], item) for item in value)
+            return found >= node[2] and (node[3] < 0 or found <= node[3])
+        assert node[0] == "uniqueItems", node
+        return not any(equal_json(one, other) for i, one in enumerate(value) for other in value[:i])
+
+
+def json_type(value: Any) -> str:
+    """The type of a parsed JSON value, as `guided.schema.atoms.TYPES` names it."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return "string" if isinstance(value, str) else {list: "array", dict: "object"}.get(type(value), "number")
+
+
+def exact_number(value: float | Decimal) -> Fraction:
+    """A float is the decimal that its shortest spelling writes."""
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+def equal_json(one: Any, other: Any) -> bool:
+    """Equal as JSON values: 1 and 1.0 are, 1 and true are not."""
+    if json_type(one) != json_type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal_json, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal_json(one[name], other[name]) for name in one)
+    return bool(exact_number(one) == exact_number(other) if json_type(one) == "number" else one == other)

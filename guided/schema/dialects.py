@@ -1,0 +1,254 @@
+"""The drafts of JSON Schema: which keywords each has, where subschemas stand in them, and how each names and refers.
+
+A `Dialect` is a table. `handlers` maps a keyword that constrains values to the function that lowers it; `positions` maps a keyword that
+holds subschemas to how it holds them. What neither maps means nothing, as the specification says of unknown keywords.
+
+    "schema"            a schema
+    "schemas"           a list of them
+    "map"               an object of them
+    "schema|schemas"    either of the first two
+    "map|names"         an object of schemas and lists of names (`dependencies`)
+
+Drafts differ in more than their tables: up to draft-07 the keywords beside a `$ref` are ignored, and up to draft-04 an integer is told
+by its text, so that 1.0 is none. A metaschema's `$vocabulary` narrows its draft to some of the keywords.
+
+Does not resolve references (`references`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from guided.schema.keywords import arrays, enumerations, logic, numbers, objects, strings, unevaluated
+from guided.schema.site import Site
+
+__all__ = ["DEFAULT", "DRAFTS", "Dialect", "known_dialect", "with_vocabularies"]
+
+Handler: TypeAlias = Callable[[Site, Any], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialect:
+    """One draft.
+
+    Attributes
+    ----------
+    name : str
+    year : int
+        3, 4, 6, 7, 2019 or 2020.
+    identifier : str
+        The keyword that names a resource: ``"id"`` or ``"$id"``.
+    handlers : Mapping of str to Handler
+        What each constraining keyword does.
+    positions : Mapping of str to str
+        How each keyword holds subschemas.
+    """
+
+    name: str
+    year: int
+    identifier: str
+    handlers: Mapping[str, Handler] = field(repr=False)
+    positions: Mapping[str, str] = field(repr=False)
+
+    @property
+    def reference_stands_alone(self) -> bool:
+        """Are keywords beside ``$ref`` ignored?"""
+        return self.year < 2019
+
+    @property
+    def integers_by_text(self) -> bool:
+        """Is 1.0 no integer?"""
+        return self.year <= 4
+
+
+_ARRAYS: dict[str, Handler] = {
+    "items": arrays.items,
+    "minItems": arrays.least_items,
+    "maxItems": arrays.most_items,
+    "uniqueItems": arrays.unique_items,
+}
+_OBJECTS: dict[str, Handler] = {
+    "properties": objects.properties,
+    "patternProperties": objects.pattern_properties,
+    "additionalProperties": objects.additional_properties,
+}
+_STRINGS: dict[str, Handler] = {
+    "minLength": strings.least_length,
+    "maxLength": strings.most_length,
+    "pattern": strings.pattern,
+}
+_DRAFT3: dict[str, Handler] = {
+    "$ref": logic.reference,
+    "type": logic.types,
+    "disallow": logic.disallow,
+    "extends": logic.extends,
+    "enum": enumerations.enum,
+    "minimum": numbers.minimum_with_flag,
+    "maximum": numbers.maximum_with_flag,
+    "divisibleBy": numbers.multiple_of,
+    **_STRINGS,
+    "format": strings.format_of_string,
+    **_OBJECTS,
+    "dependencies": objects.dependencies,
+    **_ARRAYS,
+}
+_DRAFT4: dict[str, Handler] = {
+    "$ref": logic.reference,
+    "type": logic.types,
+    "enum": enumerations.enum,
+    "allOf": logic.all_of,
+    "anyOf": logic.any_of,
+    "oneOf": logic.one_of,
+    "not": logic.negation,
+    "minimum": numbers.minimum_with_flag,
+    "maximum": numbers.maximum_with_flag,
+    "multipleOf": numbers.multiple_of,
+    **_STRINGS,
+    "format": strings.format_of_string,
+    **_OBJECTS,
+    "required": objects.required,
+    "minProperties": objects.least_properties,
+    "maxProperties": objects.most_properties,
+    "dependencies": objects.dependencies,
+    **_ARRAYS,
+}
+_DRAFT6: dict[str, Handler] = {
+    **_DRAFT4,
+    "const": enumerations.const,
+    "minimum": numbers.minimum,
+    "maximum": numbers.maximum,
+    "exclusiveMinimum": numbers.exclusive_minimum,
+    "exclusiveMaximum": numbers.exclusive_maximum,
+    "propertyNames": objects.property_names,
+    "contains": arrays.contains,
+}
+_DRAFT7: dict[str, Handler] = {**_DRAFT6, "if": logic.conditional}
+_DRAFT2019: dict[str, Handler] = {
+    **_DRAFT7,
+    "$recursiveRef": logic.recursive_reference,
+    "dependentRequired": objects.dependent_required,
+    "dependentSchemas": objects.dependent_schemas,
+    "contains": arrays.contains_counted,
+    "unevaluatedProperties": unevaluated.unevaluated_properties,
+    "unevaluatedItems": unevaluated.unevaluated_items,
+}
+_DRAFT2020: dict[str, Handler] = {
+    **{keyword: handler for keyword, handler in _DRAFT2019.items() if keyword != "$recursiveRef"},
+    "$dynamicRef": logic.dynamic_reference,
+    "prefixItems": arrays.prefix_items,
+    "items": arrays.items_after_prefix,
+}
+
+_POSITIONS3 = {
+    "properties": "map",
+    "patternProperties": "map",
+    "additionalProperties": "schema",
+    "dependencies": "map|names",
+    "items": "schema|schemas",
+    "additionalItems": "schema",
+    "extends": "schema|schemas",
+    "definitions": "map",
+}
+_POSITIONS4 = {
+    **{keyword: kind for keyword, kind in _POSITIONS3.items() if keyword != "extends"},
+    "allOf": "schemas",
+    "anyOf": "schemas",
+    "oneOf": "schemas",
+    "not": "schema",
+}
+_POSITIONS6 = {**_POSITIONS4, "propertyNames": "schema", "contains": "schema"}
+_POSITIONS7 = {**_POSITIONS6, "if": "schema", "then": "schema", "else": "schema"}
+_POSITIONS2019 = {
+    **_POSITIONS7,
+    "$defs": "map",
+    "dependentSchemas": "map",
+    "unevaluatedProperties": "schema",
+    "unevaluatedItems": "schema",
+    "contentSchema": "schema",
+}
+_POSITIONS2020 = {
+    **{keyword: kind for keyword, kind in _POSITIONS2019.items() if keyword != "additionalItems"},
+    "prefixItems": "schemas",
+    "items": "schema",
+}
+
+DRAFTS: Mapping[int, Dialect] = {
+    3: Dialect("draft-03", 3, "id", _DRAFT3, _POSITIONS3),
+    4: Dialect("draft-04", 4, "id", _DRAFT4, _POSITIONS4),
+    6: Dialect("draft-06", 6, "$id", _DRAFT6, _POSITIONS6),
+    7: Dialect("draft-07", 7, "$id", _DRAFT7, _POSITIONS7),
+    2019: Dialect("draft 2019-09", 2019, "$id", _DRAFT2019, _POSITIONS2019),
+    2020: Dialect("draft 2020-12", 2020, "$id", _DRAFT2020, _POSITIONS2020),
+}
+DEFAULT = DRAFTS[2020]
+
+_URIS = {
+    "json-schema.org/draft-03/schema": DRAFTS[3],
+    "json-schema.org/draft-04/schema": DRAFTS[4],
+    "json-schema.org/draft-05/schema": DRAFTS[4],
+    "json-schema.org/draft-06/schema": DRAFTS[6],
+    "json-schema.org/draft-07/schema": DRAFTS[7],
+    "json-schema.org/draft/2019-09/schema": DRAFTS[2019],
+    "json-schema.org/draft/2020-12/schema": DRAFTS[2020],
+}
+
+# Keywords by vocabulary, named by the last part of its URI. Of "core" only what refers; what no vocabulary lists stays.
+_VALIDATION = (
+    "type enum const multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength pattern minItems maxItems "
+    "uniqueItems minProperties maxProperties required dependentRequired"
+)
+_APPLICATOR = (
+    "prefixItems items additionalItems contains properties patternProperties additionalProperties propertyNames dependentSchemas if allOf "
+    "anyOf oneOf not dependencies"
+)
+_VOCABULARIES: Mapping[int, Mapping[str, frozenset[str]]] = {
+    2019: {
+        "core": frozenset({"$ref", "$recursiveRef"}),
+        "applicator": frozenset(f"{_APPLICATOR} unevaluatedProperties unevaluatedItems".split()),
+        "validation": frozenset(_VALIDATION.split()),
+        "format": frozenset({"format"}),
+        "meta-data": frozenset(),
+        "content": frozenset(),
+    },
+    2020: {
+        "core": frozenset({"$ref", "$dynamicRef"}),
+        "applicator": frozenset(_APPLICATOR.split()),
+        "unevaluated": frozenset({"unevaluatedProperties", "unevaluatedItems"}),
+        "validation": frozenset(_VALIDATION.split()),
+        "format-annotation": frozenset({"format"}),
+        "format-assertion": frozenset({"format"}),
+        "meta-data": frozenset(),
+        "content": frozenset(),
+    },
+}
+
+
+def known_dialect(uri: str) -> Dialect | None:
+    """The draft that a ``$schema`` names, however spelled (http or https, with or without ``#``); None for any other."""
+    _, _, rest = uri.partition("://")
+    return _URIS.get(rest.rstrip("#/"))
+
+
+def with_vocabularies(dialect: Dialect, uri: str, vocabularies: Mapping[str, bool]) -> tuple[Dialect, Iterable[str]]:
+    """A draft narrowed to the vocabularies that a metaschema lists.
+
+    Returns
+    -------
+    Dialect
+        Of that metaschema.
+    Iterable of str
+        Vocabularies that the metaschema requires and nobody here knows.
+    """
+    known = _VOCABULARIES.get(dialect.year)
+    if known is None:
+        return dialect, ()
+    kept: set[str] = set(known["core"])
+    unknown = []
+    for vocabulary, required in vocabularies.items():
+        _, _, name = vocabulary.rpartition("/")
+        if name in known and "json-schema.org/" in vocabulary:
+            kept |= known[name]
+        elif required:
+            unknown.append(vocabulary)
+    handlers = {keyword: handler for keyword, handler in dialect.handlers.items() if keyword in kept}
+    return replace(dialect, name=uri, handlers=handlers), unknown

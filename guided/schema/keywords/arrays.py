@@ -1,0 +1,102 @@
+"""Keywords about arrays: items by position, counts, ``contains``, ``uniqueItems``."""
+
+from typing import Any
+
+from guided.schema.formula import FALSE, TRUE
+from guided.schema.keywords.counts import count, count_or
+from guided.schema.keywords.logic import schemas_of
+from guided.schema.keywords.unique import distinct
+from guided.schema.site import Site
+
+__all__ = [
+    "contains",
+    "contains_counted",
+    "items",
+    "items_after_prefix",
+    "least_items",
+    "most_items",
+    "prefix_items",
+    "table",
+    "unique_items",
+]
+
+
+def items(site: Site, value: Any) -> None:
+    """``items`` before 2020-12: one schema for all, or a list by position with ``additionalItems`` for the rest."""
+    if not isinstance(value, list):
+        table(site, (), site.below(value, "items"))
+        return
+    prefix = tuple([site.below(schema, "items", i) for i, schema in enumerate(value)])
+    rest = site.below(site.schema["additionalItems"], "additionalItems") if "additionalItems" in site.schema else TRUE
+    table(site, prefix, rest)
+
+
+def prefix_items(site: Site, value: Any) -> None:
+    """``prefixItems`` with the ``items`` beside it."""
+    prefix = tuple(
+        [site.below(schema, "prefixItems", i) for i, schema in enumerate(schemas_of(site, "prefixItems", value))]
+    )
+    table(site, prefix, site.below(site.schema["items"], "items") if "items" in site.schema else TRUE)
+
+
+def items_after_prefix(site: Site, value: Any) -> None:
+    """``items`` of 2020-12 where there is no ``prefixItems``."""
+    if isinstance(value, list):
+        raise site.wrong("items", "items is a schema (a list of schemas is prefixItems)")
+    if "prefixItems" not in site.schema:
+        table(site, (), site.below(value, "items"))
+
+
+def table(site: Site, prefix: tuple[int, ...], others: int) -> None:
+    """Append the atom of a table of items, without what says nothing."""
+    kept = len(prefix)
+    while kept and prefix[kept - 1] == others:
+        kept -= 1
+    if kept or others != TRUE:
+        site.arrays.append(site.atom("items", prefix[:kept], others))
+
+
+def least_items(site: Site, value: Any) -> None:
+    """``minItems``."""
+    least = count(site, "minItems", value)
+    if least > count_or(site, "maxItems", least):
+        site.arrays.append(FALSE)
+    elif least:
+        site.arrays.append(site.atom("minItems", least))
+
+
+def most_items(site: Site, value: Any) -> None:
+    """``maxItems``."""
+    site.arrays.append(site.atom("maxItems", count(site, "maxItems", value)))
+
+
+def contains(site: Site, value: Any) -> None:
+    """``contains`` of drafts 6 and 7: at least one."""
+    _between(site, site.below(value, "contains"), 1, -1)
+
+
+def contains_counted(site: Site, value: Any) -> None:
+    """``contains`` with the ``minContains`` and ``maxContains`` beside it."""
+    _between(site, site.below(value, "contains"), count_or(site, "minContains", 1), count_or(site, "maxContains", -1))
+
+
+def _between(site: Site, formula: int, least: int, most: int) -> None:
+    if 0 <= most < least:
+        site.arrays.append(FALSE)
+    elif formula == FALSE:
+        site.arrays.append(FALSE if least else TRUE)
+    elif formula == TRUE:
+        if least:
+            site.arrays.append(site.atom("minItems", least))
+        if most >= 0:
+            site.arrays.append(site.atom("maxItems", most))
+    elif least or most >= 0:
+        site.arrays.append(site.atom("contains", formula, least, most))
+
+
+def unique_items(site: Site, value: Any) -> None:
+    """``uniqueItems``: no value twice, where the values can be listed; otherwise the atom of its own."""
+    if not isinstance(value, bool):
+        raise site.wrong("uniqueItems", "uniqueItems is true or false")
+    if value and count_or(site, "maxItems", 2) >= 2:
+        distinct(site)

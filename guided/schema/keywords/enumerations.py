@@ -1,0 +1,98 @@
+"""``enum`` and ``const``: values spelled out, any of them, as formulas.
+
+All strings of an enumeration are one atom, so that a hundred thousand are no slower than one set; arrays and objects are tables whose
+members are constants again. Numbers are equal by value, and true is not 1.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from guided.errors import SchemaError, shown
+from guided.schema.exact import fraction, is_number
+from guided.schema.formula import FALSE
+from guided.schema.site import Location, Site, pointer_of
+
+if TYPE_CHECKING:
+    from guided.schema.lowering import Lowering
+
+__all__ = ["const", "constant", "enum"]
+
+_DEEPEST = 24
+
+
+def enum(site: Site, value: Any) -> None:
+    """``enum``."""
+    if not isinstance(value, list):
+        raise site.wrong("enum", "enum is a list of values")
+    site.values.append(_one_of(site.lowering, value, (site.location, "enum"), 0))
+
+
+def const(site: Site, value: Any) -> None:
+    """``const``."""
+    site.values.append(constant(site.lowering, value, (site.location, "const"), 0))
+
+
+def constant(lowering: "Lowering", value: Any, location: Location, depth: int) -> int:
+    """The formula of the values that are equal to this one."""
+    return _one_of(lowering, [value], location, depth)
+
+
+def _one_of(lowering: "Lowering", values: list[Any], location: Location, depth: int) -> int:
+    formulas = lowering.formulas
+    texts: list[str] = []
+    numbers: list[int] = []
+    others: list[int] = []
+    for value in values:
+        if isinstance(value, str):
+            texts.append(value)
+        elif value is None:
+            others.append(formulas.atom(("type", "null")))
+        elif isinstance(value, bool):
+            others.append(formulas.atom(("type", "true" if value else "false")))
+        elif isinstance(value, list):
+            others.append(_array(lowering, value, location, depth))
+        elif isinstance(value, dict):
+            others.append(_object(lowering, value, location, depth))
+        elif is_number(value):
+            numbers.append(formulas.atom(("equals", fraction(value))))
+        else:
+            raise SchemaError(f"{shown(value)} is no JSON value", pointer_of(location), "enum")
+    if texts:
+        listed = formulas.atom(("strings", tuple(sorted(set(texts)))))
+        others.append(formulas.conjunction([formulas.atom(("type", "string")), formulas.atom(("string", listed))]))
+    if numbers:
+        listed = formulas.atom(("number", formulas.disjunction(numbers)))
+        others.append(formulas.conjunction([formulas.atom(("type", "number")), listed]))
+    return formulas.disjunction(others)
+
+
+def _part(lowering: "Lowering", value: Any, location: Location, depth: int) -> int:
+    if depth < _DEEPEST or not isinstance(value, list | dict):
+        return constant(lowering, value, location, depth)
+    return lowering.constant_later(value, location)
+
+
+def _array(lowering: "Lowering", value: list[Any], location: Location, depth: int) -> int:
+    formulas = lowering.formulas
+    if value:
+        prefix = tuple([_part(lowering, item, location, depth + 1) for item in value])
+        members = [formulas.atom(("items", prefix, FALSE)), formulas.atom(("minItems", len(value)))]
+    else:
+        members = [formulas.atom(("maxItems", 0))]
+    whole = formulas.atom(("array", formulas.conjunction(members)))
+    return formulas.conjunction([formulas.atom(("type", "array")), whole])
+
+
+def _object(lowering: "Lowering", value: dict[str, Any], location: Location, depth: int) -> int:
+    formulas = lowering.formulas
+    if value:
+        names = tuple([(name, _part(lowering, item, location, depth + 1)) for name, item in value.items()])
+        members = [
+            formulas.atom(("properties", names, (), FALSE)),
+            *(formulas.atom(("required", name)) for name in value),
+        ]
+        for member in members:
+            lowering.sequence.setdefault(member, len(lowering.sequence))
+    else:
+        members = [formulas.atom(("maxProperties", 0))]
+    whole = formulas.atom(("object", formulas.conjunction(members)))
+    return formulas.conjunction([formulas.atom(("type", "object")), whole])

@@ -1,0 +1,52 @@
+"""Keywords about strings: length, pattern, format. What a pattern or format means is for `guided.schema.strings` to say."""
+
+from typing import Any
+
+from guided.errors import SchemaError
+from guided.schema.formula import FALSE
+from guided.schema.keywords.counts import count_or
+from guided.schema.site import Site, pointer_of
+
+__all__ = ["FORMATS", "format_of_string", "least_length", "most_length", "pattern"]
+
+# fmt: off
+FORMATS = frozenset({
+    "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uuid", "uri",
+    "uri-reference", "iri", "iri-reference", "uri-template", "json-pointer", "relative-json-pointer", "regex",
+})
+# fmt: on
+
+
+def least_length(site: Site, _: Any) -> None:
+    """``minLength``, with the ``maxLength`` beside it."""
+    least, most = count_or(site, "minLength", 0), count_or(site, "maxLength", -1)
+    if 0 <= most < least:
+        site.strings.append(FALSE)
+    elif least or most >= 0:
+        site.strings.append(site.atom("length", least, most))
+
+
+def most_length(site: Site, value: Any) -> None:
+    """``maxLength`` alone."""
+    if "minLength" not in site.schema:
+        least_length(site, value)
+
+
+def pattern(site: Site, value: Any) -> None:
+    """``pattern``."""
+    if not isinstance(value, str):
+        raise site.wrong("pattern", "a pattern is a string")
+    site.strings.append(site.atom("pattern", value))
+
+
+def format_of_string(site: Site, value: Any) -> None:
+    """``format``: asserted or not, as the options say."""
+    if not isinstance(value, str):
+        raise site.wrong("format", "a format is a name")
+    mode = site.lowering.options.format
+    if mode == "annotate":
+        return
+    if value in FORMATS:
+        site.strings.append(site.atom("format", value))
+    elif mode == "strict":
+        raise SchemaError(f"the format {value!r} is unknown", pointer_of(site.location), "format")

@@ -1,0 +1,103 @@
+"""``uniqueItems`` by counting: where an array's items come from a finite set, each value of the set may stand once.
+
+The set may be larger than the items' true values, never smaller, so ``allOf`` gives any one member's set and ``anyOf`` their union.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from guided.schema.exact import canonical
+from guided.schema.keywords.enumerations import constant
+from guided.schema.site import Location, Site
+
+if TYPE_CHECKING:
+    from guided.schema.references import Context
+
+__all__ = ["distinct"]
+
+_MOST_VALUES = 200
+_MOST_SCHEMAS = 100
+
+
+def distinct(site: Site) -> None:
+    """Append that no two items are equal."""
+    values = _values_of_items(site)
+    if values is None:
+        site.arrays.append(site.atom("uniqueItems"))
+        return
+    for value in values:
+        formula = constant(site.lowering, value, site.location, 0)
+        site.arrays.append(site.atom("contains", formula, 0, 1))
+
+
+def _values_of_items(site: Site) -> list[Any] | None:
+    schema = site.schema
+    items = schema.get("items", True)
+    prefix = schema.get("prefixItems", []) if site.context.dialect.year >= 2020 else []
+    rest = "items"
+    if isinstance(items, list):
+        prefix, items, rest = items, schema.get("additionalItems", True), "additionalItems"
+    most = schema.get("maxItems", len(prefix) + 1)
+    sources: list[tuple[Any, Location]] = [
+        (member, ("prefixItems" if rest == "items" else "items", i)) for i, member in enumerate(prefix)
+    ]
+    if most > len(prefix):
+        sources.append((items, (rest,)))
+    values: dict[Any, Any] = {}
+    for member, tokens in sources:
+        found = _values(site, member, site.context, (site.location, *tokens), [_MOST_SCHEMAS])
+        if found is None:
+            return None
+        values.update((canonical(value), value) for value in found)
+        if len(values) > _MOST_VALUES:
+            return None
+    return list(values.values())
+
+
+def _values(site: Site, schema: Any, context: "Context", location: Location, budget: list[int]) -> list[Any] | None:
+    """Values among which every instance of the schema is; None if they are too many to list, or it is hard to say."""
+    budget[0] -= 1
+    if schema is False:
+        return []
+    if not isinstance(schema, dict) or budget[0] < 0:
+        return None
+    context = site.lowering.references.entered(schema, context, location)
+    handlers = context.dialect.handlers
+    if isinstance(schema.get("$ref"), str):
+        target = site.lowering.references.resolve("$ref", schema["$ref"], context, location)
+        found = _values(site, target.schema, target.context, target.location, budget)
+        if found is not None or context.dialect.reference_stands_alone:
+            return found
+    if "const" in schema and "const" in handlers:
+        return [schema["const"]] if _is_small(schema["const"]) else None
+    listed = schema.get("enum")
+    if isinstance(listed, list) and "enum" in handlers and len(listed) <= _MOST_VALUES:
+        return listed if all(map(_is_small, listed)) else None
+    kinds = schema.get("type")
+    names = [kinds] if isinstance(kinds, str) else kinds
+    if isinstance(names, list) and names and "type" in handlers and all(name in ("null", "boolean") for name in names):
+        return [value for name in names for value in ((None,) if name == "null" else (True, False))]
+    return _values_of_branches(site, schema, context, location, budget)
+
+
+def _values_of_branches(
+    site: Site, schema: Any, context: "Context", location: Location, budget: list[int]
+) -> list[Any] | None:
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        if not isinstance(branches, list) or keyword not in context.dialect.handlers:
+            continue
+        found = [_values(site, branch, context, (location, keyword, i), budget) for i, branch in enumerate(branches)]
+        known = [values for values in found if values is not None]
+        if keyword == "allOf" and known:
+            return known[0]
+        if keyword != "allOf" and len(known) == len(found):
+            return [value for values in known for value in values]
+    return None
+
+
+def _is_small(value: Any, depth: int = 3) -> bool:
+    if isinstance(value, list):
+        return depth > 0 and len(value) <= 20 and all(_is_small(item, depth - 1) for item in value)
+    if isinstance(value, dict):
+        return depth > 0 and len(value) <= 20 and all(_is_small(item, depth - 1) for item in value.values())
+    return True

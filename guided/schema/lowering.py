@@ -1,0 +1,293 @@
+"""JSON Schema to formulas, lazily: a subschema becomes a formula when a value it is about is met.
+
+`Lowering.root` is the formula of the whole value. A subschema about a *part* of a value (below ``properties``, ``items``, ``contains``)
+is the atom ``("schema", key)`` until `expand` is asked for it, unless it holds no further subschema, when it is lowered at once.
+Subschemas about the *same* value (below ``allOf``, ``not``, behind ``$ref``) are lowered in place, so that a formula says all there is
+about its value; only past a depth in-place lowering stops at an atom too, which `guided.schema.restrict` expands.
+
+Keys are small ints in the order of discovery, so the same schema gives the same keys. Equal subschemas share a formula where they have no
+subschemas of their own, and a key where they are reached by the same reference.
+
+Complexity: each schema is lowered once, in time linear in its keywords; the longest recursion is a constant number of levels.
+Does not say which texts spell a value, nor whether a formula can be met.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from guided.errors import LimitError, SchemaError, shown
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import FALSE, TRUE, Formulas
+from guided.schema.keywords.enumerations import constant
+from guided.schema.references import Context, References, Target
+from guided.schema.site import Location, Site, pointer_of, typed
+
+__all__ = ["Lowering"]
+
+# Levels that are lowered in place before an atom stands for the rest: Python's stack holds about a thousand frames, and a level takes five.
+_LEVELS = 24
+_MOST_LISTED = 32
+
+
+class Lowering:
+    """The formulas of one schema. Grows as subschemas are asked for; not for several threads at once.
+
+    Parameters
+    ----------
+    schema : dict or bool
+        The schema as parsed JSON; numbers as int, float or Decimal. Must not be changed afterwards.
+    options : JsonOptions
+    formulas : Formulas
+        The table that the formulas are put into.
+    limits : Limits
+        Of these, ``depth`` bounds how deep schemas about the same value may nest.
+    registry : Mapping of str to schema, optional
+        Documents by URI that references may lead to.
+
+    Attributes
+    ----------
+    root : int
+        Formula of the whole value.
+    sequence : dict of int to int
+        Id of each ``properties`` and ``required`` atom -> how many came before it in the schema's text.
+
+    Raises
+    ------
+    SchemaError
+        The schema is malformed, or cannot be enforced. Of subschemas not lowered yet, `expand` and `check` tell.
+    LimitError
+        It nests too deep, or has numbers that are too long.
+    """
+
+    __slots__ = (
+        "_active",
+        "_expanded",
+        "_flat",
+        "_keys",
+        "_places",
+        "_unenforced",
+        "formulas",
+        "limits",
+        "options",
+        "references",
+        "root",
+        "sequence",
+    )
+
+    def __init__(
+        self,
+        schema: Any,
+        options: JsonOptions,
+        formulas: Formulas,
+        limits: Limits,
+        registry: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.options = options
+        self.formulas = formulas
+        self.limits = limits
+        self.sequence: dict[int, int] = {}
+        self.references = References(schema, registry or {})
+        self._unenforced: dict[tuple[str, str], None] = {}
+        self._places: list[tuple[Any, Context | None, Location, int]] = []
+        self._keys: dict[tuple[Any, ...], int] = {}
+        self._expanded: dict[int, int] = {}
+        self._active: set[int] = set()
+        self._flat: dict[tuple[Any, ...], int] = {}
+        root = self.references.root
+        self.root = self.below(schema, root, root.resource.location)
+        node = formulas.nodes[self.root]
+        if node[0] == "schema":
+            self.expand(node[1])
+
+    @property
+    def unenforced(self) -> list[tuple[str, str]]:
+        """(pointer, keyword) of what was recorded instead of enforced, so far."""
+        return list(self._unenforced)
+
+    def pointer(self, key: int) -> str:
+        """JSON Pointer to where the subschema of a key was first met; into another document, after its URI and ``#``."""
+        return pointer_of(self._places[key][2])
+
+    def location(self, key: int) -> Location:
+        """What `pointer` spells out."""
+        return self._places[key][2]
+
+    def expand(self, key: int) -> int:
+        """The formula of the subschema that an atom ``("schema", key)`` stands for.
+
+        It holds no such atom about the same value, but where schemas nest very deep.
+
+        Raises
+        ------
+        SchemaError, LimitError
+            As the constructor.
+        """
+        found = self._expanded.get(key)
+        if found is None:
+            schema, context, location, depth = self._places[key]
+            if context is None:
+                found = constant(self, schema, location, 0)
+            else:
+                self._active.add(key)
+                try:
+                    found = self._lower(schema, context, location, depth)
+                finally:
+                    self._active.discard(key)
+            self._expanded[key] = found
+        return found
+
+    def check(self) -> None:
+        """Lower all that can be reached, so that no error is left for later.
+
+        Raises
+        ------
+        SchemaError, LimitError
+            As the constructor.
+        """
+        key = 0
+        while key < len(self._places):
+            self.expand(key)
+            key += 1
+
+    def refuse(self, reason: str, location: Location, keyword: str) -> None:
+        """Record a keyword that cannot be enforced, or refuse it, as the options say."""
+        pointer = pointer_of(location)
+        if self.options.unsupported != "record":
+            raise SchemaError(reason, pointer, keyword)
+        self._unenforced[pointer, keyword] = None
+
+    def below(self, schema: Any, context: Context, location: Location) -> int:
+        """The formula of a subschema about a part of the value: an atom that stands for it, or what it quickly comes to."""
+        if schema is True:
+            return TRUE
+        if isinstance(schema, dict) and "$ref" in schema:
+            target = self._followed(Target(schema, context, location))
+            schema, context, location = target.schema, target.context, target.location
+        quick = self._quick(schema, context, location)
+        return self.formulas.atom(("schema", self._key(schema, context, location, 0))) if quick is None else quick
+
+    def inside(self, schema: Any, context: Context, location: Location, depth: int) -> int:
+        """The formula of a subschema about the same value as the schema around it, which is ``depth`` such levels down."""
+        if isinstance(schema, bool):
+            return TRUE if schema else FALSE
+        if not isinstance(schema, dict):
+            raise _no_schema(schema, location)
+        if depth > self.limits.depth:
+            raise LimitError("depth", depth, self.limits.depth, "schemas about the same value nest too deep")
+        if depth % _LEVELS == 0:
+            return self.formulas.atom(("schema", self._key(schema, context, location, depth)))
+        return self._lower(schema, self.references.entered(schema, context, location), location, depth)
+
+    def referred(self, keyword: str, reference: str, context: Context, location: Location, depth: int) -> int:
+        """The formula of what a reference leads to, about the same value."""
+        target = self._followed(self.references.resolve(keyword, reference, context, location))
+        quick = self._quick(target.schema, target.context, target.location)
+        if quick is not None:
+            return quick
+        if depth > self.limits.depth:
+            raise LimitError("depth", depth, self.limits.depth, "references about the same value lead on too far")
+        key = self._key(target.schema, target.context, target.location, depth)
+        if key in self._active:
+            raise loop(location)
+        if depth % _LEVELS == 0:
+            return self.formulas.atom(("schema", key))
+        return self.expand(key)
+
+    def constant_later(self, value: Any, location: Location) -> int:
+        """An atom for the values equal to this one."""
+        key = len(self._places)
+        self._places.append((value, None, location, 0))
+        return self.formulas.atom(("schema", key))
+
+    def _followed(self, target: Target) -> Target:
+        """Where references that stand alone lead in the end."""
+        seen: set[tuple[int, int]] = set()
+        while isinstance(target.schema, dict) and "$ref" in target.schema:
+            schema, location = target.schema, target.location
+            context = self.references.entered(schema, target.context, location)
+            reference, dialect = schema["$ref"], context.dialect
+            if not isinstance(reference, str) or "$ref" not in dialect.handlers:
+                break
+            if not dialect.reference_stands_alone and any(
+                keyword in dialect.handlers for keyword in schema if keyword != "$ref"
+            ):
+                break
+            place = (id(schema), id(context))
+            if place in seen:
+                raise loop(location)
+            seen.add(place)
+            target = self.references.resolve("$ref", reference, context, location)
+        return target
+
+    def _quick(self, schema: Any, context: Context, location: Location) -> int | None:
+        """The formula of a schema that holds no other schemas, shared by equal ones; None of any other."""
+        if isinstance(schema, bool):
+            return TRUE if schema else FALSE
+        if not isinstance(schema, dict):
+            raise _no_schema(schema, location)
+        context = self.references.entered(schema, context, location)
+        handlers = context.dialect.handlers
+        content: list[Any] = [context.dialect]
+        for keyword, value in schema.items():
+            if keyword not in handlers:
+                continue
+            kind = type(value)
+            if kind is str or kind is int:
+                content.append(keyword)
+                content.append(value)
+            elif kind is bool or kind is float:
+                content += (keyword, kind, value)
+            elif kind is list and len(value) <= _MOST_LISTED and all(type(member) is str for member in value):
+                content += (keyword, tuple(value))
+            else:
+                return None
+        if len(content) == 1:
+            return TRUE
+        if "$ref" in schema or "$dynamicRef" in schema or "$recursiveRef" in schema:
+            return None
+        memo = tuple(content)
+        found = self._flat.get(memo)
+        if found is None:
+            found = self._flat[memo] = self._lower(schema, context, location, 0)
+        return found
+
+    def _key(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:
+        identity = (id(schema), id(context))
+        key = self._keys.get(identity)
+        if key is None:
+            key = self._keys[identity] = len(self._places)
+            self._places.append((schema, self.references.entered(schema, context, location), location, depth))
+        return key
+
+    def _lower(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:
+        site = Site(self, schema, context, location, depth)
+        dialect = context.dialect
+        handlers = dialect.handlers
+        if dialect.reference_stands_alone and "$ref" in schema:
+            handlers["$ref"](site, schema["$ref"])
+            return site.values[0]
+        for keyword, value in schema.items():
+            handler = handlers.get(keyword)
+            if handler is not None:
+                handler(site, value)
+        formulas, values, types = self.formulas, site.values, site.types
+        for name, members in (
+            ("number", site.numbers),
+            ("string", site.strings),
+            ("array", site.arrays),
+            ("object", site.objects),
+        ):
+            if members and (types is None or name in types):
+                values.append(typed(formulas, name, formulas.conjunction(members)))
+        return values[0] if len(values) == 1 else formulas.conjunction(values)
+
+
+def loop(location: Location) -> SchemaError:
+    """The error of a schema that says of a value only that the same schema holds of it."""
+    return SchemaError("the schema refers to itself about the same value", pointer_of(location), "$ref")
+
+
+def _no_schema(value: object, location: Location) -> SchemaError:
+    keyword = str(location[1]) if len(location) > 1 else "schema"
+    return SchemaError(f"a schema is an object, true or false, not {shown(value)}", pointer_of(location), keyword)
