@@ -56,9 +56,7 @@ def inspect_index(
         drawn = {} if graph is None else {"graph": str(graph)}
         print_json({**facts, "masks": {**facts["masks"], "shown": listed}, **drawn})
     else:
-        _show(facts, masks, samples)
-        if graph is not None:
-            console().print(f"graph       {graph}")
+        _show(facts, masks, samples, graph)
     return ACCEPTED
 
 
@@ -169,7 +167,9 @@ def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
     path.write_text(writers[path.suffix](graph), encoding="utf-8")
 
 
-def _show(facts: dict[str, Any], masks: list[dict[str, Any]], samples: dict[int, list[tuple[int, bytes]]]) -> None:
+def _show(
+    facts: dict[str, Any], masks: list[dict[str, Any]], samples: dict[int, list[tuple[int, bytes]]], graph: Path | None
+) -> None:
     out = console()
     rows = [
         ("file", f"{facts['file']}, {facts['bytes']:,} bytes, version {facts['format']} of the format"),
@@ -182,6 +182,7 @@ def _show(facts: dict[str, Any], masks: list[dict[str, Any]], samples: dict[int,
         ("shortest text", repr(facts["shortest"])),
         *(("not enforced", what) for what in facts["unenforced"]),
         *(("note", what) for what in facts["notes"]),
+        *([] if graph is None else [("graph", str(graph))]),
     ]
     for line in aligned(rows, indent=0):
         out.print(line)
