@@ -1,0 +1,215 @@
+"""Where a decimal stands among some cuts, digit by digit.
+
+Cuts c[0] < c[1] < .. are nonnegative rationals. They part the numbers into *regions*: 2i + 1 is c[i] itself, 2i what lies between
+c[i - 1] and c[i], and 2m, for m cuts, all above. Regions have *classes*, and -1 is the class of those that are of no use.
+
+A whole part's length is not known while it is read, so its state says, for every length it may come to have, which cuts of that length
+begin with its digits. Once no cut does, the class depends on the length alone: then the state is a list of (digits to come, class from
+there on). A fraction's state is the cuts that begin with its digits, each with what remains of it; a cut need not be a finite decimal.
+
+States are ints, DEAD where no class but -1 can come; they are made when they are asked for.
+Complexity: O(digits of the cuts) states, O(cuts that begin alike + lengths) for each.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import accumulate, groupby
+from typing import NamedTuple, TypeAlias
+
+from guided.arrays import DEAD
+
+__all__ = ["Line", "decimal_digits"]
+
+# By length, from the group of a node on: the cuts [low, high) of that length that begin with the digits read.
+_Ranges: TypeAlias = tuple[tuple[int, int], ...]
+# (digits from here on, class of the numbers that end there or later)
+_Steps: TypeAlias = tuple[tuple[int, int], ...]
+# Bits of numbers that ``str`` writes in any case.
+_SHORT = 2000
+
+
+class _Node(NamedTuple):
+    """Some cuts begin with the digits read: how many digits, the first group of cuts that is not shorter, and the cuts."""
+
+    length: int
+    group: int
+    ranges: _Ranges
+
+
+class Line:
+    """The states of one set of cuts.
+
+    Parameters
+    ----------
+    cuts : sequence of Fraction or int
+        Ascending, not negative.
+    classes : sequence of int
+        Class of each of the ``2 * len(cuts) + 1`` regions.
+    """
+
+    __slots__ = (
+        "_classes",
+        "_digits",
+        "_fraction_keys",
+        "_fraction_rows",
+        "_fractions",
+        "_groups",
+        "_keys",
+        "_rows",
+        "_states",
+        "cuts",
+    )
+
+    def __init__(self, cuts: Sequence[Fraction | int], classes: Sequence[int]) -> None:
+        self.cuts = cuts
+        self._classes = classes
+        self._digits = [decimal_digits(cut.numerator // cut.denominator) for cut in cuts]
+        # (length, first cut of it, first cut of a greater one)
+        self._groups: list[tuple[int, int, int]] = []
+        start = 0
+        for length, members in groupby(map(len, self._digits)):
+            stop = start + sum(1 for _ in members)
+            self._groups.append((length, start, stop))
+            start = stop
+        self._states: list[_Node | _Steps] = []
+        self._keys: dict[_Node | _Steps, int] = {}
+        self._rows: list[list[int] | None] = []
+        self._fractions: list[tuple[int, ...]] = []
+        self._fraction_keys: dict[tuple[int, ...], int] = {}
+        self._fraction_rows: list[list[int] | None] = []
+
+    def start(self) -> int:
+        """The state before any digit. What follows a first digit 0 is for numbers without leading zeros of no meaning."""
+        return self._state(0, 0, tuple((start, stop) for _, start, stop in self._groups))
+
+    def digits(self, state: int) -> list[int]:
+        """The states after each of the ten digits, in the whole part."""
+        row = self._rows[state]
+        if row is None:
+            row = self._rows[state] = self._row(self._states[state])
+        return row
+
+    def fraction(self, state: int) -> int:
+        """The state of the fraction, none of it read, when the whole part is complete."""
+        key = self._states[state]
+        if not isinstance(key, _Node):
+            return self._settled(key[0][1])
+        count, group, ranges = key
+        if group == len(self._groups):
+            return self._settled(self._classes[-1])
+        length, start, _ = self._groups[group]
+        if length > count:
+            return self._settled(self._classes[2 * start])
+        low, high = ranges[0]
+        if low == high:
+            return self._settled(self._classes[2 * low])
+        return self._part(low, [cut.numerator % cut.denominator for cut in self.cuts[low:high]])
+
+    def fraction_digits(self, state: int) -> list[int]:
+        """The states after each of the ten digits, in the fraction."""
+        row = self._fraction_rows[state]
+        if row is not None:
+            return row
+        key = self._fractions[state]
+        if len(key) == 1:
+            row = [state] * 10
+        else:
+            low, rests = key[0], [10 * rest for rest in key[1:]]
+            heads = [rest // self.cuts[low + i].denominator for i, rest in enumerate(rests)]
+            row, first = [], 0
+            for digit in range(10):
+                last = first
+                while last < len(heads) and heads[last] == digit:
+                    last += 1
+                if first == last:
+                    row.append(self._settled(self._classes[2 * (low + first)]))
+                    continue
+                kept = [rests[i] - digit * self.cuts[low + i].denominator for i in range(first, last)]
+                row.append(self._part(low + first, kept))
+                first = last
+        self._fraction_rows[state] = row
+        return row
+
+    def region(self, state: int) -> int:
+        """The class of a number that ends in a state of the fraction."""
+        key = self._fractions[state]
+        if len(key) == 1:
+            return key[0]
+        # Why: all cuts of the state begin with what was read, so none is less, and the first is equal if nothing is left of it.
+        return self._classes[2 * key[0] + (key[1] == 0)]
+
+    def _row(self, key: _Node | _Steps) -> list[int]:
+        if not isinstance(key, _Node):
+            return [self._intern(_onward(key))] * 10
+        count, group, ranges = key
+        if ranges and self._groups[group][0] == count:
+            group, ranges = group + 1, ranges[1:]
+        by_digit: list[list[tuple[int, int]]] = [[] for _ in range(10)]
+        for low, high in ranges:
+            counts = [0] * 10
+            for digits in self._digits[low:high]:
+                counts[ord(digits[count]) - 48] += 1
+            for found, width, stop in zip(by_digit, counts, accumulate(counts, initial=low), strict=False):
+                found.append((stop, stop + width))
+        return [self._state(count + 1, group, tuple(found)) for found in by_digit]
+
+    def _state(self, count: int, group: int, ranges: _Ranges) -> int:
+        """The state after ``count`` digits; ``ranges`` are of the groups from ``group`` on, none shorter."""
+        for low, high in ranges:
+            if low < high:
+                return self._intern(_Node(count, group, ranges))
+        steps: list[tuple[int, int]] = []
+        after = count
+        for (length, start, _), (low, _) in zip(self._groups[group:], ranges, strict=True):
+            if length > after:
+                _add(steps, after - count, self._classes[2 * start])
+            _add(steps, length - count, self._classes[2 * low])
+            after = length + 1
+        _add(steps, after - count, self._classes[-1])
+        return self._intern(tuple(steps))
+
+    def _intern(self, key: _Node | _Steps) -> int:
+        found = self._keys.get(key)
+        if found is None:
+            if key == ((0, -1),):
+                return DEAD
+            found = self._keys[key] = len(self._states)
+            self._states.append(key)
+            self._rows.append(None)
+        return found
+
+    def _settled(self, number: int) -> int:
+        return DEAD if number < 0 else self._fraction_state((number,))
+
+    def _part(self, low: int, rests: list[int]) -> int:
+        return self._fraction_state((low, *rests))
+
+    def _fraction_state(self, key: tuple[int, ...]) -> int:
+        found = self._fraction_keys.get(key)
+        if found is None:
+            found = self._fraction_keys[key] = len(self._fractions)
+            self._fractions.append(key)
+            self._fraction_rows.append(None)
+        return found
+
+
+def decimal_digits(number: int) -> str:
+    """The digits of a number >= 0; of any number of digits, unlike ``str``."""
+    return str(number) if number.bit_length() < _SHORT else str(Decimal(number))
+
+
+def _add(steps: list[tuple[int, int]], after: int, number: int) -> None:
+    if not steps or steps[-1][1] != number:
+        steps.append((after, number))
+
+
+def _onward(steps: _Steps) -> _Steps:
+    """One digit later."""
+    if len(steps) == 1:
+        return steps
+    later = [(after - 1, number) for after, number in steps]
+    if later[1][0] <= 0:
+        del later[0]
+    later[0] = (0, later[0][1])
+    return tuple(later)

@@ -1,0 +1,89 @@
+"""What is said of a number at its end: rejected, or the observed formulas that hold.
+
+The end of a number tells its sign, its region among the bounds of that sign, which divisors divide it, and whether it was written without
+point and exponent; every atom is a function of these. Outcomes are kept by what was told, for all regions at once.
+
+Spelled plainly, 1.0 is an integer by its value and none by its text. Where a wanted formula turns on that, the text is rejected.
+"""
+
+from fractions import Fraction
+
+from guided.schema.number.condition import Condition
+from guided.schema.number.divisor import Divisor
+from guided.schema.number.side import REJECTED, Side
+
+__all__ = ["Verdicts"]
+
+
+class Verdicts:
+    """The outcomes of one condition.
+
+    Parameters
+    ----------
+    condition : Condition
+    plain : bool
+        Integers are spelled without a point.
+
+    Attributes
+    ----------
+    divisors : tuple of Divisor
+        What to divide by, integers by 1.
+    cuts : tuple of (list of Fraction)
+        The bounds that count for positive and for negative numbers; all below is by these two sides.
+    possible, parted : tuple of int
+        Masks of the regions where a number may be accepted; with a point or an exponent.
+    """
+
+    __slots__ = ("_asked", "_integer", "_plain", "_sides", "cuts", "divisors", "parted", "possible")
+
+    def __init__(self, condition: Condition, plain: bool) -> None:
+        rest = [atom for atom in condition.atoms if atom[0] in ("integer", "multipleOf")]
+        by_value = ("integer", False)
+        # Why not as multiples of 1: 1.0 may be a multiple of 1 where it may not be an integer.
+        divided = list(dict.fromkeys(atom for atom in rest if atom[0] == "multipleOf" or atom == by_value))
+        self.divisors = tuple(Divisor(Fraction(1) if atom == by_value else atom[1]) for atom in divided)
+        # The divisor that each atom asks for; None: whether the text has neither point nor exponent.
+        self._asked = [divided.index(atom) if atom in divided else None for atom in rest]
+        self._integer = divided.index(by_value) if by_value in divided else None
+        self._plain = plain
+        self._sides = Side(condition, negative=False), Side(condition, negative=True)
+        self.cuts = tuple(side.cuts for side in self._sides)
+        self.parted = tuple(side.possible(self._known(whole=False)) for side in self._sides)
+        whole = [side.possible(self._known(whole=True)) for side in self._sides]
+        self.possible = tuple(one | other for one, other in zip(whole, self.parted, strict=True))
+
+    def classes(self, side: int) -> list[int]:
+        """By region, the first region that is like it; -1 where no number is accepted."""
+        regions = range(2 * len(self.cuts[side]) + 1)
+        if self._asked:
+            return [region if self.possible[side] >> region & 1 else -1 for region in regions]
+        first = {REJECTED: -1}
+        outcomes = self._sides[side].outcomes(())
+        return [first.setdefault(outcome, region) for region, outcome in zip(regions, outcomes, strict=True)]
+
+    def outcome(self, side: int, region: int, truths: tuple[bool, ...], whole: bool) -> int:
+        """`REJECTED`, or the bits of the observed formulas.
+
+        Parameters
+        ----------
+        region : int
+            Among the cuts of the side.
+        truths : tuple of bool
+            Is the number a multiple of each divisor?
+        whole : bool
+            Without point and exponent.
+        """
+        told = tuple(whole if asked is None else truths[asked] for asked in self._asked)
+        outcome = self._sides[side].outcomes(told)[region]
+        if self._plain and not whole and self._integer is not None and truths[self._integer]:
+            by_text = tuple(truth and asked != self._integer for truth, asked in zip(told, self._asked, strict=True))
+            if outcome != self._sides[side].outcomes(by_text)[region]:
+                return REJECTED
+        return outcome
+
+    def _known(self, whole: bool) -> list[bool | None]:
+        """What a text's being without point and exponent tells of the atoms that are no bounds; None where nothing."""
+        known: dict[int | None, bool | None] = {None: whole}
+        if self._integer is not None and (whole or self._plain):
+            known[self._integer] = whole
+        return [known.get(asked) for asked in self._asked]
