@@ -1,8 +1,8 @@
-"""The greatest length of a text that a node matches; a lookbehind must have one. Iterative, linear in the tree."""
+"""The least and the greatest length of a text that a node matches; a lookbehind must have one. Iterative, linear in the tree."""
 
 from guided.patterns.tree import Alternate, Chars, Concat, Intersect, Literal, Look, Node, Repeat
 
-__all__ = ["max_width"]
+__all__ = ["max_width", "min_width"]
 
 # Why: counts have any size, and products of huge ones cost more than they tell. A width this large is one that is bounded.
 _LARGE = 1 << 64
@@ -38,6 +38,43 @@ def max_width(root: Node) -> int | None:
             case _:
                 widths.append(None)
     return widths[0]
+
+
+def min_width(root: Node) -> int:
+    """The least number of characters; at most 2**64.
+
+    A lower bound where assertions, intersections or complements rule the shortest texts out.
+    """
+    work: list[tuple[Node, bool]] = [(root, False)]
+    widths: dict[int, int] = {}
+    while work:
+        node, is_ready = work.pop()
+        if id(node) in widths:
+            continue
+        match node:
+            case Literal(text):
+                found = len(text)
+            case Chars():
+                found = 1
+            case Concat(items) | Alternate(items) | Intersect(items) if not is_ready:
+                work.append((node, True))
+                work.extend((item, False) for item in items)
+                continue
+            case Repeat(item) if not is_ready:
+                work.extend(((node, True), (item, False)))
+                continue
+            case Concat(items):
+                found = sum(widths[id(item)] for item in items)
+            case Alternate(items):
+                found = min((widths[id(item)] for item in items), default=0)
+            case Intersect(items):
+                found = max(widths[id(item)] for item in items)
+            case Repeat(item, minimum):
+                found = widths[id(item)] * min(minimum, _LARGE)
+            case _:
+                found = 0
+        widths[id(node)] = min(found, _LARGE)
+    return widths[id(root)]
 
 
 def _combined(node: Node, widths: list[int | None]) -> int | None:

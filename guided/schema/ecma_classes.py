@@ -1,0 +1,58 @@
+r"""Classes of ECMA-262: ``[a-z\d_]``, ``[^...]``, ``[]`` (nothing) and ``[^]`` (anything).
+
+A ``]`` always closes. Annex B: a hyphen beside a set such as ``\d`` is a character. Under IGNORECASE characters and ranges are folded, sets
+are added as they are, and negation comes last. Lone surrogates are in no text and fall away.
+"""
+
+from guided.patterns.casefold import Folding
+from guided.patterns.charset import Charset
+from guided.patterns.source import Source
+from guided.schema.ecma_escapes import class_escape
+
+__all__ = ["TERMINATORS", "character_class"]
+
+TERMINATORS = Charset.of([(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)])
+
+
+def character_class(source: Source, start: int, folding: Folding | None) -> Charset:
+    """The set whose ``[`` at ``start`` has been read; ``folding`` is None where case matters.
+
+    Raises
+    ------
+    PatternError
+        The brackets do not close, a range is bad, or so is an escape.
+    """
+    negated = source.accept("^")
+    ranges: list[tuple[int, int]] = []
+    named: dict[int, Charset] = {}
+    while not source.accept("]"):
+        here = source.position
+        low = _member(source, start)
+        members = [low]
+        if not source.text.startswith("-]", source.position) and source.accept("-"):
+            high = _member(source, start)
+            if isinstance(low, str) and isinstance(high, str):
+                if high < low:
+                    raise source.error(f"range out of order: {source.text[here : source.position]}", here)
+                ranges.append((ord(low), ord(high)))
+                continue
+            members = [low, "-", high]
+        for member in members:
+            if isinstance(member, str):
+                ranges.append((ord(member), ord(member)))
+            else:
+                named[id(member)] = member
+    if len(named) == 1 and not ranges and not negated:
+        return named.popitem()[1]
+    pieces = [interval for charset in named.values() for interval in charset.ranges]
+    source.spend(len(ranges) + len(pieces))
+    found = Charset.of([*(folding.ranges(ranges, source.spend) if folding else ranges), *pieces])
+    return ~found if negated else found
+
+
+def _member(source: Source, start: int) -> str | Charset:
+    here = source.position
+    character = source.take()
+    if not character:
+        raise source.error("missing ], unterminated class", start)
+    return class_escape(source, here) if character == "\\" else character

@@ -1,0 +1,122 @@
+"""Keys of objects: all JSON strings, told apart by which declared name they are and which patterns they match.
+
+Names are compared by value, so every spelling of a name is that name. Where no name is declared and no pattern given there is one kind of
+key; patterns split it (`guided.schema.strings`, shared by all tables of names), and names are laid over that
+(`guided.schema.overlay`). Every name has a label of its own, so all nodes of their trie are different states: where there are no
+patterns, nothing has to be minimized.
+
+Complexity: O(bytes of all spellings) and one row for each of their nodes, beside what the patterns take.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.automata.automaton import Automaton
+from guided.automata.minimize import canonical
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import TRUE, Formulas
+from guided.schema.memo import Memo
+from guided.schema.overlay import overlay
+from guided.schema.spelling import SPELLINGS
+from guided.schema.strings import string_automaton, structure
+
+__all__ = ["OTHER", "KeyLabel", "KeyLeaf", "key_automaton"]
+
+# The name of a key that is none of those declared.
+OTHER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLabel:
+    """What a key is.
+
+    Attributes
+    ----------
+    name : int
+        Index of the declared name, or `OTHER`.
+    patterns : int
+        Bit i says that pattern formula i holds of it.
+    """
+
+    name: int
+    patterns: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLeaf:
+    """The automaton of all keys.
+
+    Attributes
+    ----------
+    automaton : Automaton
+        Canonical; accepts every body of a JSON string.
+    vectors : tuple of KeyLabel
+        What each label says. Label 0 is a key that is no declared name and matches no pattern, whether there is one or not.
+    """
+
+    automaton: Automaton
+    vectors: tuple[KeyLabel, ...]
+
+
+_memo: Memo[KeyLeaf] = Memo(2048, 1 << 23)
+_PLAIN = KeyLabel(OTHER, 0)
+
+
+def key_automaton(
+    names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
+) -> KeyLeaf:
+    """The bodies of all JSON strings, as keys of an object.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Declared names, each once. A name with lone surrogates is no key.
+    patterns : sequence of int
+        Formulas over atoms of strings.
+    options : JsonOptions
+        ``escapes`` applies.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed, or asks for what no automaton can do.
+    LimitError
+        A budget is passed.
+    """
+    key = tuple(names), structure(formulas, patterns) if patterns else (), options.escapes, limits
+    found = _memo.get(key)
+    if found is None:
+        found = _made(names, patterns, formulas, options, limits)
+        _memo.put(key, found, found.automaton.table.size + 64)
+    return found
+
+
+def _made(
+    names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
+) -> KeyLeaf:
+    base = string_automaton(formulas, (TRUE, *patterns), options, limits)
+    numbers = {_PLAIN: 0}
+    marks = base.automaton.labels
+    if patterns:
+        known = sorted(set(marks[base.automaton.accepting].tolist()))
+        of_label = {label: numbers.setdefault(KeyLabel(OTHER, base.bits(label)), len(numbers)) for label in known}
+        dense = np.zeros(known[-1] + 1, np.int32)
+        dense[known] = list(of_label.values())
+        marks = dense[np.where(base.automaton.accepting, marks, known[0])]
+        marks[~base.automaton.accepting] = 0
+    start = Automaton.from_canonical(base.automaton.table, base.automaton.classes, base.automaton.accepting, marks)
+    kept = [(i, name) for i, name in enumerate(names) if not _has_surrogates(name)]
+    laid = overlay(start, [name for _, name in kept], SPELLINGS[options.escapes], limits)
+    vectors = list(numbers)
+    below = laid.labels[laid.ends].tolist()
+    laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(kept))
+    vectors += [KeyLabel(i, vectors[label].patterns) for (i, _), label in zip(kept, below, strict=True)]
+    arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
+    return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))
+
+
+def _has_surrogates(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,152 @@
+"""What one atom says about strings, as an automaton over classes of characters: patterns, formats, lengths.
+
+All are regular languages of values; nothing here knows bytes or JSON. Atoms that list strings are no business of this module.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray
+from guided.automata.build import over_characters
+from guided.automata.determinize import CharDFA
+from guided.automata.minimize import minimal
+from guided.automata.partition import INVALID, partition
+from guided.automata.product import char_intersection
+from guided.errors import LimitError, shown
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Complement, Intersect, Node
+from guided.patterns.width import max_width, min_width
+from guided.schema.ecma import ecma_tree
+from guided.schema.formats import FORMATS
+from guided.schema.formula import Atom
+from guided.schema.memo import Memo
+
+__all__ = ["ANY_LENGTH", "Known", "complement", "known", "named", "nothing", "truth"]
+
+# No greatest length.
+ANY_LENGTH = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """An atom's language.
+
+    Attributes
+    ----------
+    dfa : CharDFA
+        Its minimal automaton; no edge by a class without characters.
+    least : int
+    most : int or None
+        Bounds of the lengths of its texts; None where there is no greatest.
+    """
+
+    dfa: CharDFA
+    least: int
+    most: int | None
+
+
+_memo: Memo[Known] = Memo(2048, 1 << 23)
+
+
+def known(atom: Atom, limits: Limits) -> Known:
+    """The strings of which an atom holds.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed.
+    LimitError
+        A budget is passed.
+    """
+    key = atom, limits
+    found = _memo.get(key)
+    if found is not None:
+        return found
+    if atom[0] == "length":
+        dfa, least, most = _length(atom[1], atom[2], limits), atom[1], atom[2]
+        made = Known(dfa, least, None if most == ANY_LENGTH else most)
+    else:
+        tree = _tree(atom)
+        made = Known(_of_tree(tree, limits), min_width(tree), max_width(tree))
+    return _memo.put(key, made, made.dfa.table.size + 64)
+
+
+def complement(dfa: CharDFA) -> CharDFA:
+    """All other strings."""
+    n, k = dfa.table.shape
+    table = np.full((n + 1, k), n, np.int32)
+    table[:n] = np.where(dfa.table >= 0, dfa.table, n)
+    # Why: an edge by no character at all would keep states alive that nothing reaches.
+    has_members = np.bincount(dfa.partition.classes[dfa.partition.classes >= 0], minlength=k) > 0
+    table[:, ~has_members] = DEAD
+    table, accepting, _ = minimal(table, np.append(~dfa.accepting, True), np.zeros(n + 1, np.int32))
+    return CharDFA(table, accepting, dfa.partition)
+
+
+def truth(dfa: CharDFA, texts: Sequence[str]) -> BoolArray:
+    """Which texts an automaton accepts. O(characters), in as many steps of arrays as the longest text has characters."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    classes = dfa.partition.classes[np.searchsorted(dfa.partition.starts, points, side="right") - 1]
+    offsets = np.cumsum(lengths) - lengths
+    state = np.zeros(len(texts), np.int32)
+    for i in range(int(lengths.max(initial=0))):
+        going = np.flatnonzero((lengths > i) & (state >= 0))
+        if not len(going):
+            break
+        read = classes[offsets[going] + i]
+        state[going] = np.where(read == INVALID, DEAD, dfa.table[state[going], read])
+    return dfa.accepting[state] & (state >= 0)
+
+
+def named(atom: Atom) -> str:
+    """An atom, for messages."""
+    if atom[0] == "length":
+        return f"length {atom[1]} to {'any' if atom[2] == ANY_LENGTH else atom[2]}"
+    return f"{atom[0]} {shown(atom[1])}"
+
+
+def nothing() -> CharDFA:
+    """No string."""
+    parts = partition([Charset.UNIVERSE])
+    return CharDFA(np.full((1, parts.n_classes), DEAD, np.int32), np.zeros(1, np.bool_), parts)
+
+
+def _tree(atom: Atom) -> Node:
+    match atom[0]:
+        case "pattern":
+            return ecma_tree(atom[1])
+        case "format":
+            return FORMATS[atom[1]]()
+        case _:
+            raise ValueError(f"no regular property of strings: {shown(atom)}")
+
+
+def _of_tree(tree: Node, limits: Limits) -> CharDFA:
+    """The minimal automaton of a tree; intersections at its top are products at once, without a way through operands."""
+    items = tree.items if isinstance(tree, Intersect) else (tree,)
+    found = None
+    for item in items:
+        is_other = isinstance(item, Complement)
+        dfa = over_characters(item.item if isinstance(item, Complement) else item, limits)
+        table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+        dfa = CharDFA(table, accepting, dfa.partition)
+        dfa = complement(dfa) if is_other else dfa
+        found = dfa if found is None else char_intersection(found, dfa, limits)
+    assert found is not None
+    return found
+
+
+def _length(least: int, most: int, limits: Limits) -> CharDFA:
+    """Strings of some lengths."""
+    n = (least if most == ANY_LENGTH else most) + 1
+    if n > limits.states:
+        raise LimitError("states", n, limits.states, f"length {most if most != ANY_LENGTH else least}")
+    parts = partition([Charset.UNIVERSE])
+    table = np.full((n, parts.n_classes), DEAD, np.int32)
+    onward = np.append(np.arange(1, n), n - 1 if most == ANY_LENGTH else DEAD).astype(np.int32)
+    table[:, parts.set_classes] = onward[:, None]
+    return CharDFA(table, np.arange(n) >= least, parts)

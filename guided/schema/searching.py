@@ -1,0 +1,112 @@
+"""From a pattern to the texts in which it is found: what may come before and after, and anchors that decide it.
+
+Anything may come before a pattern, except where it begins with ``^``; that is decided along the left edge of the tree, through
+alternatives and optional parts, and likewise for ``$`` along the right edge. So ``^[a-z]+$`` and ``^(a|b$)`` have no assertions left.
+Anchors elsewhere stay, and are exact.
+
+An assertion at an end of the text speaks about all of it: ``^(?!x)y`` is the texts that begin with y and do not begin with x. It becomes an
+intersection, which costs far less than assertions do.
+"""
+
+from guided.patterns.anchors import FIRST, LAST, without_outer_anchors
+from guided.patterns.charset import Charset
+from guided.patterns.tree import (
+    Alternate,
+    Chars,
+    Complement,
+    Concat,
+    Intersect,
+    Literal,
+    Look,
+    Node,
+    Repeat,
+    alternate,
+    concat,
+)
+
+__all__ = ["found_in"]
+
+_ANYTHING = Repeat(Chars(Charset.UNIVERSE), 0, None)
+
+
+def found_in(pattern: Node) -> Node:
+    """The texts in which a pattern matches somewhere. Linear in the tree's edges."""
+    return _of_whole_texts(without_outer_anchors(_extended(_extended(pattern, FIRST, 1), LAST, -1)))
+
+
+def _extended(root: Node, anchor: Look, step: int) -> Node:
+    """The pattern with anything before (``step`` 1) or after (-1) it; the anchor at that edge says that there is nothing."""
+    # Post-order along the edge: a node is met again, marked, when its part at the edge has been extended.
+    done: dict[int, Node] = {}
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, is_ready = stack.pop()
+        if id(node) in done:
+            continue
+        match node:
+            case Concat(items) if items:
+                edge = items[0] if step == 1 else items[-1]
+                if is_ready:
+                    rest = items[1:] if step == 1 else items[:-1]
+                    done[id(node)] = concat([done[id(edge)], *rest] if step == 1 else [*rest, done[id(edge)]])
+                else:
+                    stack.extend(((node, True), (edge, False)))
+            case Alternate(items) if items:
+                if is_ready:
+                    done[id(node)] = alternate(done[id(item)] for item in items)
+                else:
+                    stack.append((node, True))
+                    stack.extend((item, False) for item in items)
+            case Repeat(item, 0, 1):
+                if is_ready:
+                    done[id(node)] = alternate([done[id(item)], _ANYTHING])
+                else:
+                    stack.extend(((node, True), (item, False)))
+            case _ if node is anchor:
+                done[id(node)] = Literal("")
+            case _:
+                done[id(node)] = concat([_ANYTHING, node] if step == 1 else [node, _ANYTHING])
+    return done[id(root)]
+
+
+def _of_whole_texts(root: Node) -> Node:
+    """The tree of a whole pattern with intersections for assertions at the ends of the text."""
+    branches = list(root.items) if isinstance(root, Alternate) else [root]
+    found = [_split(branch) for branch in branches]
+    if all(new is old for new, old in zip(found, branches, strict=True)):
+        return root
+    return alternate(found)
+
+
+def _split(branch: Node) -> Node:
+    items = _flat(branch)
+    first, end = 0, len(items)
+    operands: list[Node] = []
+    while first < end and isinstance(look := items[first], Look) and not look.behind:
+        operands.append(_operand(look, _extended(look.item, LAST, -1)))
+        first += 1
+    while first < end and isinstance(look := items[end - 1], Look) and look.behind:
+        operands.append(_operand(look, _extended(look.item, FIRST, 1)))
+        end -= 1
+    if not operands:
+        return branch
+    rest = concat(items[first:end]) if first < end else Literal("")
+    return Intersect((*operands, without_outer_anchors(rest)))
+
+
+def _operand(look: Look, texts: Node) -> Node:
+    trimmed = without_outer_anchors(texts)
+    return Complement(trimmed) if look.negative else trimmed
+
+
+def _flat(node: Node) -> list[Node]:
+    """The items of nested concatenations, without empty ones."""
+    found: list[Node] = []
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Concat):
+            stack.extend(reversed(top.items))
+        elif not (isinstance(top, Literal) and not top.text):
+            found.append(top)
+    return found

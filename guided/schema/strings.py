@@ -1,0 +1,153 @@
+r"""Formulas about strings -> `Leaf`: the bodies of JSON strings, without quotes.
+
+Values that formulas list (an enum, a constant) are laid over the automaton of everything else: without them the formulas are
+over patterns, formats and lengths, whose automaton `guided.schema.combination` makes; each listed value is then judged by itself. So an
+enum costs its bytes, whatever else is said about it.
+
+Results are kept by the structure of the formulas, so schemas share them. Lengths of thousands are right but large here; where nothing
+but a length is asked for, registers are better.
+
+Lone surrogates, which ``\u`` can spell and ``json.loads`` reads, are not in the language, whatever the options: they are no characters,
+UTF-8 cannot hold such a value, and neither patterns nor lengths in code points say anything about it.
+"""
+
+import re
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_strings
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.bodies import spelled
+from guided.schema.combination import below, evaluate, language
+from guided.schema.formula import FALSE, Atom, Formulas
+from guided.schema.languages import ANY_LENGTH, known, truth
+from guided.schema.leaf import DIRECT, Leaf
+from guided.schema.memo import Memo
+from guided.schema.overlay import canonical_body, has_one_body, overlay
+from guided.schema.spelling import SPELLINGS
+
+__all__ = ["string_automaton"]
+
+_memo: Memo[Leaf] = Memo(4096, 1 << 24)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NOTHING = Automaton.from_table(np.full((1, 1), DEAD, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
+
+
+def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
+    """The bodies of the JSON strings of which ``wanted[0]`` holds, labelled by which of the others hold.
+
+    Parameters
+    ----------
+    formulas : Formulas
+        The table of the formulas; it may grow.
+    wanted : sequence of int
+        Formulas over atoms of strings (`guided.schema.atoms`).
+    options : JsonOptions
+        ``escapes`` applies.
+    limits : Limits
+        Budgets, for each pattern and for what is made of them.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed, or asks for what no automaton can do.
+    LimitError
+        A budget is passed.
+    """
+    key = structure(formulas, wanted), options.escapes, limits
+    found = _memo.get(key)
+    if found is None:
+        found = _made(formulas, wanted, options, limits)
+        _memo.put(key, found, found.automaton.table.size + 64)
+    return found
+
+
+def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
+    """What formulas say, whatever their ids: equal only if the formulas are equal but for names of nodes."""
+    if len(wanted) == 1 and formulas.nodes[wanted[0]][0] not in "&|!1":
+        return formulas.nodes[wanted[0]]
+    order = below(formulas, wanted)
+    local = {formula: i for i, formula in enumerate(order)}
+    nodes: list[Hashable] = []
+    for formula in order:
+        node = formulas.nodes[formula]
+        if node[0] == "!":
+            node = ("!", local[node[1]])
+        elif node[0] in "&|1":
+            node = (node[0], tuple(local[member] for member in node[1]))
+        nodes.append(node)
+    return tuple(nodes), tuple(local[formula] for formula in wanted)
+
+
+def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
+    atoms = dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula))
+    listed = {text for atom in atoms if atom[0] == "strings" for text in atom[1]}
+    if not listed and not any(atom[0] == "strings" for atom in atoms):
+        return _unlisted(formulas, wanted, options, limits)
+    memo: dict[int, int] = {}
+    rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
+    texts = sorted(listed)
+    if _SURROGATE.search("".join(texts)):
+        texts = [text for text in texts if not _SURROGATE.search(text)]
+    must, bits = _judged(formulas, wanted, list(atoms), texts, limits)
+    base = Leaf(_NOTHING) if rest[0] == FALSE else string_automaton(formulas, rest, options, limits)
+    if rest[0] == FALSE:
+        texts = [text for text, holds in zip(texts, must.tolist(), strict=True) if holds]
+        bits, must = bits[must], must[must]
+        if not bits.any() and options.escapes == "canonical" and has_one_body(texts):
+            found = from_strings([canonical_body(text) for text in texts], limits)
+            return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())
+    laid = overlay(base.automaton, texts, SPELLINGS[options.escapes], limits)
+    vectors, labels = _numbered(bits, base.vectors)
+    laid.accepting[laid.ends] = must
+    laid.labels[laid.ends] = np.where(must, labels, 0)
+    return Leaf(Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start), vectors)
+
+
+def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
+    found = language(formulas, wanted, limits)
+    vectors, labels = _numbered(found.bits, ())
+    marks = np.where(found.accepting, labels[found.labels], 0).astype(np.int32)
+    spelling = SPELLINGS[options.escapes]
+    return Leaf(spelled(found.table, found.accepting, marks, found.parts, spelling, limits), vectors)
+
+
+def _judged(
+    formulas: Formulas, wanted: Sequence[int], atoms: Sequence[Atom], texts: Sequence[str], limits: Limits
+) -> tuple[BoolArray, BoolArray]:
+    """For each text: does the first formula hold, and which of the others."""
+    truths = {}
+    for atom in atoms:
+        if atom[0] == "strings":
+            members = frozenset(atom[1])
+            truths[atom] = np.fromiter((text in members for text in texts), np.bool_, len(texts))
+        elif atom[0] == "length":
+            lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+            truths[atom] = (lengths >= atom[1]) & ((lengths <= atom[2]) | (atom[2] == ANY_LENGTH))
+        else:
+            truths[atom] = truth(known(atom, limits).dfa, texts)
+    must, *observed = evaluate(formulas, wanted, truths, len(texts))
+    return must, np.array(observed, np.bool_).reshape(len(observed), len(texts)).T
+
+
+def _numbered(
+    bits: BoolArray, before: tuple[int, ...]
+) -> tuple[tuple[int, ...], "np.ndarray[tuple[int], np.dtype[np.int32]]"]:
+    """Vectors, those of ``before`` first, and the label of each row of bits: the bits themselves where they are few."""
+    n_rows, n_bits = bits.shape
+    if n_bits <= DIRECT:
+        return (), (bits @ (1 << np.arange(n_bits, dtype=np.int32))).astype(np.int32).reshape(n_rows)
+    numbers = {vector: i for i, vector in enumerate(before or (0,))}
+    found = [
+        numbers.setdefault(int.from_bytes(row.tobytes(), "little"), len(numbers))
+        for row in np.packbits(bits, axis=1, bitorder="little")
+    ]
+    return tuple(numbers), np.array(found, np.int32)
+
+
+def _without(formulas: Formulas, atom: Atom) -> int:
+    return FALSE if atom[0] == "strings" else formulas.atom(atom)
