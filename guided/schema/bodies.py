@@ -11,7 +11,6 @@ The result is minimal at once unless a state inside of a character could be take
 Complexity: O(states x bytes), O(nodes of the tree) for each way in which states go on.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,9 +28,12 @@ from guided.schema.spelling import RAW, Spelling
 __all__ = ["spelled"]
 
 _N_CONTINUATION, _BACKSLASH = 64, 0x5C
-# Bytes inside of an escape, in the order of their columns after the continuation bytes; the digits come last, as `HexTree` has them.
+# Bytes inside of an escape, in the order of their columns after the continuation bytes.
 _INSIDE = b'"\\/nrtu0123456789abcdefABCDEF'
 _COLUMN = {byte: _N_CONTINUATION + i for i, byte in enumerate(_INSIDE)}
+_BYTES = (*range(0x80, 0x80 + _N_CONTINUATION), *_INSIDE)
+_DIGIT_VALUES = np.array([*range(16), *range(10, 16)])
+_DIGIT_COLUMNS = np.array([_COLUMN[byte] for byte in b"0123456789abcdefABCDEF"])
 _CUTS = np.array(sorted({0, *(point for low, high in RAW.ranges for point in (low, high + 1))} - {0x110000}), np.int32)
 _WEIGHTS = np.random.default_rng(0).integers(1, 1 << 62, 256, np.int64)
 
@@ -127,45 +129,32 @@ def _decide(parts: Partition, spelling: Spelling) -> _Paths:
     return _narrowed(root, inner)
 
 
-def _place(inner: Int32Array, rows: Sequence[Int32Array]) -> None:
+def _place(inner: Int32Array, rows: list[list[int]]) -> None:
     """Put the nodes of a `HexTree` into their columns."""
     if not rows:
         return
     digits = np.array(rows, np.int32)
-    for value, digit in enumerate("0123456789abcdef"):
-        for byte in {digit, digit.upper()}:
-            inner[:, _COLUMN[ord(byte)]] = digits[:, value]
+    inner[:, _DIGIT_COLUMNS] = digits[:, _DIGIT_VALUES]
     inner[:, _COLUMN[_BACKSLASH]] = digits[:, 16]
     inner[:, _COLUMN[ord("u")]] = digits[:, 17]
 
 
 def _narrowed(root: Int32Array, inner: Int32Array) -> _Paths:
     """Equal columns as one."""
-    firsts: dict[int, int] = {}
-    first_of = [firsts.setdefault(value, len(firsts)) for value in root.tolist()]
-    alike: dict[bytes, int] = {}
+    firsts, first_of = np.unique(root, return_inverse=True)
+    alike: dict[bytes, int] = {np.full(len(inner), DEAD, np.int32).tobytes(): DEAD}
     kept: list[int] = []
-    further: dict[int, int] = {}
-    dead = np.full(len(inner), DEAD, np.int32).tobytes()
-    columns = np.ascontiguousarray(inner.T)
-    for i in range(columns.shape[0]):
-        key = columns[i].tobytes()
-        if key == dead:
-            continue
-        number = alike.setdefault(key, len(kept))
+    further = np.full(256, DEAD, np.int64)
+    for i, column in enumerate(np.ascontiguousarray(inner.T)):
+        number = alike.setdefault(column.tobytes(), len(kept))
         if number == len(kept):
             kept.append(i)
-        byte = 0x80 + i if i < _N_CONTINUATION else _INSIDE[i - _N_CONTINUATION]
-        further[byte] = number
-    joint: dict[tuple[int, int], int] = {}
-    # Why 0 where there is none: states inside of a character have no edge by any column of first bytes.
-    classes = [
-        joint.setdefault((first_of[byte], len(firsts) + further[byte] if byte in further else 0), len(joint))
-        for byte in range(256)
-    ]
-    return _Paths(
-        np.array(list(firsts), np.int32),
-        np.ascontiguousarray(inner[:, kept]),
-        np.array(classes, np.uint8),
-        np.array(list(joint), np.int32),
-    )
+        further[_BYTES[i]] = number
+    # Why column 0 where there is none: states inside of a character have no edge by any column of first bytes.
+    joined = first_of.reshape(-1) * (len(kept) + 1) + further + 1
+    joint, classes = np.unique(joined, return_inverse=True)
+    columns = np.empty((len(joint), 2), np.int32)
+    columns[:, 0], inside = np.divmod(joint, len(kept) + 1)
+    columns[:, 1] = np.where(inside > 0, len(firsts) + inside - 1, 0)
+    narrow = np.ascontiguousarray(inner[:, kept])
+    return _Paths(firsts.astype(np.int32), narrow, classes.reshape(-1).astype(np.uint8), columns)

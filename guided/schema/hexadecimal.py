@@ -15,6 +15,7 @@ from guided.patterns.charset import Charset
 __all__ = ["HexTree"]
 
 _BACKSLASH, _U, _WIDTH = 16, 17, 18
+_CONTROLS = 0x20
 _HIGH, _LOW, _SUPPLEMENTARY, _END = 0xD800, 0xDC00, 0x10000, 0x110000
 _WEIGHTS = np.random.default_rng(1).integers(1, 1 << 62, 16, np.uint64)
 
@@ -32,7 +33,7 @@ class HexTree:
 
     def __init__(self, starts: Int32Array, classes: Int32Array, first: int) -> None:
         self._starts, self._classes, self._first = starts, classes, first
-        self.rows: list[Int32Array] = []
+        self.rows: list[list[int]] = []
 
     def class_of(self, point: int) -> int:
         """The class of a code point."""
@@ -43,19 +44,29 @@ class HexTree:
         if not escaped:
             return DEAD
         last = escaped.ranges[-1][1]
-        values = np.full(0x100 if last < 0x100 else _SUPPLEMENTARY, DEAD, np.int32)
+        if last < _CONTROLS:
+            return self._controls(escaped)
+        values = np.full(_SUPPLEMENTARY, DEAD, np.int32)
         for low, high in escaped.ranges:
             end = min(high + 1, len(values))
             values[low:end] = self._each(low, end)
         if last >= _SUPPLEMENTARY:
             values[_HIGH:_LOW] = self._pairs()
-        n_digits = 4
         while len(values) > 1:
             values = self._level(values)
-            n_digits -= 1
-        for _ in range(n_digits):
-            values = self._level(np.append(values, np.full(15, DEAD, np.int32)))
         return int(values[0])
+
+    def _controls(self, escaped: Charset) -> int:
+        """The same for some of the first 32 characters. PERF: a tenth of the time."""
+        classes = self._each(0, _CONTROLS).tolist()
+        values = [DEAD] * _CONTROLS
+        for low, high in escaped.ranges:
+            values[low : high + 1] = classes[low : high + 1]
+        digits = [DEAD] * 16
+        digits[:2] = [self._node(values[i : i + 16]) if max(values[i : i + 16]) >= 0 else DEAD for i in (0, 16)]
+        for _ in range(2):
+            digits = [self._node(digits)] + [DEAD] * 15
+        return self._node(digits)
 
     def _each(self, low: int, end: int) -> Int32Array:
         """The class of each code point from ``low`` on."""
@@ -97,21 +108,18 @@ class HexTree:
         numbers = np.full(len(index), DEAD, np.int32)
         for i, row in enumerate(block[index]):
             if (row != DEAD).any():
-                numbers[i] = self._node(row)
+                numbers[i] = self._node(row.tolist())
         return numbers[inverse.reshape(-1)]
 
     def _step(self, values: Int32Array, column: int) -> Int32Array:
         """A node before each value, with that one column."""
         found = np.full(len(values), DEAD, np.int32)
         for i, value in enumerate(values.tolist()):
-            row = np.full(_WIDTH, DEAD, np.int32)
+            row = [DEAD] * _WIDTH
             row[column] = value
-            self.rows.append(row)
-            found[i] = -2 - (self._first + len(self.rows) - 1)
+            found[i] = self._node(row)
         return found
 
-    def _node(self, digits: Int32Array) -> int:
-        row = np.full(_WIDTH, DEAD, np.int32)
-        row[:16] = digits
-        self.rows.append(row)
+    def _node(self, columns: list[int]) -> int:
+        self.rows.append(columns + [DEAD] * (_WIDTH - len(columns)))
         return -2 - (self._first + len(self.rows) - 1)

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
-from guided.automata.minimize import canonical
+from guided.kernels import minimize as kernel
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
 from guided.schema.memo import Memo
-from guided.schema.overlay import overlay
+from guided.schema.overlay import Overlay, overlay
 from guided.schema.spelling import SPELLINGS
 from guided.schema.strings import string_automaton, structure
 
@@ -114,8 +115,27 @@ def _made(
     below = laid.labels[laid.ends].tolist()
     laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(kept))
     vectors += [KeyLabel(i, vectors[label].patterns) for (i, _), label in zip(kept, below, strict=True)]
-    arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
-    return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))
+    if patterns:
+        made = Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start)
+    else:
+        made = _numbered(laid)
+    return KeyLeaf(made, tuple(vectors))
+
+
+def _numbered(laid: Overlay) -> Automaton:
+    """The canonical automaton of names without patterns, which is minimal already.
+
+    Invariant: every state is reached. No two columns that bytes have are equal: a name's byte leads to a state of its own.
+    """
+    n = len(laid.table)
+    first: dict[int, int] = {}
+    classes = [first.setdefault(column, len(first)) for column in laid.classes.tolist()]
+    columns = np.fromiter(first, np.int32, len(first))
+    order, number = np.empty(n, np.int32), np.full(n, DEAD, np.int32)
+    kernel.breadth_first(laid.table, columns, laid.start, order, number)
+    table = np.empty((n, len(columns)), np.int32)
+    kernel.renumber(laid.table, order, columns, number, table)
+    return Automaton.from_canonical(table, np.array(classes, np.uint8), laid.accepting[order], laid.labels[order])
 
 
 def _has_surrogates(text: str) -> bool:
