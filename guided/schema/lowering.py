@@ -21,7 +21,7 @@ from guided.schema.atoms import JsonOptions
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.keywords.enumerations import constant
 from guided.schema.references import Context, References, Target
-from guided.schema.site import Location, Site, pointer_of, typed
+from guided.schema.site import Location, Site, loop, pointer_of, typed
 
 __all__ = ["Lowering"]
 
@@ -281,11 +281,6 @@ class Lowering:
             if members and (types is None or name in types):
                 values.append(typed(formulas, name, formulas.conjunction(members)))
         return values[0] if len(values) == 1 else formulas.conjunction(values)
-
-
-def loop(location: Location) -> SchemaError:
-    """The error of a schema that says of a value only that the same schema holds of it."""
-    return SchemaError("the schema refers to itself about the same value", pointer_of(location), "$ref")
 
 
 def _no_schema(value: object, location: Location) -> SchemaError:

@@ -173,36 +173,37 @@ class References:
         if resource is None:
             reason = f"{reference!r} is neither in the schema nor in the registry (nothing is fetched)"
             raise SchemaError(reason, pointer_of(location), keyword)
-        dialect = context.dialect if resource is context.resource else resource.dialect
-        inner = self._enter(context, resource, dialect)
         fragment = unquote(fragment)
         if not fragment:
-            return Target(resource.schema, self.entered(resource.schema, inner, resource.location), resource.location)
+            return Target(resource.schema, self._enter(context, resource, resource.dialect), resource.location)
         if fragment.startswith("/"):
-            found = self._follow(fragment, resource, inner)
+            found = self._follow(fragment, resource, context, resource.dialect)
         else:
             self._index(resource.document)
             named = resource.anchors.get(fragment)
+            inner = self._enter(context, resource, resource.dialect)
             found = None if named is None else Target(named[0], inner, named[1])
         if found is None:
             raise SchemaError(f"{reference!r} leads nowhere", pointer_of(location), keyword)
         return found
 
-    def _follow(self, pointer: str, resource: Resource, context: Context) -> Target | None:
-        """Go down a JSON Pointer, through whatever resources lie on the way."""
+    def _follow(self, pointer: str, resource: Resource, context: Context, dialect: Dialect) -> Target | None:
+        """Go down a JSON Pointer, through whatever resources lie on the way; only the last is entered."""
         schema, location = resource.schema, resource.location
         for token in pointer[1:].split("/"):
-            context = self.entered(schema, context, location)
-            name: str | int = token.replace("~1", "/").replace("~0", "~")
             if isinstance(schema, list) and token.isdecimal() and token.isascii() and len(token) < 10:
-                name = int(token)
-                if name >= len(schema):
+                position = int(token)
+                if position >= len(schema):
                     return None
-            elif not isinstance(schema, dict) or name not in schema:
+                schema, location = schema[position], (location, position)
+                continue
+            name = token.replace("~1", "/").replace("~0", "~")
+            if not isinstance(schema, dict) or name not in schema:
                 return None
-            schema = schema[name]
-            location = (location, name)
-        return Target(schema, context, location)
+            schema, location = schema[name], (location, name)
+            if isinstance(schema, dict):
+                resource, dialect = self._identified(schema, resource, dialect, location)
+        return Target(schema, self._enter(context, resource, dialect), location)
 
     def _dynamic(self, name: str, keyword: str, target: Target, context: Context) -> Target:
         """The outermost schema of the scope with this dynamic anchor, if the target itself has it."""
@@ -256,8 +257,9 @@ class References:
         """Resource and dialect of a subschema, given those around it."""
         if schema is outer.schema:
             return outer, outer.dialect
+        # Why: where the keyword around is $id, id is a name like any other, whatever $schema a part of a resource has.
+        identifier = schema.get(dialect.identifier, schema.get("$id"))
         dialect = self._named_dialect(schema, dialect, location)
-        identifier = schema.get(dialect.identifier)
         if not isinstance(identifier, str) or (dialect.reference_stands_alone and "$ref" in schema):
             return outer, dialect
         uri = resolve_uri(outer.uri, split_fragment(identifier)[0])

@@ -8,7 +8,8 @@ Complexity: each node of a formula once per type. Nothing recurses: schemas nest
 """
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
-from guided.schema.lowering import Lowering, loop
+from guided.schema.lowering import Lowering
+from guided.schema.site import loop
 
 __all__ = ["restrict"]
 

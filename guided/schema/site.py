@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from guided.schema.lowering import Lowering
     from guided.schema.references import Context
 
-__all__ = ["Location", "Site", "pointer_of"]
+__all__ = ["Location", "Site", "loop", "pointer_of", "typed"]
 
 Location: TypeAlias = tuple[Any, ...]
 
@@ -117,6 +117,6 @@ def typed(formulas: Formulas, name: str, formula: int) -> int:
     return 1 if formula else formulas.negation(formulas.atom(("type", name)))
 
 
-def conjunction(formulas: Formulas, members: list[int]) -> int:
-    """`Formulas.conjunction` of a list that mostly has one member."""
-    return members[0] if len(members) == 1 else formulas.conjunction(members)
+def loop(location: Location) -> SchemaError:
+    """The error of a schema that says of a value only that the same schema holds of it."""
+    return SchemaError("the schema refers to itself about the same value", pointer_of(location), "$ref")

@@ -1,17 +1,100 @@
-"""``unevaluatedProperties`` and ``unevaluatedItems``."""
+"""``unevaluatedProperties`` and ``unevaluatedItems``: one table for every case of what the applicators beside them evaluate.
 
-from typing import Any
+Where there are too many cases the keyword is refused, or recorded, never approximated.
+"""
 
-from guided.schema.site import Site
+from typing import TYPE_CHECKING, Any
+
+from guided.schema.formula import FALSE, TRUE
+from guided.schema.keywords.evaluated import Evaluated, Own, TooManyCases, Walk, applied
+from guided.schema.site import Location, Site
+
+if TYPE_CHECKING:
+    from guided.schema.lowering import Lowering
+    from guided.schema.references import Context
 
 __all__ = ["unevaluated_items", "unevaluated_properties"]
 
 
-def unevaluated_properties(site: Site, _: Any) -> None:
+def unevaluated_properties(site: Site, value: Any) -> None:
     """``unevaluatedProperties``."""
-    site.unenforced("unevaluatedProperties", "what is evaluated depends on the value")
+    formula = site.below(value, "unevaluatedProperties")
+
+    def table(evaluated: Evaluated) -> int:
+        named = {kind: sorted(text for of, text in evaluated.parts if of == kind) for kind in ("name", "pattern")}
+        names, patterns = (tuple([(text, TRUE) for text in named[kind]]) for kind in ("name", "pattern"))
+        atom = site.atom("properties", names, patterns, formula)
+        site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
+        return site.atom("object", atom)
+
+    _append(site, "unevaluatedProperties", formula, "object", (_own_properties, _own_table), table)
 
 
-def unevaluated_items(site: Site, _: Any) -> None:
+def unevaluated_items(site: Site, value: Any) -> None:
     """``unevaluatedItems``."""
-    site.unenforced("unevaluatedItems", "what is evaluated depends on the value")
+    formula = site.below(value, "unevaluatedItems")
+
+    def table(evaluated: Evaluated) -> int:
+        others = site.formulas.disjunction([formula, *evaluated.parts])
+        return TRUE if others == TRUE else site.atom("array", site.atom("items", (TRUE,) * evaluated.prefix, others))
+
+    _append(site, "unevaluatedItems", formula, "array", (_own_items, _own_list), table)
+
+
+def _append(site: Site, keyword: str, formula: int, kind: str, own: tuple[Own, Own], table: Any) -> None:
+    """Append that of a value of this kind some case holds, with its table."""
+    if formula == TRUE:
+        return
+    nested, here = own
+    walk = Walk(site.lowering, nested)
+    try:
+        parts = here(site.lowering, site.schema, site.context, site.location)
+        cases = applied(walk, site.schema, site.context, site.location, 0, parts)
+    except TooManyCases:
+        site.unenforced(keyword, f"{keyword} depends on the value in too many ways")
+        return
+    formulas = site.formulas
+    tables = [
+        condition if parts.everything else formulas.conjunction([condition, table(parts)]) for condition, parts in cases
+    ]
+    if len(cases) > 1 or cases[0][0] != TRUE:
+        tables.append(formulas.negation(site.atom("type", kind)))
+    site.values.append(formulas.disjunction(tables))
+
+
+def _own_properties(lowering: "Lowering", schema: dict[str, Any], context: "Context", location: Location) -> Evaluated:
+    """What a schema's tables evaluate, seen from outside."""
+    if "unevaluatedProperties" in schema and "unevaluatedProperties" in context.dialect.handlers:
+        return Evaluated(True)
+    return _own_table(lowering, schema, context, location)
+
+
+def _own_table(_: "Lowering", schema: dict[str, Any], context: "Context", __: Location) -> Evaluated:
+    handlers = context.dialect.handlers
+    if "additionalProperties" in schema and "additionalProperties" in handlers:
+        return Evaluated(True)
+    parts: set[tuple[str, str]] = set()
+    for keyword, kind in (("properties", "name"), ("patternProperties", "pattern")):
+        if isinstance(schema.get(keyword), dict) and keyword in handlers:
+            parts.update((kind, text) for text in schema[keyword])
+    return Evaluated(parts=frozenset(parts))
+
+
+def _own_items(lowering: "Lowering", schema: dict[str, Any], context: "Context", location: Location) -> Evaluated:
+    """What a schema's lists evaluate, seen from outside."""
+    if "unevaluatedItems" in schema and "unevaluatedItems" in context.dialect.handlers:
+        return Evaluated(True)
+    return _own_list(lowering, schema, context, location)
+
+
+def _own_list(lowering: "Lowering", schema: dict[str, Any], context: "Context", location: Location) -> Evaluated:
+    if "items" not in context.dialect.handlers:
+        return Evaluated()
+    items = schema.get("items")
+    listed = schema.get("prefixItems") if context.dialect.year >= 2020 else items
+    if "items" in schema and (not isinstance(items, list) or "additionalItems" in schema):
+        return Evaluated(True)
+    parts = frozenset[int]()
+    if "contains" in schema and context.dialect.year >= 2020:
+        parts = frozenset({lowering.below(schema["contains"], context, (location, "contains"))}) - {FALSE}
+    return Evaluated(parts=parts, prefix=len(listed) if isinstance(listed, list) else 0)
