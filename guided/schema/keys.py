@@ -8,6 +8,7 @@ patterns, nothing has to be minimized.
 Complexity: O(bytes of all spellings) and one row for each of their nodes, beside what the patterns take.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from guided.kernels import minimize as kernel
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
+from guided.schema.leaf import Leaf
 from guided.schema.memo import Memo
 from guided.schema.overlay import Overlay, overlay
 from guided.schema.spelling import SPELLINGS
@@ -62,6 +64,7 @@ class KeyLeaf:
     vectors: tuple[KeyLabel, ...]
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _memo: Memo[KeyLeaf] = Memo(2048, 1 << 23)
 _PLAIN = KeyLabel(OTHER, 0)
 
@@ -99,27 +102,30 @@ def _made(
     names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
 ) -> KeyLeaf:
     base = string_automaton(formulas, (TRUE, *patterns), options, limits)
-    numbers = {_PLAIN: 0}
-    marks = base.automaton.labels
-    if patterns:
-        known = sorted(set(marks[base.automaton.accepting].tolist()))
-        of_label = {label: numbers.setdefault(KeyLabel(OTHER, base.bits(label)), len(numbers)) for label in known}
-        dense = np.zeros(known[-1] + 1, np.int32)
-        dense[known] = list(of_label.values())
-        marks = dense[np.where(base.automaton.accepting, marks, known[0])]
-        marks[~base.automaton.accepting] = 0
-    start = Automaton.from_canonical(base.automaton.table, base.automaton.classes, base.automaton.accepting, marks)
-    kept = [(i, name) for i, name in enumerate(names) if not _has_surrogates(name)]
-    laid = overlay(start, [name for _, name in kept], SPELLINGS[options.escapes], limits)
-    vectors = list(numbers)
-    below = laid.labels[laid.ends].tolist()
-    laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(kept))
-    vectors += [KeyLabel(i, vectors[label].patterns) for (i, _), label in zip(kept, below, strict=True)]
+    start, vectors = (base.automaton, [_PLAIN]) if not patterns else _relabelled(base)
+    numbers: Sequence[int] = range(len(names))
+    if _SURROGATE.search("".join(names)):
+        numbers = [i for i in numbers if not _SURROGATE.search(names[i])]
+    laid = overlay(start, [names[i] for i in numbers], SPELLINGS[options.escapes], limits)
+    under = [vectors[label].patterns for label in laid.labels[laid.ends].tolist()]
+    laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(numbers))
+    vectors += map(KeyLabel, numbers, under)
     if patterns:
         made = Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start)
     else:
         made = _numbered(laid)
     return KeyLeaf(made, tuple(vectors))
+
+
+def _relabelled(base: Leaf) -> tuple[Automaton, list[KeyLabel]]:
+    """The automaton of patterns with labels numbered densely, and what they say."""
+    found = base.automaton
+    known = np.unique(found.labels[found.accepting])
+    numbers = {_PLAIN: 0}
+    dense = [numbers.setdefault(KeyLabel(OTHER, base.bits(label)), len(numbers)) for label in known.tolist()]
+    labels = np.zeros(found.n_states, np.int32)
+    labels[found.accepting] = np.array(dense, np.int32)[np.searchsorted(known, found.labels[found.accepting])]
+    return Automaton.from_canonical(found.table, found.classes, found.accepting, labels), list(numbers)
 
 
 def _numbered(laid: Overlay) -> Automaton:
@@ -128,15 +134,11 @@ def _numbered(laid: Overlay) -> Automaton:
     Invariant: every state is reached. No two columns that bytes have are equal: a name's byte leads to a state of its own.
     """
     n = len(laid.table)
-    first: dict[int, int] = {}
-    classes = [first.setdefault(column, len(first)) for column in laid.classes.tolist()]
-    columns = np.fromiter(first, np.int32, len(first))
+    columns = np.array(list(dict.fromkeys(laid.classes.tobytes())), np.int32)
+    classes = np.zeros(laid.table.shape[1], np.uint8)
+    classes[columns] = np.arange(len(columns))
     order, number = np.empty(n, np.int32), np.full(n, DEAD, np.int32)
     kernel.breadth_first(laid.table, columns, laid.start, order, number)
     table = np.empty((n, len(columns)), np.int32)
     kernel.renumber(laid.table, order, columns, number, table)
-    return Automaton.from_canonical(table, np.array(classes, np.uint8), laid.accepting[order], laid.labels[order])
-
-
-def _has_surrogates(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+    return Automaton.from_canonical(table, classes[laid.classes], laid.accepting[order], laid.labels[order])
