@@ -22,7 +22,7 @@ _ESCAPED = {char: letter for letter, char in _SHORT.items() if char != "/"}
 
 # By option: the whitespace that may stand after a comma or a colon, and that at every other place within the text.
 Gaps = tuple[str, str]
-GAPS: dict[str, Gaps] = {"compact": ("", ""), "flexible": ("[ ]?", "")}
+GAPS: dict[str, Gaps] = {"compact": ("", ""), "flexible": ("[ \\t\\n\\r]{0,20}",) * 2}
 
 
 class NotJson(ValueError):  # noqa: N818, RUF100
