@@ -32,6 +32,7 @@ from guided.cli.sources import Source
 from guided.engine.compile import compile as compile_spec
 from guided.engine.specs import Spec
 from guided.errors import GuidedError
+from guided.index.regular import RegularIndex
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile_batch"]
@@ -90,14 +91,16 @@ def _compiled(source: Source, spec: Spec, vocabulary: Vocabulary, folder: Path) 
     try:
         index = compile_spec(spec, vocabulary)
         index.save(path)
+        tables = index.tables
+        assert isinstance(tables, RegularIndex), "the kinds of specs that are known have no stack"
         facts = {
             "status": "ok",
             "file": path.name,
             "bytes": path.stat().st_size,
             "sha256": sha256_of(path),
             "states": index.n_states,
-            "functions": len(index.tables.function_size),
-            "masks": len(index.tables.mask_state),
+            "functions": len(tables.function_size),
+            "masks": len(tables.mask_state),
         }
     except Exception as error:  # as above
         return _failed(source, vocabulary, error)

@@ -22,10 +22,10 @@ from guided.cli.specs import (
     VocabularyOption,
     automaton_of,
     index_of,
-    read_vocabulary,
     spec_of,
     split_index,
 )
+from guided.cli.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton

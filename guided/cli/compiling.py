@@ -17,9 +17,9 @@ from guided.cli.specs import (
     JsonOption,
     ToolChoiceOption,
     VocabularyOption,
-    read_vocabulary,
     tool_options,
 )
+from guided.cli.vocabularies import read_vocabulary
 
 __all__ = ["compile_specs"]
 

@@ -19,11 +19,11 @@ from guided.cli.specs import (
     ToolsOption,
     VocabularyOption,
     index_of,
-    read_vocabulary,
     spec_of,
     split_index,
 )
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
+from guided.cli.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:
     from guided.engine.index import Index
@@ -205,6 +205,9 @@ def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bo
 
 def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
     """The text so far is no beginning of an accepted one: say where it fails."""
+    from guided.index.regular import RegularIndex
+
+    assert isinstance(index.tables, RegularIndex), "the kinds of specs that are known have no stack"
     place = first_rejection(index.tables.automaton, said)
     if as_json:
         print_json({"after": as_text(said), "allowed": 0, "failed": None if place is None else asdict(place)})

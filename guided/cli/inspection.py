@@ -7,7 +7,8 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import aligned, as_text, console, print_json, shown_bytes
-from guided.cli.specs import EosOption, JsonOption, VocabularyOption, read_vocabulary
+from guided.cli.specs import EosOption, JsonOption, VocabularyOption
+from guided.cli.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton

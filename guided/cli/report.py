@@ -8,7 +8,8 @@ import typer
 
 from guided.cli.boundary import ACCEPTED
 from guided.cli.output import aligned, as_text, console, print_json, progress, shown, shown_bytes
-from guided.cli.specs import EosOption, JsonOption, vocabulary_file, vocabulary_of
+from guided.cli.specs import EosOption, JsonOption
+from guided.cli.vocabularies import read_vocabulary, vocabulary_place
 
 if TYPE_CHECKING:
     from guided.vocabulary.vocabulary import Vocabulary
@@ -25,8 +26,8 @@ def report_vocabulary(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="A tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json or GGUF file, or a folder with a "
-            "tokenizer.json; by default the file of the default model.",
+            help="A tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json or GGUF file, or a model's folder; "
+            "by default that of the default model.",
         ),
     ] = None,
     eos: EosOption = None,
@@ -46,9 +47,10 @@ def report_vocabulary(
     """
     from guided.vocabulary.files import kind_of_file
 
-    path = vocabulary_file(file)
+    place = vocabulary_place(file)
+    path = place / "tokenizer.json" if place.is_dir() else place
     with progress("reading the vocabulary"):
-        vocabulary = vocabulary_of(path, eos)
+        vocabulary = read_vocabulary(place, eos, must_end=False)
         kind = kind_of_file(path)
     facts = {"file": str(path), "kind": kind, **_facts(vocabulary, top), "round_trip": _proof(kind, vocabulary)}
     if as_json:

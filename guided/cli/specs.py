@@ -36,12 +36,9 @@ __all__ = [
     "index_of",
     "only_one",
     "plain_text",
-    "read_vocabulary",
     "spec_of",
     "split_index",
     "tool_options",
-    "vocabulary_file",
-    "vocabulary_of",
 ]
 
 RegexOption = Annotated[
@@ -88,7 +85,7 @@ VocabularyOption = Annotated[
         "--vocabulary",
         metavar="FILE",
         help="The tokenizer's file (tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json, GGUF), "
-        "or a folder with a tokenizer.json.",
+        "or a model's folder.",
     ),
 ]
 EosOption = Annotated[
@@ -210,40 +207,3 @@ def plain_text(text: str, name: str) -> str:
     except UnicodeEncodeError:
         raise UsageError(f"{name}: {os.fsencode(text)!r} is not UTF-8") from None
     return text
-
-
-def read_vocabulary(path: Path | None, eos: Sequence[int] | None = None) -> "Vocabulary":
-    """The vocabulary of a file or a folder; without a path, of the default model, fetched if need be.
-
-    Raises
-    ------
-    VocabularyError
-        It can not be read, or names no token that ends a text.
-    ModelError
-        The default model can not be fetched.
-    """
-    from guided.errors import VocabularyError
-
-    path = vocabulary_file(path)
-    vocabulary = vocabulary_of(path, eos)
-    if not vocabulary.eos:
-        raise VocabularyError(f"{path} names no token that ends a text: give its id with --eos")
-    return vocabulary
-
-
-def vocabulary_file(path: Path | None) -> Path:
-    """The tokenizer's file that an option names: itself, that in a folder, or the default model's, fetched if need be."""
-    if path is None:
-        from guided.integrations.load import default_model_folder
-
-        path = default_model_folder()
-    return path / "tokenizer.json" if path.is_dir() else path
-
-
-def vocabulary_of(path: Path, eos: Sequence[int] | None = None) -> "Vocabulary":
-    """The vocabulary in a tokenizer's file, whether or not a token ends a text."""
-    from guided.vocabulary.vocabulary import Vocabulary
-
-    # Why names: a file of ranks holds no special tokens, so an id may lie beyond its ids; a named one is added.
-    ends = {f"<end {token}>": token for token in eos or ()}
-    return Vocabulary.from_file(path, eos=eos or None, special=ends)

@@ -18,7 +18,7 @@ from guided.errors import GuidedError, LimitError
 from tests.cli.programs import call, process
 from tests.real_vocabularies import real_file
 
-COMMANDS = ("demo", "run", "check", "explain", "warmup")
+COMMANDS = ("demo", "run", "compile", "inspect", "check", "explain", "vocabulary", "warmup")
 
 
 def test_help_names_every_command() -> None:
@@ -35,6 +35,49 @@ def test_help_of_a_command(command: str) -> None:
     assert done.exit_code == 0
     assert "--json" in done.stdout
     assert "--debug" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [("check", "[INDEX] TEXT"), ("explain", "[INDEX] [TOKEN]"), ("run", "[INDEX] PROMPT"), ("compile", "[SPEC...]"),
+     ("inspect", "INDEX"), ("vocabulary", "[FILE]")],
+)  # fmt: skip
+def test_usage_names_the_arguments(command: str, usage: str) -> None:
+    assert call(command, "--help").stdout.splitlines()[0] == f"Usage: guided {command} [OPTIONS] {usage}"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_shows_the_completion_of_a_shell(shell: str) -> None:
+    done = process("--show-completion", shell, env={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
+    assert done.returncode == 0
+    assert b"_GUIDED_COMPLETE" in done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="installs into POSIX shells")
+@pytest.mark.parametrize(
+    ("shell", "file"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/guided.fish")]
+)
+def test_installs_the_completion_of_a_shell(shell: str, file: str, tmp_path: Path) -> None:
+    environment = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "HOME": str(tmp_path)}
+    done = process("--install-completion", shell, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / file).exists()
+
+
+def completions(*words: str) -> set[str]:
+    """What a shell is told to offer for the last of some words."""
+    words = ("guided", *words)
+    environment = {
+        "_GUIDED_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    return set(process(env=environment).stdout.decode().split())
+
+
+def test_completes_commands_and_options() -> None:
+    assert completions("co") == {"compile"}
+    assert completions("inspect", "--m") == {"--max-states"}
 
 
 def test_version() -> None:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import guided
 from guided.cli.check import first_rejection
+from guided.cli.vocabularies import read_vocabulary
 from guided.engine.specs import Regex
 from guided.limits import Limits
 from tests.cli.programs import call, errors_of, process, reply, write_ranks
@@ -201,4 +203,37 @@ def test_errors_of_the_vocabulary(tmp_path: Path) -> None:
     assert "id 97 spells b'a'" in errors_of(*arguments, ranks, "--eos", "97")
     assert errors_of("check", "--regex", "[^\\d\\D]", "a", "--vocabulary", ranks, "--eos", "256").startswith(
         "Error: the language is empty"
+    )
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> tuple[str, list[str]]:
+    """An index file of DATE, and the options that name its vocabulary."""
+    options = ["--vocabulary", str(write_ranks(tmp_path / "ranks", b"20", b"024")), "--eos", "258"]
+    vocabulary = read_vocabulary(tmp_path / "ranks", [258])
+    guided.compile(guided.Regex(DATE), vocabulary).save(tmp_path / "date.index")
+    return str(tmp_path / "date.index"), options
+
+
+@pytest.mark.parametrize("text", ["2024-10", "2024-1x", "2024", "2024-100", "", "é"])
+def test_an_index_file_says_what_its_spec_says(index: tuple[str, list[str]], text: str) -> None:
+    file, options = index
+    by_file, by_spec = call("check", file, text), call("check", "--regex", DATE, text)
+    assert (by_file.exit_code, by_file.output) == (by_spec.exit_code, by_spec.output)
+    by_file, by_spec = (call("check", *what, text, *options) for what in ([file], ["--regex", DATE]))
+    assert (by_file.exit_code, by_file.output) == (by_spec.exit_code, by_spec.output)
+    assert "token by token" in by_file.stdout
+
+
+def test_errors_of_index_files(index: tuple[str, list[str]], tmp_path: Path) -> None:
+    file, _ = index
+    assert errors_of("check", file).startswith("Error: TEXT is missing\n")
+    assert errors_of("check", "none", "x").startswith("Error: there is no index file none; without one, an option says")
+    assert "there is an argument too many, 'y': the options say what may be said, so TEXT stands alone" in errors_of(
+        "check", "--regex", "a", "x", "y"
+    )
+    assert "there is an argument too many, 'y': INDEX and TEXT are all" in errors_of("check", file, "x", "y")
+    assert "ranks is no index file" in errors_of("check", str(tmp_path / "ranks"), "x")
+    assert "was compiled for another vocabulary" in errors_of(
+        "check", file, "x", "--vocabulary", str(tmp_path / "ranks"), "--eos", "259"
     )

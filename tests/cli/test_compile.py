@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import guided
-from guided.cli.specs import vocabulary_of
+from guided.cli.vocabularies import read_vocabulary
 from guided.index.storage import FORMAT_VERSION
 from tests.cli.programs import call, errors_of, process, write_ranks
 
@@ -76,7 +76,7 @@ def test_writes_an_index_for_each_spec(folder: Path) -> None:
         ["compiled", "calls"],
     ]
     assert lines[3] == f"3 compiled: {Path('out', 'manifest.json')}"
-    vocabulary = vocabulary_of(Path("ranks"), [259])
+    vocabulary = read_vocabulary(Path("ranks"), [259])
     date = guided.load_index("out/date.index", vocabulary)
     assert date.accepts(b"2024-10")
     assert guided.load_index("out/answer.index", vocabulary).accepts(b"no")
@@ -91,7 +91,7 @@ def test_the_manifest_lists_them(folder: Path) -> None:
     assert manifest["version"] == 1
     assert [entry["name"] for entry in manifest["indices"]] == ["answer", "calls", "date"]
     date = manifest["indices"][2]
-    index = guided.load_index("out/date.index", vocabulary_of(Path("ranks"), [259]))
+    index = guided.load_index("out/date.index", read_vocabulary(Path("ranks"), [259]))
     assert date == {
         "name": "date",
         "kind": "regex",
@@ -200,7 +200,7 @@ def test_earlier_entries_stay(folder: Path) -> None:
 def test_specs_from_options(folder: Path) -> None:
     found = statuses("--regex", "a", "--regex", "b", "--choice", "x", "--choice", "y", "--tools", "abilities.py")
     assert list(found) == ["regex", "regex-2", "choice", "abilities"]
-    vocabulary = vocabulary_of(Path("ranks"), [259])
+    vocabulary = read_vocabulary(Path("ranks"), [259])
     assert guided.load_index("indices/regex-2.index", vocabulary).accepts(b"b")
     assert guided.load_index("indices/choice.index", vocabulary).accepts(b"y")
 
@@ -219,7 +219,7 @@ def test_files_of_every_kind(folder: Path) -> None:
     files = ["month.regex", "colour.choice", "mail.json", "abilities.py:sub", "many.jsonl"]
     found = statuses(*files, "--tool-choice", "required", "--format", "tooldec")
     assert list(found) == ["month", "colour", "mail", "abilities", "x", "y", "z"]
-    vocabulary = vocabulary_of(Path("ranks"), [259])
+    vocabulary = read_vocabulary(Path("ranks"), [259])
     texts = {
         "month": b"07",
         "colour": b"blue",
@@ -242,7 +242,7 @@ def test_paths_in_a_file_of_specs_begin_at_the_file(folder: Path) -> None:
             f"[{name}]\ntools = 'tools.py'\nformat = 'tooldec'\ntool_choice = 'required'\n"
         )
     compile_all("first/first.toml", "second/second.toml")
-    vocabulary = vocabulary_of(Path("ranks"), [259])
+    vocabulary = read_vocabulary(Path("ranks"), [259])
     assert guided.load_index("indices/second.index", vocabulary).accepts(b"second(a=1)")
     assert guided.load_index("indices/first.index", vocabulary).accepts(b"first(a=1)")
 
@@ -355,7 +355,7 @@ def test_an_interrupt_leaves_whole_files_only_and_the_next_run_goes_on(folder: P
         os.killpg(child.pid, signal.SIGINT)
         output, errors = child.communicate(timeout=60)
     assert (child.returncode, output, errors) == (130, b"", b"")
-    vocabulary = vocabulary_of(Path("ranks"), [259])
+    vocabulary = read_vocabulary(Path("ranks"), [259])
     left = sorted(path.name for path in Path("indices").iterdir())
     done = [name for name in left if name != "manifest.json"]
     assert 3 <= len(done) < 40

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import guided
+from guided.cli.vocabularies import read_vocabulary
 from tests.cli.programs import call, errors_of, reply, write_ranks
 from tests.real_vocabularies import real_file
 
@@ -123,3 +125,12 @@ def test_a_text_that_the_vocabulary_can_not_spell(tmp_path: Path) -> None:
     arguments = ["explain", "--regex", "(bb|c)", "--vocabulary", str(tmp_path / "ranks"), "--eos", "256"]
     assert errors_of(*arguments, "b").startswith("Error: TOKEN 'b' can not be spelled with this vocabulary\n")
     assert call(*arguments, "--after", "b", "99").stdout.startswith("nothing may come after 'b'")
+
+
+def test_an_index_file_says_what_its_spec_says(tokens: list[str], tmp_path: Path) -> None:
+    file = str(tmp_path / "date.index")
+    guided.compile(guided.Regex(DATE), read_vocabulary(tmp_path / "ranks", [259])).save(file)
+    for arguments in (["--after", "20"], ["24", "--after", "20"], ["--after", "20x"], ["259", "--text"]):
+        by_file, by_spec = (call("explain", *what, *arguments, *tokens) for what in ([file], ["--regex", DATE]))
+        assert (by_file.exit_code, by_file.output) == (by_spec.exit_code, by_spec.output)
+    assert "another vocabulary" in errors_of("explain", file, "--vocabulary", str(tmp_path / "ranks"), "--eos", "260")

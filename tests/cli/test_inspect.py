@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import guided
-from guided.cli.specs import vocabulary_of
+from guided.cli.vocabularies import read_vocabulary
 from guided.index.storage import FORMAT_VERSION
 from tests.cli.programs import call, errors_of, reply, write_ranks
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with an index and its vocabulary."""
     monkeypatch.chdir(tmp_path)
     write_ranks(tmp_path / "ranks", b"20", b"024", b"-1")
-    guided.compile(guided.Regex(PATTERN), vocabulary_of(Path("ranks"), [259])).save("a.index")
+    guided.compile(guided.Regex(PATTERN), read_vocabulary(Path("ranks"), [259])).save("a.index")
     return tmp_path
 
 
@@ -27,7 +27,7 @@ VOCABULARY = ["--vocabulary", "ranks", "--eos", "259"]
 
 
 def test_sizes(folder: Path) -> None:
-    index = guided.load_index("a.index", vocabulary_of(Path("ranks"), [259]))
+    index = guided.load_index("a.index", read_vocabulary(Path("ranks"), [259]))
     found = reply("inspect", "a.index")
     assert found["bytes"] == Path("a.index").stat().st_size
     assert found["format"] == FORMAT_VERSION
@@ -46,7 +46,7 @@ def test_sizes(folder: Path) -> None:
 
 
 def test_masks_are_those_of_the_index(folder: Path) -> None:
-    index = guided.load_index("a.index", vocabulary_of(Path("ranks"), [259]))
+    index = guided.load_index("a.index", read_vocabulary(Path("ranks"), [259]))
     found = reply("inspect", "a.index", "--top", "100", "--sample", "300", *VOCABULARY)["masks"]
     assert found["distinct"] == len(found["shown"]) > 5
     of_state = {tuple(index.allowed(state)): state for state in range(index.n_states)}

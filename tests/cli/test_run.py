@@ -25,6 +25,12 @@ def test_writes_one_of_the_choices() -> None:
 
 
 @pytest.mark.model
+def test_an_index_file_for_the_default_model(tmp_path: Path) -> None:
+    assert call("compile", "--regex", r" [A-Z][a-z]{2,8}\.", "-o", str(tmp_path)).exit_code == 0
+    assert call("run", str(tmp_path / "regex.index"), PROMPT).stdout == " Paris.\n"
+
+
+@pytest.mark.model
 def test_reads_the_prompt_from_standard_input() -> None:
     assert call("run", "--regex", r" [A-Z][a-z]{2,8}\.", "-", stdin=PROMPT.encode()).stdout == " Paris.\n"
 

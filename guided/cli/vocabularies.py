@@ -1,0 +1,96 @@
+"""The vocabulary that ``--vocabulary`` names: a tokenizer's file, or the folder of a model.
+
+A tokenizer's file does not say all that a model's vocabulary is: the logits may be wider than the ids, and the tokens that end a text
+are those of ``generation_config.json`` (``eos_token_id``), as `guided.Model` has them. So a folder is more than its
+tokenizer.json: an index that is compiled for the folder is one for the model.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from guided.cli.boundary import UsageError
+
+if TYPE_CHECKING:
+    from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["read_vocabulary", "vocabulary_place"]
+
+
+def vocabulary_place(given: Path | None) -> Path:
+    """The path itself, or the default model's folder, fetched if need be.
+
+    Raises
+    ------
+    ModelError
+        The default model can not be fetched.
+    """
+    if given is not None:
+        return given
+    from guided.integrations.load import default_model_folder
+
+    return default_model_folder()
+
+
+def read_vocabulary(given: Path | None, eos: Sequence[int] | None = None, *, must_end: bool = True) -> "Vocabulary":
+    """The vocabulary of a file or a folder; without a path, of the default model.
+
+    Parameters
+    ----------
+    given : Path, optional
+        Of a file or a folder.
+    eos : sequence of int, optional
+        The tokens that end a text; by default those that the file names, or the model's.
+    must_end : bool
+        Is a vocabulary refused in which no token ends a text?
+
+    Raises
+    ------
+    VocabularyError
+        It can not be read, or names no token that ends a text.
+    ModelError
+        The default model can not be fetched.
+    """
+    from guided.errors import VocabularyError
+    from guided.vocabulary.vocabulary import Vocabulary
+
+    place = vocabulary_place(given)
+    size, ends = _of_model(place) if place.is_dir() else (None, None)
+    # Why names: a file of ranks holds no special tokens, so an id may lie beyond its ids; a named one is added.
+    named = {f"<end {token}>": token for token in eos or ()}
+    vocabulary = Vocabulary.from_file(
+        place / "tokenizer.json" if place.is_dir() else place, size, eos=eos or ends, special=named
+    )
+    if must_end and not vocabulary.eos:
+        raise VocabularyError(f"{place} names no token that ends a text: give its id with --eos")
+    return vocabulary
+
+
+def _of_model(folder: Path) -> tuple[int | None, list[int] | None]:
+    """The width of a model's logits, and the tokens that end its texts, where its folder says so."""
+    config, generation = (_document(folder / name) for name in ("config.json", "generation_config.json"))
+    text = config.get("text_config")
+    size = config.get("vocab_size", text.get("vocab_size") if isinstance(text, dict) else None)
+    ends = generation.get("eos_token_id", config.get("eos_token_id"))
+    if isinstance(ends, int):
+        ends = [ends]
+    fits = (size is None or type(size) is int) and (ends is None or isinstance(ends, list))
+    if not fits or not all(type(token) is int for token in ends or ()):
+        raise UsageError(
+            f"{folder}: vocab_size or eos_token_id is of another type in config.json or generation_config.json"
+        )
+    return size, ends
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """A JSON object; an empty one if there is no such file."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError(f"{path} is no JSON object")
+    return found

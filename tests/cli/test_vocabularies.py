@@ -1,0 +1,71 @@
+"""What ``--vocabulary`` names: files, and folders of models."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from guided.cli.boundary import UsageError
+from guided.cli.vocabularies import read_vocabulary
+from guided.errors import VocabularyError
+from tests.cli.programs import write_ranks
+from tests.real_vocabularies import real_file
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A folder with a tokenizer, as a model's is."""
+    shutil.copy(real_file("deepseek-128k"), tmp_path / "tokenizer.json")
+    return tmp_path
+
+
+def configure(folder: Path, name: str, **content: object) -> None:
+    (folder / name).write_text(json.dumps(content))
+
+
+def test_a_folder_without_more_is_its_tokenizer(model: Path) -> None:
+    assert read_vocabulary(model) == read_vocabulary(model / "tokenizer.json")
+
+
+def test_a_folder_says_how_wide_the_logits_are_and_what_ends_a_text(model: Path) -> None:
+    configure(model, "config.json", vocab_size=130_048, eos_token_id=1)
+    assert (read_vocabulary(model).size, read_vocabulary(model).eos) == (130_048, (1,))
+    configure(model, "generation_config.json", eos_token_id=[1, 2])
+    assert read_vocabulary(model).eos == (1, 2)
+    assert read_vocabulary(model, [2]).eos == (2,)
+    configure(model, "config.json", text_config={"vocab_size": 131_072})
+    assert read_vocabulary(model).size == 131_072
+    assert read_vocabulary(model / "tokenizer.json").size == 129_280
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json"])
+@pytest.mark.parametrize("content", ["{", "[" * 100_000, "[]", '{"eos_token_id": "x"}', '{"eos_token_id": [true]}'])
+def test_folders_that_are_wrong(model: Path, name: str, content: str) -> None:
+    (model / name).write_text(content)
+    with pytest.raises(UsageError, match=r"config.json"):
+        read_vocabulary(model)
+
+
+def test_a_width_that_does_not_fit(model: Path) -> None:
+    configure(model, "config.json", vocab_size=7)
+    with pytest.raises(VocabularyError):
+        read_vocabulary(model)
+    configure(model, "config.json", vocab_size="7")
+    with pytest.raises(UsageError):
+        read_vocabulary(model)
+
+
+def test_a_text_must_end(tmp_path: Path) -> None:
+    ranks = write_ranks(tmp_path / "ranks")
+    with pytest.raises(VocabularyError, match="names no token that ends a text: give its id with --eos"):
+        read_vocabulary(ranks)
+    assert read_vocabulary(ranks, must_end=False).eos == ()
+    assert read_vocabulary(ranks, [256]).eos == (256,)
+
+
+@pytest.mark.model
+def test_the_default_one_is_that_of_the_default_model() -> None:
+    import guided
+
+    assert read_vocabulary(None) == guided.load().vocabulary
