@@ -1,0 +1,125 @@
+"""MaskBench's runner: how texts are cut, how files are judged, what a record's tables count."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.engines import Matcher
+from benchmarks.maskbench import chosen
+from benchmarks.maskbench_report import keywords, report, source, summary, verdict
+from benchmarks.maskbench_tokens import PIECES, RankCutter, tokenizer
+from benchmarks.maskbench_worker import walked
+from tests.real_vocabularies import real_vocabulary
+
+# What the models' own tokenizers give.
+KNOWN = {
+    "gpt2": {"hello": [31373], "Hello world": [15496, 995], "Hello, world!": [15496, 11, 995, 0]},
+    "llama3-128k": {"Hello world": [9906, 1917], "Hello, world!": [9906, 11, 1917, 0]},
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_texts_are_cut_as_models_cut_them(name: str) -> None:
+    cut = tokenizer(name, real_vocabulary(name))
+    for text, tokens in KNOWN[name].items():
+        assert cut(text) == cut(text.encode()) == tokens
+
+
+@given(text=st.text(max_size=30) | st.text('{"a": [1.5, é😀\n\t}]', max_size=30))
+def test_tokens_spell_the_text(text: str) -> None:
+    vocabulary = real_vocabulary("gpt2")
+    data = text.encode("utf-8", "surrogatepass")
+    cut = RankCutter(vocabulary, PIECES["gpt2"])
+    assert b"".join(vocabulary[token] or b"" for token in cut(data)) == data
+
+
+class _Texts:
+    """A matcher over a list of allowed token sequences."""
+
+    def __init__(self, *texts: list[int]) -> None:
+        self.texts, self.place = [[*text, 7] for text in texts], 0
+
+    def matcher(self) -> Matcher:
+        return Matcher(lambda: None, self.advance, self.words)
+
+    def advance(self, token: int) -> None:
+        self.texts = [text for text in self.texts if text[self.place] == token]
+        self.place += 1
+
+    def words(self) -> Any:
+        return [sum({1 << text[self.place] for text in self.texts if len(text) > self.place})]
+
+
+@pytest.mark.parametrize(("tokens", "place"), [([1, 2], 3), ([1], 1), ([1, 3], 1), ([2], 0), ([1, 2, 2], 2), ([], 0)])
+def test_a_walk_tells_how_far_it_came(tokens: list[int], place: int) -> None:
+    masks: list[int] = []
+    advances: list[int] = []
+    assert walked(_Texts([1, 2]).matcher(), tokens, [7], 0, masks, advances) == place
+    assert len(masks) == min(place, len(tokens)) + 1
+    assert len(advances) == min(place, len(tokens))
+
+
+def test_collections_by_file_name() -> None:
+    assert source("Github_hard---o57716.json") == "Github_hard"
+    assert source("BFCL_parallel_multiple_107.json") == "BFCL_parallel_multiple"
+    assert source("JsonSchemaStore---trivia.schema.json") == "JsonSchemaStore"
+
+
+def test_keywords_are_found_where_schemas_are() -> None:
+    schema = {
+        "properties": {"enum": {"format": "date"}, "x": {"items": [{"not": {"minimum": 1}}]}},
+        "default": {"pattern": 1},
+        "const": {"required": 1},
+    }
+    assert keywords(schema) == {"properties", "format: date", "items", "not", "minimum", "const"}
+
+
+def _passes(*places: int) -> dict[str, Any]:
+    return {"masks": [1000], "advances": [1000], "places": list(places), "totals": [2000] * len(places)}
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [([3, 1], "right"), ([2, 1], "valid rejected"), ([3, 3], "invalid accepted"), ([0, 3], "invalid accepted")],
+)
+def test_verdicts(places: list[int], expected: str) -> None:
+    content = {"schema": {}, "tests": [{"valid": True, "data": 1}, {"valid": False, "data": 2}]}
+    found = {"status": "done", "tokens": [2, 2], "cold": _passes(*places), "warm": _passes(*places)}
+    assert verdict(content, found) == expected
+    assert verdict(content, {**found, "status": "failed"}) == "failed"
+    assert verdict(content, {"status": "refused"}) == "refused"
+
+
+def test_a_record_and_its_tables(tmp_path: Path) -> None:
+    files = {
+        "A_1.json": ({"type": "string"}, {"status": "refused", "reason": "key 'a'", "compile": 10}),
+        "A_2.json": ({"not": {}}, {"status": "over time", "reason": ""}),
+        "B---x.json": (
+            {"enum": [1]},
+            {"status": "done", "reason": "", "compile": 1_000_000, "first": 2_000_000, "megabytes": 10.0, "tokens": [2]}
+            | {"cold": _passes(3), "warm": _passes(3)},
+        ),
+    }  # fmt: skip
+    for name, (schema, _) in files.items():
+        (tmp_path / name).write_text(json.dumps({"schema": schema, "tests": [{"valid": True, "data": 1}]}))
+    paths = chosen(tmp_path, 0, 1)
+    assert [path.name for path in paths] == list(files)
+    assert chosen(tmp_path, 2, 1) == chosen(tmp_path, 2, 1)
+    found = summary(paths, {name: result for name, (_, result) in files.items()})
+    assert found["schemas"] | {"right": 1, "refused": 1, "over time": 1, "wrong": 0} == found["schemas"]
+    assert found["instances"] == {"valid": 1, "valid right": 1}
+    assert found["reasons"] == {"key ...": 1}
+    assert found["times"]["first mask, ms"]["p50"] == 2.0
+    assert found["by source"] == {"A": {"refused": 1, "over time": 1}, "B": {"right": 1}}
+    record = {
+        "files": 3,
+        "vocabulary": "gpt2",
+        "budget": {"seconds": 15, "megabytes": 2000},
+        "options": {},
+        "engines": {"x": found},
+    }
+    assert "| over time | 1 |" in report(record)
