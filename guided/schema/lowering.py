@@ -1,12 +1,12 @@
 """JSON Schema to formulas, lazily: a subschema becomes a formula when a value it is about is met.
 
 `Lowering.root` is the formula of the whole value. A subschema about a *part* of a value (below ``properties``, ``items``, ``contains``)
-is the atom ``("schema", key)`` until `expand` is asked for it, unless it holds no further subschema, when it is lowered at once.
-Subschemas about the *same* value (below ``allOf``, ``not``, behind ``$ref``) are lowered in place, so that a formula says all there is
-about its value; only past a depth in-place lowering stops at an atom too, which `guided.schema.restrict` expands.
+is the atom ``("schema", key)``, until `expand` is asked for it, wherever a reference leads to it or much has been lowered already; the
+first few are lowered at once. Subschemas about the *same* value (below ``allOf``, ``not``, behind ``$ref``) are lowered in place, so that
+a formula says all there is about its value; only past a depth such an atom stands for them too, which `guided.schema.restrict` expands.
 
-Keys are small ints in the order of discovery, so the same schema gives the same keys. Equal subschemas share a formula where they have no
-subschemas of their own, and a key where they are reached by the same reference.
+Keys are small ints in the order of discovery: the same schema gives the same keys. Equal subschemas come to equal formulas, as far as they
+are lowered at once, and what is reached by reference has one key.
 
 Complexity: each schema is lowered once, in time linear in its keywords; the longest recursion is a constant number of levels.
 Does not say which texts spell a value, nor whether a formula can be met.
@@ -25,8 +25,12 @@ from guided.schema.site import Location, Site, loop, pointer_of, typed
 
 __all__ = ["Lowering"]
 
-# Levels that are lowered in place before an atom stands for the rest: Python's stack holds about a thousand frames, and a level takes five.
-_LEVELS = 24
+# Schemas in the midst of being lowered, one within the other, past which an atom stands for the next: about a part of the value, and
+# about the same value. Python's stack holds about a thousand frames, and each takes five.
+_DEEPEST_PART = 16
+_DEEPEST = 32
+# Schemas about parts that are lowered at once with the schema around them: all of a usual schema, and 0.2 ms of a large one.
+_AT_ONCE = 64
 _MOST_LISTED = 32
 
 
@@ -65,7 +69,10 @@ class Lowering:
         "_expanded",
         "_flat",
         "_keys",
+        "_nested",
+        "_parts",
         "_places",
+        "_room",
         "_unenforced",
         "formulas",
         "limits",
@@ -92,10 +99,15 @@ class Lowering:
         self._places: list[tuple[Any, Context | None, Location, int]] = []
         self._keys: dict[tuple[Any, ...], int] = {}
         self._expanded: dict[int, int] = {}
-        self._active: set[int] = set()
+        # Keys in the midst of being lowered, each with how far down its value is in the value that lowering began with.
+        self._active: dict[int, int] = {}
+        self._parts = 0
         self._flat: dict[tuple[Any, ...], int] = {}
+        self._nested = 0
+        self._room = _AT_ONCE
         root = self.references.root
-        self.root = self.below(schema, root, root.resource.location)
+        target = self._followed(Target(schema, root, root.resource.location))
+        self.root = self._later(target.schema, target.context, target.location)
         node = formulas.nodes[self.root]
         if node[0] == "schema":
             self.expand(node[1])
@@ -129,11 +141,12 @@ class Lowering:
             if context is None:
                 found = constant(self, schema, location, 0)
             else:
-                self._active.add(key)
+                self._active[key] = self._parts
+                self._room = self._room if self._nested else _AT_ONCE
                 try:
                     found = self._lower(schema, context, location, depth)
                 finally:
-                    self._active.discard(key)
+                    del self._active[key]
             self._expanded[key] = found
         return found
 
@@ -158,12 +171,27 @@ class Lowering:
         self._unenforced[pointer, keyword] = None
 
     def below(self, schema: Any, context: Context, location: Location) -> int:
-        """The formula of a subschema about a part of the value: an atom that stands for it, or what it quickly comes to."""
+        """The formula of a subschema about a part of the value: an atom that stands for it, or what it comes to."""
         if schema is True:
             return TRUE
         if isinstance(schema, dict) and "$ref" in schema:
             target = self._followed(Target(schema, context, location))
-            schema, context, location = target.schema, target.context, target.location
+            if target.schema is not schema:
+                return self._later(target.schema, target.context, target.location)
+        quick = self._quick(schema, context, location)
+        if quick is not None:
+            return quick
+        if self._room <= 0 or self._nested >= _DEEPEST_PART:
+            return self.formulas.atom(("schema", self._key(schema, context, location, 0)))
+        self._room -= 1
+        self._parts += 1
+        try:
+            return self._lower(schema, self.references.entered(schema, context, location), location, 0)
+        finally:
+            self._parts -= 1
+
+    def _later(self, schema: Any, context: Context, location: Location) -> int:
+        """An atom that stands for a schema, or what it quickly comes to."""
         quick = self._quick(schema, context, location)
         return self.formulas.atom(("schema", self._key(schema, context, location, 0))) if quick is None else quick
 
@@ -175,7 +203,7 @@ class Lowering:
             raise _no_schema(schema, location)
         if depth > self.limits.depth:
             raise LimitError("depth", depth, self.limits.depth, "schemas about the same value nest too deep")
-        if depth % _LEVELS == 0:
+        if self._nested >= _DEEPEST:
             return self.formulas.atom(("schema", self._key(schema, context, location, depth)))
         return self._lower(schema, self.references.entered(schema, context, location), location, depth)
 
@@ -188,9 +216,9 @@ class Lowering:
         if depth > self.limits.depth:
             raise LimitError("depth", depth, self.limits.depth, "references about the same value lead on too far")
         key = self._key(target.schema, target.context, target.location, depth)
-        if key in self._active:
+        if self._active.get(key) == self._parts:
             raise loop(location)
-        if depth % _LEVELS == 0:
+        if key in self._active or (self._nested >= _DEEPEST and key not in self._expanded):
             return self.formulas.atom(("schema", key))
         return self.expand(key)
 
@@ -253,11 +281,12 @@ class Lowering:
         return found
 
     def _key(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:
+        context = self.references.entered(schema, context, location)
         identity = (id(schema), id(context))
         key = self._keys.get(identity)
         if key is None:
             key = self._keys[identity] = len(self._places)
-            self._places.append((schema, self.references.entered(schema, context, location), location, depth))
+            self._places.append((schema, context, location, depth))
         return key
 
     def _lower(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:
@@ -265,12 +294,15 @@ class Lowering:
         dialect = context.dialect
         handlers = dialect.handlers
         if dialect.reference_stands_alone and "$ref" in schema:
-            handlers["$ref"](site, schema["$ref"])
-            return site.values[0]
-        for keyword, value in schema.items():
-            handler = handlers.get(keyword)
-            if handler is not None:
-                handler(site, value)
+            schema = {"$ref": schema["$ref"]}
+        self._nested += 1
+        try:
+            for keyword, value in schema.items():
+                handler = handlers.get(keyword)
+                if handler is not None:
+                    handler(site, value)
+        finally:
+            self._nested -= 1
         formulas, values, types = self.formulas, site.values, site.types
         for name, members in (
             ("number", site.numbers),

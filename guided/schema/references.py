@@ -122,7 +122,7 @@ class References:
         self._registry = registry
         self._documents: list[Document] = []
         self._resources: dict[str, Resource] = {}
-        self._by_node: dict[tuple[int, str], Resource] = {}
+        self._identities: dict[tuple[int, int], tuple[Resource, Dialect]] = {}
         self._contexts: dict[tuple[int, ...], Context] = {}
         self._targets: dict[tuple[str, str, Context], Target] = {}
         self._dialects: dict[str, Dialect | None] = {}
@@ -201,7 +201,7 @@ class References:
             if not isinstance(schema, dict) or name not in schema:
                 return None
             schema, location = schema[name], (location, name)
-            if isinstance(schema, dict):
+            if isinstance(schema, dict) and ("$id" in schema or "$schema" in schema or "id" in schema):
                 resource, dialect = self._identified(schema, resource, dialect, location)
         return Target(schema, self._enter(context, resource, dialect), location)
 
@@ -254,21 +254,27 @@ class References:
     def _identified(
         self, schema: dict[str, Any], outer: Resource, dialect: Dialect, location: Location
     ) -> tuple[Resource, Dialect]:
-        """Resource and dialect of a subschema, given those around it."""
+        """Resource and dialect of a subschema, given those around it, or those that this gave before."""
         if schema is outer.schema:
             return outer, outer.dialect
-        # Why: where the keyword around is $id, id is a name like any other, whatever $schema a part of a resource has.
-        identifier = schema.get(dialect.identifier, schema.get("$id"))
-        dialect = self._named_dialect(schema, dialect, location)
+        # Why: remembered, since within a part that a $schema gives another dialect, its own id would come to mean something.
+        known = self._identities.get((id(schema), id(outer)))
+        if known is None:
+            known = self._identities[id(schema), id(outer)] = self._identity(schema, outer, dialect, location)
+        return known
+
+    def _identity(
+        self, schema: dict[str, Any], outer: Resource, around: Dialect, location: Location
+    ) -> tuple[Resource, Dialect]:
+        dialect = self._named_dialect(schema, around, location)
+        identifier = schema.get(around.identifier, schema.get("$id"))
         if not isinstance(identifier, str) or (dialect.reference_stands_alone and "$ref" in schema):
             return outer, dialect
         uri = resolve_uri(outer.uri, split_fragment(identifier)[0])
         if uri == outer.uri:
             return outer, dialect
-        found = self._by_node.get((id(schema), uri))
-        if found is None:
-            found = self._by_node[id(schema), uri] = Resource(uri, schema, location, dialect, outer.document)
-            self._resources.setdefault(uri, found)
+        found = Resource(uri, schema, location, dialect, outer.document)
+        self._resources.setdefault(uri, found)
         return found, dialect
 
     def _named_dialect(self, schema: dict[str, Any], around: Dialect, location: Location) -> Dialect:
