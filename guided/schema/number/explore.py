@@ -8,21 +8,17 @@ Invariant: what is left out is left out for its spelling, never for its value: e
 Complexity: O(states), of at most `STATES` or ``states`` of the limits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from guided.arrays import DEAD
-from guided.automata.automaton import Automaton
-from guided.automata.minimize import canonical
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.leaf import DIRECT, Leaf
 from guided.schema.number.condition import Condition
 from guided.schema.number.exponent import Mantissa, Mantissas, Steps, downward, upward
 from guided.schema.number.line import Line
-from guided.schema.number.side import REJECTED
+from guided.schema.number.table import MINUS, N_COLUMNS, PLUS, POINT, REJECTED, E, automaton_of
 from guided.schema.number.verdicts import Verdicts
 
 __all__ = ["STATES", "explore"]
@@ -31,18 +27,13 @@ __all__ = ["STATES", "explore"]
 STATES = 30_000
 _ADVICE = "the bounds, multiples and equalities of a number need too many states: use fewer digits or smaller divisors"
 
-# Columns: digits 0 to 9, then these; _OTHER is of all other bytes.
-_POINT, _MINUS, _E, _PLUS, _OTHER = range(10, 15)
-_N_COLUMNS = 15
-_CLASSES = np.full(256, _OTHER, np.uint8)
-_CLASSES[48:58] = range(10)
-_CLASSES[[*b".-eE+"]] = [_POINT, _MINUS, _E, _E, _PLUS]
-
 # Kinds of states, by what was read last.
 _START, _SIGNED, _ZERO, _WHOLE, _POINTED, _FRACTION, _RAISED, _RAISED_SIGNED, _EXPONENT_ZERO, _EXPONENT = range(10)
 _State: TypeAlias = tuple[Any, ...]
 # What may become of a number by an exponent. False: none may follow. True: the same by any, for it is 0 or only its sign counts.
 _Scale: TypeAlias = Mantissa | bool
+_ALWAYS, _ZERO_ONLY, _NEVER = (True,) * 10, (True,) + (False,) * 9, (False,) * 10
+_NOWHERE = (DEAD,) * 10
 
 
 def explore(condition: Condition, plain: bool, limits: Limits) -> Leaf:
@@ -65,9 +56,7 @@ def explore(condition: Condition, plain: bool, limits: Limits) -> Leaf:
         vectors = tuple(sorted(set(outcomes) - {REJECTED}))
         number = {bits: number for number, bits in enumerate(vectors)}
         numbers = [number.get(outcome, REJECTED) for outcome in outcomes]
-    labels = np.array(numbers, np.int32)
-    arrays = canonical(np.array(rows, np.int32), _CLASSES, labels != REJECTED, np.maximum(labels, 0))
-    return Leaf(Automaton.from_canonical(*arrays), vectors)
+    return Leaf(automaton_of(rows, numbers), vectors)
 
 
 class _Exploration:
@@ -78,11 +67,14 @@ class _Exploration:
         self._plain = plain
         self._divisors = self._verdicts.divisors
         self._lines = [Line(cuts, self._verdicts.classes(side)) for side, cuts in enumerate(self._verdicts.cuts)]
-        # Where only signs count there are no mantissas: any number may have any exponent.
-        self._mantissas: list[Mantissas | None] = [
-            Mantissas(cuts, self._divisors) if not plain and (self._divisors or any(cuts)) else None
-            for cuts in self._verdicts.cuts
-        ]
+        # Digits that only bounds tell from the digit before: all but 0 and 1, if there is nothing to divide by but powers of ten.
+        self._alike = range(2, 10 if all(divisor.base == 1 for divisor in self._divisors) else 0)
+        # Where only the sign counts, or nothing: any number may have any exponent, and all come to the same.
+        self._free = [not plain and not self._divisors and not any(cuts) for cuts in self._verdicts.cuts]
+        self._mantissas: list[Mantissas | None] = []
+        for side, cuts in enumerate(self._verdicts.cuts):
+            digits = 0 if plain or self._free[side] else self._verdicts.mantissa_digits(side)
+            self._mantissas.append(Mantissas(cuts, self._divisors, digits) if digits else None)
         self._tails: dict[Steps, Line] = {}
         self._effects: dict[tuple[int, Mantissa], Steps] = {}
         self._limits = limits
@@ -100,7 +92,7 @@ class _Exploration:
         }  # fmt: skip
         self._number((_START, 0))
         for state in self._states:  # grows on the way
-            row = [DEAD] * _N_COLUMNS
+            row = [DEAD] * N_COLUMNS
             outcomes.append(read[state[0]](row, *state))
             rows.append(row)
         return rows, outcomes
@@ -113,13 +105,13 @@ class _Exploration:
             limits = self._limits
             if found >= min(limits.states, STATES):
                 raise LimitError("states", found + 1, min(limits.states, STATES), _ADVICE)
-            if (found + 1) * _N_COLUMNS > limits.transitions:
-                raise LimitError("transitions", (found + 1) * _N_COLUMNS, limits.transitions, _ADVICE)
+            if (found + 1) * N_COLUMNS > limits.transitions:
+                raise LimitError("transitions", (found + 1) * N_COLUMNS, limits.transitions, _ADVICE)
         return found
 
     def _start(self, row: list[int], kind: int, side: int) -> int:
         if self._verdicts.possible[1]:
-            row[_MINUS] = self._number((_SIGNED, 1))
+            row[MINUS] = self._number((_SIGNED, 0 if self._verdicts.is_even else 1))
         return self._signed(row, kind, side)
 
     def _signed(self, row: list[int], _: int, side: int) -> int:
@@ -128,7 +120,9 @@ class _Exploration:
         line, mantissas = self._lines[side], self._mantissas[side]
         for digit, place in enumerate(line.digits(line.start())):
             rests = tuple(divisor.first(digit) for divisor in self._divisors)
-            scale: _Scale = mantissas.first(digit) if digit and mantissas is not None else not self._plain
+            scale: _Scale = not self._plain
+            if digit:
+                scale = self._free[side] if mantissas is None else mantissas.first(digit)
             if place >= 0 or isinstance(scale, Mantissa):
                 row[digit] = self._number((_WHOLE if digit else _ZERO, side, place, rests, scale))
         return REJECTED
@@ -137,36 +131,42 @@ class _Exploration:
         part = DEAD
         if place >= 0:
             if kind == _WHOLE:
-                longer = not self._plain and self._mantissas[side] is None
-                for digit, onward in enumerate(self._lines[side].digits(place)):
-                    if onward >= 0:
+                onward = self._lines[side].digits(place)
+                for digit in range(10):
+                    if digit in self._alike and onward[digit] == onward[digit - 1]:
+                        row[digit] = row[digit - 1]
+                    elif onward[digit] >= 0:
                         pairs = zip(self._divisors, rests, strict=True)
-                        longer_rests = tuple(divisor.whole(rest, digit) for divisor, rest in pairs)
-                        row[digit] = self._number((_WHOLE, side, onward, longer_rests, longer))
+                        more = tuple(divisor.whole(rest, digit) for divisor, rest in pairs)
+                        row[digit] = self._number((_WHOLE, side, onward[digit], more, self._free[side]))
             part = self._lines[side].fraction(place)
             rests = tuple(divisor.fraction(rest) for divisor, rest in zip(self._divisors, rests, strict=True))
         pointed = part if self._verdicts.parted[side] else DEAD
         if pointed >= 0 or isinstance(scale, Mantissa):
-            row[_POINT] = self._number((_POINTED, side, pointed, rests if pointed >= 0 else (), scale))
+            row[POINT] = self._number((_POINTED, side, pointed, rests if pointed >= 0 else (), scale))
         return self._end(row, side, part, rests, scale, whole=True)
 
     def _fraction(self, row: list[int], kind: int, side: int, part: int, rests: tuple[int, ...], scale: _Scale) -> int:
-        mantissas = self._mantissas[side]
-        onward = self._lines[side].fraction_digits(part) if part >= 0 else [DEAD] * 10
-        for digit, place in enumerate(onward):
-            onward_scale: _Scale
-            if isinstance(scale, Mantissa):
-                assert mantissas is not None, "there is a mantissa"
-                onward_scale = mantissas.digit(scale, digit) or False
-            else:
-                onward_scale = scale and (mantissas is None or not digit)
-            if place >= 0:
+        onward = self._lines[side].fraction_digits(part) if part >= 0 else _NOWHERE
+        scales = self._scales(side, scale)
+        for digit in range(10):
+            place, then = onward[digit], scales[digit]
+            if digit in self._alike and place == onward[digit - 1] and then is scales[digit - 1]:
+                row[digit] = row[digit - 1]
+            elif place >= 0:
                 pairs = zip(self._divisors, rests, strict=True)
                 more = tuple(divisor.fraction_digit(rest, digit) for divisor, rest in pairs)
-                row[digit] = self._number((_FRACTION, side, place, more, onward_scale))
-            elif isinstance(onward_scale, Mantissa):
-                row[digit] = self._number((_FRACTION, side, DEAD, (), onward_scale))
+                row[digit] = self._number((_FRACTION, side, place, more, then))
+            elif isinstance(then, Mantissa):
+                row[digit] = self._number((_FRACTION, side, DEAD, (), then))
         return REJECTED if kind == _POINTED else self._end(row, side, part, rests, scale, whole=False)
+
+    def _scales(self, side: int, scale: _Scale) -> Sequence[_Scale]:
+        """What exponents could make of the number after each digit of the fraction."""
+        mantissas = self._mantissas[side]
+        if mantissas is not None and isinstance(scale, Mantissa):
+            return mantissas.digits(scale)
+        return _ALWAYS if scale and self._free[side] else _ZERO_ONLY if scale else _NEVER
 
     def _end(self, row: list[int], side: int, part: int, rests: tuple[int, ...], scale: _Scale, *, whole: bool) -> int:
         """The outcome if the number ends, and the column of an exponent that follows."""
@@ -183,15 +183,15 @@ class _Exploration:
             # Why true: either there are no divisors, or the number is 0.
             steps = Steps((), (self._verdicts.outcome(side, region, (True,) * len(self._divisors), whole=False),))
         if steps is not None and max(steps.values) != REJECTED:
-            row[_E] = self._number((_RAISED, steps))
+            row[E] = self._number((_RAISED, steps))
         return outcome
 
     def _raised(self, row: list[int], _: int, steps: Steps) -> int:
         up, down = upward(steps), downward(steps)
         if max(down.values) != REJECTED:
-            row[_MINUS] = self._number((_RAISED_SIGNED, down))
+            row[MINUS] = self._number((_RAISED_SIGNED, down))
         if max(up.values) != REJECTED:
-            row[_PLUS] = self._number((_RAISED_SIGNED, up))
+            row[PLUS] = self._number((_RAISED_SIGNED, up))
             self._exponent_start(row, _RAISED_SIGNED, up)
         return REJECTED
 

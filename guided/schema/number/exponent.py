@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from guided.arrays import DEAD
 from guided.schema.number.divisor import Divisor
 from guided.schema.number.line import Line, decimal_digits
 
-__all__ = ["DIGITS", "Mantissa", "Mantissas", "Steps", "downward", "upward"]
+__all__ = ["DIGITS", "Mantissa", "Mantissas", "Steps", "downward", "scientific", "upward"]
 
 # Digits of a mantissa where divisibility matters: the longest that a double needs.
 DIGITS = 17
@@ -83,14 +84,18 @@ class Mantissas:
     cuts : list of Fraction
         Magnitudes that part the numbers.
     divisors : tuple of Divisor
+    longest : int
+        The most digits, if there are divisors.
     """
 
-    __slots__ = ("_cuts", "_divisors", "_exponents", "_line", "_places", "_zero")
+    __slots__ = ("_divides", "_divisors", "_exponents", "_line", "_longest", "_places", "_rows", "_zero")
 
-    def __init__(self, cuts: list[Fraction], divisors: tuple[Divisor, ...]) -> None:
-        self._cuts, self._divisors = cuts, divisors
+    def __init__(self, cuts: list[Fraction], divisors: tuple[Divisor, ...], longest: int) -> None:
+        self._divisors, self._longest = divisors, longest
+        self._divides = any(divisor.base != 1 for divisor in divisors)
+        self._rows: dict[Mantissa, list[Mantissa | bool]] = {}
         self._zero = 1 if cuts and not cuts[0] else 0
-        scaled = [_scientific(cut) for cut in cuts[self._zero :]]
+        scaled = [scientific(cut) for cut in cuts[self._zero :]]
         mantissas = sorted({mantissa for mantissa, _ in scaled})
         self._line = Line(mantissas, range(2 * len(mantissas) + 1))
         self._places = [bisect_left(mantissas, mantissa) for mantissa, _ in scaled]
@@ -103,9 +108,22 @@ class Mantissas:
             return Mantissa(place, 0, 0, ())
         return Mantissa(place, 1, 0, tuple(digit % divisor.base for divisor in self._divisors))
 
-    def digit(self, mantissa: Mantissa, digit: int) -> Mantissa | None:
-        """After one more digit; None if it cannot have an exponent any more."""
-        place = self._line.fraction_digits(mantissa.place)[digit]
+    def digits(self, mantissa: Mantissa) -> list[Mantissa | bool]:
+        """After each of the ten digits; False if it cannot have an exponent any more."""
+        row = self._rows.get(mantissa)
+        if row is None:
+            row = []
+            before = DEAD
+            for digit, place in enumerate(self._line.fraction_digits(mantissa.place)):
+                if digit < 2 or self._divides or place != before:
+                    row.append(self._digit(mantissa, place, digit))
+                else:
+                    row.append(row[-1])
+                before = place
+            self._rows[mantissa] = row
+        return row
+
+    def _digit(self, mantissa: Mantissa, place: int, digit: int) -> Mantissa | bool:
         count, end, rests = mantissa[1:]
         if not count:
             return Mantissa(place, 0, 0, ())
@@ -113,10 +131,10 @@ class Mantissas:
             return Mantissa(place, 1, 1, rests)
         scale = 100 if end == 1 else 10
         count += 2 if end == 1 else 1
-        if count > DIGITS:
-            return None
-        bases = (divisor.base for divisor in self._divisors)
-        rests = tuple((scale * rest + digit) % base for rest, base in zip(rests, bases, strict=True))
+        if count > self._longest:
+            return False
+        pairs = zip(self._divisors, rests, strict=True)
+        rests = tuple((scale * rest + digit) % divisor.base for divisor, rest in pairs)
         return Mantissa(place, count, 0 if digit else 2, rests)
 
     def least_exponents(self, mantissa: Mantissa) -> tuple[int | None, ...]:
@@ -146,8 +164,8 @@ class Mantissas:
         return Steps(tuple(starts), tuple(values))
 
 
-def _scientific(number: Fraction) -> tuple[Fraction, int]:
-    """(c, e) of number = c * 10**e, 1 <= c < 10; the number is positive."""
+def scientific(number: Fraction) -> tuple[Fraction, int]:
+    """(c, e) of a positive number c * 10**e, 1 <= c < 10."""
     exponent = len(decimal_digits(number.numerator)) - len(decimal_digits(number.denominator))
     mantissa = number / Fraction(10) ** exponent
     return (mantissa, exponent) if mantissa >= 1 else (10 * mantissa, exponent - 1)

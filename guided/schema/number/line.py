@@ -14,7 +14,7 @@ Complexity: O(digits of the cuts) states, O(cuts that begin alike + lengths) for
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import accumulate, groupby
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from guided.arrays import DEAD
@@ -145,14 +145,23 @@ class Line:
         count, group, ranges = key
         if ranges and self._groups[group][0] == count:
             group, ranges = group + 1, ranges[1:]
-        by_digit: list[list[tuple[int, int]]] = [[] for _ in range(10)]
-        for low, high in ranges:
-            counts = [0] * 10
-            for digits in self._digits[low:high]:
-                counts[ord(digits[count]) - 48] += 1
-            for found, width, stop in zip(by_digit, counts, accumulate(counts, initial=low), strict=False):
-                found.append((stop, stop + width))
-        return [self._state(count + 1, group, tuple(found)) for found in by_digit]
+        starts = [low for low, _ in ranges]
+        row: list[int] = []
+        # The state after a digit that no cut has here; it changes where one has.
+        between: int | None = None
+        for digit in "0123456789":
+            stops = starts.copy()
+            for i, (_, high) in enumerate(ranges):
+                while stops[i] < high and self._digits[stops[i]][count] == digit:
+                    stops[i] += 1
+            if stops != starts:
+                row.append(self._state(count + 1, group, tuple(zip(starts, stops, strict=True))))
+                starts, between = stops, None
+                continue
+            if between is None:
+                between = self._state(count + 1, group, tuple(zip(starts, stops, strict=True)))
+            row.append(between)
+        return row
 
     def _state(self, count: int, group: int, ranges: _Ranges) -> int:
         """The state after ``count`` digits; ``ranges`` are of the groups from ``group`` on, none shorter."""

@@ -10,11 +10,9 @@ from fractions import Fraction
 
 from guided.schema.formula import Atom
 from guided.schema.number.condition import Condition, evaluate, possible
+from guided.schema.number.table import REJECTED
 
-__all__ = ["REJECTED", "Side"]
-
-# The outcome of a number of which the first formula does not hold.
-REJECTED = -1
+__all__ = ["Side"]
 
 
 class Side:

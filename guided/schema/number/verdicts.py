@@ -7,12 +7,18 @@ Spelled plainly, 1.0 is an integer by its value and none by its text. Where a wa
 """
 
 from fractions import Fraction
+from math import prod
 
 from guided.schema.number.condition import Condition
 from guided.schema.number.divisor import Divisor
-from guided.schema.number.side import REJECTED, Side
+from guided.schema.number.exponent import DIGITS, scientific
+from guided.schema.number.side import Side
+from guided.schema.number.table import REJECTED
 
 __all__ = ["Verdicts"]
+
+# Remainders, times digits, that mantissas may have; of more, mantissas are shorter.
+_REMAINDERS = 4096
 
 
 class Verdicts:
@@ -30,11 +36,13 @@ class Verdicts:
         What to divide by, integers by 1.
     cuts : tuple of (list of Fraction)
         The bounds that count for positive and for negative numbers; all below is by these two sides.
+    is_even : bool
+        The sign does not matter.
     possible, parted : tuple of int
         Masks of the regions where a number may be accepted; with a point or an exponent.
     """
 
-    __slots__ = ("_asked", "_integer", "_plain", "_sides", "cuts", "divisors", "parted", "possible")
+    __slots__ = ("_asked", "_integer", "_plain", "_sides", "cuts", "divisors", "is_even", "parted", "possible")
 
     def __init__(self, condition: Condition, plain: bool) -> None:
         rest = [atom for atom in condition.atoms if atom[0] in ("integer", "multipleOf")]
@@ -47,6 +55,7 @@ class Verdicts:
         self._integer = divided.index(by_value) if by_value in divided else None
         self._plain = plain
         self._sides = Side(condition, negative=False), Side(condition, negative=True)
+        self.is_even = len(rest) == len(condition.atoms)
         self.cuts = tuple(side.cuts for side in self._sides)
         self.parted = tuple(side.possible(self._known(whole=False)) for side in self._sides)
         whole = [side.possible(self._known(whole=True)) for side in self._sides]
@@ -60,6 +69,25 @@ class Verdicts:
         first = {REJECTED: -1}
         outcomes = self._sides[side].outcomes(())
         return [first.setdefault(outcome, region) for region, outcome in zip(regions, outcomes, strict=True)]
+
+    def mantissa_digits(self, side: int) -> int:
+        """The most digits of a mantissa that an exponent may follow, as far as divisibility counts; 0 if none may but of the number 0."""
+        cuts = self.cuts[side]
+        zero = 0b11 if cuts and not cuts[0] else 0
+        mask = self.parted[side] & ~zero
+        if not mask:
+            return 0
+        most = max(1, min(DIGITS, _REMAINDERS // prod(divisor.base for divisor in self.divisors)))
+        top = (mask.bit_length() - 1) // 2
+        if top == len(cuts):
+            return most
+        greatest = scientific(cuts[top])[1]
+        for i, divisor in enumerate(self.divisors):
+            told = [False if asked is None or asked == i else None for asked in self._asked]
+            if not self._sides[side].possible(told) & mask:
+                # Why: n digits, of which the last is not 0, are only multiples with exponents of at least n - 1 less the places.
+                most = min(most, greatest + 1 + divisor.places - divisor.zeros)
+        return max(0, most)
 
     def outcome(self, side: int, region: int, truths: tuple[bool, ...], whole: bool) -> int:
         """`REJECTED`, or the bits of the observed formulas.
