@@ -32,6 +32,7 @@ _DEEPEST = 32
 # Schemas about parts that are lowered at once with the schema around them: all of a usual schema, and 0.2 ms of a large one.
 _AT_ONCE = 64
 _MOST_LISTED = 32
+_STRING = frozenset({str})
 
 
 class Lowering:
@@ -55,6 +56,10 @@ class Lowering:
         Formula of the whole value.
     sequence : dict of int to int
         Id of each ``properties`` and ``required`` atom -> how many came before it in the schema's text.
+    types : dict of (str, int) to (int, frozenset of str)
+        Formula and types of each name of a type in the drafts of a year, as they are met.
+    nested : int
+        Schemas in the midst of being lowered, one within the other.
 
     Raises
     ------
@@ -69,17 +74,18 @@ class Lowering:
         "_expanded",
         "_flat",
         "_keys",
-        "_nested",
         "_parts",
         "_places",
         "_room",
         "_unenforced",
         "formulas",
         "limits",
+        "nested",
         "options",
         "references",
         "root",
         "sequence",
+        "types",
     )
 
     def __init__(
@@ -103,7 +109,8 @@ class Lowering:
         self._active: dict[int, int] = {}
         self._parts = 0
         self._flat: dict[tuple[Any, ...], int] = {}
-        self._nested = 0
+        self.types: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
+        self.nested = 0
         self._room = _AT_ONCE
         root = self.references.root
         target = self._followed(Target(schema, root, root.resource.location))
@@ -142,7 +149,7 @@ class Lowering:
                 found = constant(self, schema, location, 0)
             else:
                 self._active[key] = self._parts
-                self._room = self._room if self._nested else _AT_ONCE
+                self._room = self._room if self.nested else _AT_ONCE
                 try:
                     found = self._lower(schema, context, location, depth)
                 finally:
@@ -181,7 +188,7 @@ class Lowering:
         quick = self._quick(schema, context, location)
         if quick is not None:
             return quick
-        if self._room <= 0 or self._nested >= _DEEPEST_PART:
+        if self._room <= 0 or self.nested >= _DEEPEST_PART:
             return self.formulas.atom(("schema", self._key(schema, context, location, 0)))
         self._room -= 1
         self._parts += 1
@@ -203,7 +210,7 @@ class Lowering:
             raise _no_schema(schema, location)
         if depth > self.limits.depth:
             raise LimitError("depth", depth, self.limits.depth, "schemas about the same value nest too deep")
-        if self._nested >= _DEEPEST:
+        if self.nested >= _DEEPEST:
             return self.formulas.atom(("schema", self._key(schema, context, location, depth)))
         return self._lower(schema, self.references.entered(schema, context, location), location, depth)
 
@@ -218,7 +225,7 @@ class Lowering:
         key = self._key(target.schema, target.context, target.location, depth)
         if self._active.get(key) == self._parts:
             raise loop(location)
-        if key in self._active or (self._nested >= _DEEPEST and key not in self._expanded):
+        if key in self._active or (self.nested >= _DEEPEST and key not in self._expanded):
             return self.formulas.atom(("schema", key))
         return self.expand(key)
 
@@ -266,7 +273,7 @@ class Lowering:
                 content.append(value)
             elif kind is bool or kind is float:
                 content += (keyword, kind, value)
-            elif kind is list and len(value) <= _MOST_LISTED and all(type(member) is str for member in value):
+            elif kind is list and len(value) <= _MOST_LISTED and _STRING.issuperset(map(type, value)):
                 content += (keyword, tuple(value))
             else:
                 return None
@@ -295,23 +302,23 @@ class Lowering:
         handlers = dialect.handlers
         if dialect.reference_stands_alone and "$ref" in schema:
             schema = {"$ref": schema["$ref"]}
-        self._nested += 1
+        self.nested += 1
         try:
             for keyword, value in schema.items():
                 handler = handlers.get(keyword)
                 if handler is not None:
                     handler(site, value)
         finally:
-            self._nested -= 1
+            self.nested -= 1
         formulas, values, types = self.formulas, site.values, site.types
-        for name, members in (
-            ("number", site.numbers),
-            ("string", site.strings),
-            ("array", site.arrays),
-            ("object", site.objects),
-        ):
-            if members and (types is None or name in types):
-                values.append(typed(formulas, name, formulas.conjunction(members)))
+        if site.objects and (types is None or "object" in types):
+            values.append(typed(formulas, "object", site.objects))
+        if site.strings and (types is None or "string" in types):
+            values.append(typed(formulas, "string", site.strings))
+        if site.arrays and (types is None or "array" in types):
+            values.append(typed(formulas, "array", site.arrays))
+        if site.numbers and (types is None or "number" in types):
+            values.append(typed(formulas, "number", site.numbers))
         return values[0] if len(values) == 1 else formulas.conjunction(values)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from guided.errors import SchemaError, shown
-from guided.schema.formula import Formulas
+from guided.schema.formula import TRUE, Formulas
 
 if TYPE_CHECKING:
     from guided.schema.lowering import Lowering
@@ -110,11 +110,12 @@ def pointer_of(location: Location) -> str:
     return (f"{document}#" if document else "") + "".join(f"/{token}" for token in reversed(tokens))
 
 
-def typed(formulas: Formulas, name: str, formula: int) -> int:
-    """If the value is of this type (number, string, array or object), then the formula holds of it."""
-    if formula > 1:
+def typed(formulas: Formulas, name: str, members: list[int]) -> int:
+    """If the value is of this type (number, string, array or object), then all these formulas hold of it."""
+    formula = members[0] if len(members) == 1 else formulas.conjunction(members)
+    if formula > TRUE:
         return formulas.atom((name, formula))
-    return 1 if formula else formulas.negation(formulas.atom(("type", name)))
+    return TRUE if formula else formulas.negation(formulas.atom(("type", name)))
 
 
 def loop(location: Location) -> SchemaError:

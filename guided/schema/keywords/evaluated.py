@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING", "Case", "Evaluated", "TooManyCases", "Walk", "cases_of"]
 
 MOST_CASES = 64
-_DEEPEST = 40
+# Counted with the schemas in the midst of being lowered, for the sake of Python's stack.
+_DEEPEST = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +103,15 @@ def cases_of(walk: Walk, schema: Any, context: "Context", location: Location, de
         if known is None:
             raise loop(location)
         return known
-    if depth > _DEEPEST:
+    if walk.lowering.nested >= _DEEPEST:
         raise TooManyCases
     walk.found[key] = None
-    context = walk.lowering.references.entered(schema, context, location)
-    found = walk.found[key] = _cases(walk, schema, context, location, depth)
+    walk.lowering.nested += 1
+    try:
+        context = walk.lowering.references.entered(schema, context, location)
+        found = walk.found[key] = _cases(walk, schema, context, location, depth)
+    finally:
+        walk.lowering.nested -= 1
     return found
 
 

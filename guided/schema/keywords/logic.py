@@ -35,9 +35,15 @@ _ALL = frozenset(TYPES)
 
 def types(site: Site, value: Any) -> None:
     """``type``: a name, or a list of names (in draft-03 also of schemas)."""
-    formula, allowed = _types(site, "type", value)
-    site.values.append(formula)
-    site.types = allowed
+    if type(value) is str:
+        key = (value, site.context.dialect.year)
+        found = site.lowering.types.get(key)
+        if found is None:
+            found = site.lowering.types[key] = _types(site, "type", value)
+    else:
+        found = _types(site, "type", value)
+    site.values.append(found[0])
+    site.types = found[1]
 
 
 def disallow(site: Site, value: Any) -> None:

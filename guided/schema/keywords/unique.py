@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["distinct"]
 
 _MOST_VALUES = 200
-_MOST_SCHEMAS = 100
+_MOST_SCHEMAS = 40
 
 
 def distinct(site: Site) -> None:
