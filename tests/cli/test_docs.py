@@ -14,13 +14,18 @@ from pathlib import Path
 import pytest
 
 import guided
+from tests.cli.programs import call, write_ranks
 
 DOCUMENT = Path(guided.__file__).resolve().parent.parent / "docs" / "cli.md"
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def with_marks(block: str) -> object:
-    needs_model = re.search(r"^\$ guided (run|demo)|^\$ guided explain (?!.*--vocabulary)", block, flags=re.MULTILINE)
+    needs_model = re.search(
+        r"^\$ guided (run|demo|vocabulary --top)|^\$ guided (explain|compile) (?!.*--vocabulary)",
+        block,
+        flags=re.MULTILINE,
+    )
     name = block.partition("\n")[0].removeprefix("$ ")
     return pytest.param(block, id=name[:50], marks=[pytest.mark.model] if needs_model else [])
 
@@ -40,6 +45,20 @@ def pattern(block: str) -> str:
 def test_there_are_blocks() -> None:
     assert len(BLOCKS) > 5
     assert all(block.startswith("$ ") for block in BLOCKS)
+
+
+def test_the_file_of_specs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    (content,) = re.findall(
+        r"^```toml\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "specs.toml").write_text(content)
+    (tmp_path / "tools.py").write_text("def add(a: int, b: int) -> int:\n    return a + b\n")
+    write_ranks(tmp_path / "ranks")
+    options = ["--vocabulary", str(tmp_path / "ranks"), "--eos", "256", "-o", str(tmp_path / "indices")]
+    done = call("compile", str(tmp_path / "specs.toml"), *options)
+    assert done.exit_code == 0, done.output
+    assert call("check", str(tmp_path / "indices" / "calls.index"), "add(a=1, b=2)").exit_code == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
