@@ -38,7 +38,10 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class GuidedError(Exception):
-    """The root of all errors of this package."""
+    """The root of all errors of this package. Its message is cut where what it quotes is very long; its attributes are not."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_cut(message, 2_000))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: BaseException rebuilds from args alone, which would drop keyword-only data.
@@ -67,7 +70,7 @@ class PatternError(GuidedError):
 
     def __init__(self, reason: str, pattern: str, position: int) -> None:
         self.reason, self.pattern, self.position = reason, pattern, position
-        super().__init__(f"{reason} at position {position}\n{_excerpt(pattern, position)}")
+        super().__init__(f"{_cut(reason)} at position {position}\n{_excerpt(pattern, position)}")
 
 
 class SchemaError(GuidedError):
@@ -85,7 +88,7 @@ class SchemaError(GuidedError):
 
     def __init__(self, reason: str, pointer: str, keyword: str) -> None:
         self.reason, self.pointer, self.keyword = reason, pointer, keyword
-        super().__init__(f"{reason} (at {pointer or '/'}, {keyword})")
+        super().__init__(f"{_cut(reason)} (at {_cut(pointer or '/')}, {_cut(keyword)})")
 
 
 class GrammarError(GuidedError):
@@ -101,7 +104,7 @@ class GrammarError(GuidedError):
 
     def __init__(self, reason: str, rule: str) -> None:
         self.reason, self.rule = reason, rule
-        super().__init__(f"{reason} (in {rule})")
+        super().__init__(f"{_cut(reason)} (in {_cut(rule)})")
 
 
 class VocabularyError(GuidedError):
@@ -139,7 +142,7 @@ class TokenRejected(GuidedError):
 
     def __init__(self, token: int, expected: str) -> None:
         self.token, self.expected = token, expected
-        super().__init__(f"token {token} is not allowed here; expected {expected}")
+        super().__init__(f"token {shown(token)} is not allowed here; expected {expected}")
 
 
 class IndexFormatError(GuidedError):
@@ -177,6 +180,10 @@ def shown(value: object, width: int = 60) -> str:
         text = without_addresses(repr(value))
     except Exception:  # Why: it may be any object, and what it does is not the message's concern
         text = f"<{type(value).__name__}>"
+    return _cut(text, width)
+
+
+def _cut(text: str, width: int = 400) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 

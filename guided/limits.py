@@ -63,4 +63,4 @@ class Limits:
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{field.name} is an int, not {type(value).__name__}")
             if value < 0:
-                raise ValueError(f"{field.name} is not negative, as {value} is")
+                raise ValueError(f"{field.name} is not negative, as the one given is")

@@ -109,7 +109,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     steps.spend(int(cursor[2]), "the pattern is too ambiguous")
     if count * n_classes > limits.transitions:
         raise LimitError("transitions", count * n_classes, limits.transitions)
-    return CharDFA(table[:count].copy(), accepting[:count].copy(), parts)
+    return CharDFA(table[:count], accepting[:count], parts)
 
 
 def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:

@@ -25,16 +25,22 @@ def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
 
 
 def minimal(
-    table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int = 0, columns: Int32Array | None = None
+    table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int = 0
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
     """The minimal trim automaton, start state 0: (table, accepting, labels). O(k n log n).
 
-    The numbering is deterministic but not canonical. The table has the given columns, all of them by default.
+    The numbering is deterministic but not canonical. Classes stay as they are.
     """
-    table = np.ascontiguousarray(table)
+    columns = np.arange(table.shape[1], dtype=np.int32)
+    return _renumbered(*_merged(np.ascontiguousarray(table), accepting, labels, start, columns), columns)
+
+
+def _merged(
+    table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int, columns: Int32Array
+) -> tuple[Int32Array, BoolArray, Int32Array, int]:
+    """The minimal trim automaton of some columns, in no order: (table, accepting, labels, start)."""
     n = len(table)
     every = np.arange(table.shape[1], dtype=np.int32)
-    columns = every if columns is None else columns
     order, number = np.empty(n, np.int32), np.full(n, DEAD, np.int32)
     reached = kernel.breadth_first(table, columns, start, order, number)
     is_part = reached < n or not np.array_equal(columns, every)
@@ -48,7 +54,7 @@ def minimal(
     if kernel.distances(accepting, indptr, source, k, distance, queue) < len(table):
         live = np.flatnonzero(distance >= 0).astype(np.int32)
         if distance[first] < 0:
-            return np.full((1, k), DEAD, np.int32), np.zeros(1, np.bool_), np.zeros(1, np.int32)
+            return np.full((1, k), DEAD, np.int32), np.zeros(1, np.bool_), np.zeros(1, np.int32), 0
         number = np.full(len(table), DEAD, np.int32)
         number[live] = np.arange(len(live), dtype=np.int32)
         table, accepting, labels = _select(table, accepting, labels, live, number)
@@ -70,11 +76,9 @@ def minimal(
     )  # fmt: skip
     # Why: with what follows they would be the peak of a compile's memory.
     del indptr, source
-    representative = elements[begin[:count]]
-    merged, accepting, labels = _select(table, accepting, labels, representative, block_of)
-    order, number = np.empty(count, np.int32), np.full(count, DEAD, np.int32)
-    kernel.breadth_first(merged, columns, int(block_of[first]), order, number)
-    return _select(merged, accepting, labels, order, number)
+    if count == n:
+        return table, accepting, labels, first
+    return *_select(table, accepting, labels, elements[begin[:count]], block_of), int(block_of[first])
 
 
 def merge_columns(table: Int32Array, classes: UInt8Array) -> tuple[Int32Array, UInt8Array]:
@@ -133,13 +137,19 @@ def canonical(
     if not is_minimal:
         # Why: a column that no byte has must neither keep states apart nor keep one alive.
         columns, classes = merge_columns(table, classes)
-        table, accepting, labels = minimal(table, accepting, labels, start, columns)
-        start = 0
+        table, accepting, labels, start = _merged(table, accepting, labels, start, columns)
     columns, classes = merge_columns(table, classes)
+    table, accepting, labels = _renumbered(table, accepting, labels, start, columns)
+    return table, classes, accepting, labels
+
+
+def _renumbered(
+    table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int, columns: Int32Array
+) -> tuple[Int32Array, BoolArray, Int32Array]:
+    """States numbered breadth first, by some columns, which are kept."""
     order, number = np.empty(len(table), np.int32), np.full(len(table), DEAD, np.int32)
     kernel.breadth_first(table, columns, start, order, number)
-    table, accepting, labels = _select(table, accepting, labels, order, number, columns)
-    return table, classes, accepting, labels
+    return _select(table, accepting, labels, order, number, columns)
 
 
 def _select(

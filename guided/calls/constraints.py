@@ -9,17 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from reprlib import repr as short
 from typing import Any, TypeVar
 
 from guided.calls.scalars import integer, number, text
 from guided.calls.values import ValueType, automaton_of
-from guided.errors import SchemaError
+from guided.errors import SchemaError, shown
 from guided.patterns.tree import Node
 
 __all__ = ["Caps", "Constraints", "bounded_float", "bounded_int", "constrained_text", "exact_number"]
 
 _Ordered = TypeVar("_Ordered", Decimal, int)
+# Python writes no numbers of more than 4,300 digits, and no schema needs one of more than 4,000.
+_BITS = 13_287
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Constraints:
         self.keywords[keyword] = "number"
         step = Fraction(exact_number(value, pointer, keyword))
         if step <= 0:
-            raise SchemaError(f"{short(value)} is not greater than 0", pointer, keyword)
+            raise SchemaError(f"{shown(value)} is not greater than 0", pointer, keyword)
         if self.step is not None:
             step = Fraction(
                 math.lcm(step.numerator, self.step.numerator), math.gcd(step.denominator, self.step.denominator)
@@ -109,7 +110,7 @@ class Constraints:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise SchemaError(f"a length is a number >= 0, not {short(value)}", pointer, keyword)
+            raise SchemaError(f"a length is a number >= 0, not {shown(value)}", pointer, keyword)
         if side == "min":
             self.min_length = max(self.min_length, value)
         else:
@@ -182,10 +183,12 @@ def constrained_text(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
 def exact_number(value: Any, pointer: str, keyword: str) -> Decimal:
     """A number as it is written: 0.1 is one tenth."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise SchemaError(f"a number is expected, not {short(value)}", pointer, keyword)
+        raise SchemaError(f"a number is expected, not {shown(value)}", pointer, keyword)
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        raise SchemaError("a number has no more than 4,000 digits", pointer, keyword)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
-        raise SchemaError(f"{short(value)} is no finite number", pointer, keyword)
+        raise SchemaError(f"{shown(value)} is no finite number", pointer, keyword)
     return exact
 
 

@@ -55,6 +55,8 @@ class CallParser(Scanner):
 
     def __init__(self, spec: Tools) -> None:
         super().__init__()
+        if not isinstance(spec, Tools):
+            raise TypeError(f"a Tools spec is expected, not {type(spec).__name__}")
         self._layouts, self._form = spec.layouts, spec.format
         self._is_running = spec.is_running_text
         self._reads: list[Read] = []

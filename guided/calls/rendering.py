@@ -11,13 +11,12 @@ import json
 import uuid
 from collections.abc import Mapping, Set
 from decimal import Decimal
-from reprlib import repr as short
 from typing import Any
 
 from guided.calls.formats import Format
 from guided.calls.lowering import Layout, Slot
 from guided.calls.reads import Call
-from guided.errors import SchemaError
+from guided.errors import SchemaError, shown
 
 __all__ = ["json_value", "render_call", "render_result"]
 
@@ -120,5 +119,5 @@ def _spelled(tool: str, slot: Slot, value: Any) -> str:
         return json.dumps(json_value(value), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise SchemaError(
-            f"{short(value)} is no value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
+            f"{shown(value)} is no value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
         ) from error

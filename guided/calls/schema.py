@@ -12,7 +12,6 @@ objects nest to a fixed depth, and numbers are spelled plainly (no ``1.0`` for a
 import json
 import re
 from collections.abc import Callable, Mapping
-from reprlib import repr as short
 from typing import Any
 
 from guided.calls import dates
@@ -22,7 +21,7 @@ from guided.calls.scalars import boolean, choice, null
 from guided.calls.searching import found_in
 from guided.calls.types import Place
 from guided.calls.values import ValueType, nesting
-from guided.errors import SchemaError
+from guided.errors import SchemaError, shown
 from guided.patterns.tree import Node
 
 __all__ = ["object_fields", "type_of_schema"]
@@ -64,7 +63,7 @@ def type_of_schema(schema: Any, place: Place) -> ValueType:
     if schema is True:
         return anything(max(MAX_NESTING - place.level, 0))
     if not isinstance(schema, Mapping):
-        raise SchemaError(f"a schema is an object, not {short(schema)}", place.pointer, "schema")
+        raise SchemaError(f"a schema is an object, not {shown(schema)}", place.pointer, "schema")
     if place.pointer.count("/") > _DEEPEST:
         raise SchemaError("schemas nest too deep", place.pointer, "schema")
     for keyword in schema:
@@ -122,7 +121,7 @@ def _constants(schema: Mapping[str, Any], place: Place) -> ValueType:
             spelling = json.dumps(value, allow_nan=False)
             plain = json.loads(spelling)
         except (TypeError, ValueError) as error:
-            raise SchemaError(f"{short(value)} is no JSON value", place.pointer, keyword) from error
+            raise SchemaError(f"{shown(value)} is no JSON value", place.pointer, keyword) from error
         if allowed is None or _is_valid(allowed, plain):
             kept.append(spelling)
     if not kept:
@@ -150,7 +149,7 @@ def _of_types(schema: Mapping[str, Any], place: Place) -> ValueType:
         raise SchemaError("type is a name or a list of names", place.pointer, "type")
     for kind in kinds:
         if not isinstance(kind, str) or kind not in _KEYWORDS:
-            raise SchemaError(f"unknown type {short(kind)}", place.pointer, "type")
+            raise SchemaError(f"unknown type {shown(kind)}", place.pointer, "type")
     found = dict.fromkeys(_BUILDERS[kind](schema, place) for kind in kinds)
     return next(iter(found)) if len(found) == 1 else union(tuple(found))
 
@@ -175,7 +174,7 @@ def _string(schema: Mapping[str, Any], place: Place) -> ValueType:
         node = _FORMATS.get(schema["format"]) if isinstance(schema["format"], str) else None
         if node is None:
             raise SchemaError(
-                f"format {short(schema['format'])} is none of {', '.join(_FORMATS)}", place.pointer, "format"
+                f"format {shown(schema['format'])} is none of {', '.join(_FORMATS)}", place.pointer, "format"
             )
         asked.pattern(node(), "format")
     return constrained_text(asked, place.caps, place.pointer)

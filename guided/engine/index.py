@@ -4,9 +4,10 @@ import os
 from dataclasses import dataclass, field
 
 from guided.arrays import Int32Array
-from guided.errors import VocabularyError
+from guided.errors import VocabularyError, shown
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
+from guided.index.pushdown import PushdownIndex
 from guided.index.regular import KIND, RegularIndex
 from guided.index.storage import write_arrays
 from guided.vocabulary.vocabulary import Vocabulary
@@ -20,8 +21,8 @@ class Index:
 
     Attributes
     ----------
-    tables : RegularIndex
-        The tables.
+    tables : RegularIndex or PushdownIndex
+        The tables: of an automaton without or with a stack.
     vocabulary : Vocabulary
         The vocabulary it was compiled for.
     spec_fingerprint : str
@@ -32,7 +33,7 @@ class Index:
         Remarks of the compiler.
     """
 
-    tables: RegularIndex
+    tables: RegularIndex | PushdownIndex
     vocabulary: Vocabulary
     spec_fingerprint: str
     unenforced: tuple[str, ...] = field(default=())
@@ -50,12 +51,14 @@ class Index:
 
     @property
     def n_states(self) -> int:
-        """Number of states without `final`."""
+        """Number of states without `final`; of an index that grows with its texts, those made so far."""
         return self.tables.n_states
 
     @property
     def labels(self) -> Int32Array:
-        """Label of each state, as the spec gave it: int32, shape (n_states,)."""
+        """Label of each state, as the spec gave it: int32, shape (n_states,). An index with a stack has none."""
+        if isinstance(self.tables, PushdownIndex):
+            raise TypeError("an index with a stack has no labels")
         return self.tables.automaton.labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -68,6 +71,8 @@ class Index:
         IndexFormatError
             The place cannot be written; what was there is unchanged.
         """
+        if isinstance(self.tables, PushdownIndex):
+            raise TypeError("an index with a stack cannot be saved: it is made anew as fast as a file is read")
         fields = {
             "kind": KIND,
             "spec": self.spec_fingerprint,
@@ -88,7 +93,7 @@ class Index:
 
     def next(self, state: int, token: int) -> int:
         """The state after a token; -1 where it is not allowed, and after -1. O(1)."""
-        return self.tables.lookup.next(state, token)
+        return self.tables.next(state, token)
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
@@ -100,15 +105,15 @@ class Index:
 
     def is_accepting(self, state: int) -> bool:
         """May a text end in this state?"""
-        return self._checked(state) == self.final or self.tables.lookup.accepting[state]
+        return self._checked(state) == self.final or self.tables.is_accepting(state)
 
     def remaining(self, state: int) -> int:
         """Least number of tokens from a state to acceptance, EOS not counted."""
-        return 0 if self._checked(state) == self.final else int(self.tables.distance[state])
+        return 0 if self._checked(state) == self.final else self.tables.remaining(state)
 
     def accepts(self, data: bytes) -> bool:
         """Is a whole text in the language? O(len(data))."""
-        return self.tables.automaton.accepts(data)
+        return self.tables.accepts(data)
 
     def forced(self, state: int) -> bytes:
         """Bytes that every continuation of a state begins with."""
@@ -141,7 +146,7 @@ class Index:
             reason = "the text may end here" if allowed else "it ends the text, which is not complete"
         elif allowed:
             reason = "it is a special token that stands for its name"
-        elif token < len(self.tables.token_function) and self.tables.token_function[token] >= 0:
+        elif self.tables.reads(token):
             reason = "it is a special token that stands for its name, which cannot come here"
         else:
             reason = "it is a special or padding token and spells nothing"
@@ -149,7 +154,7 @@ class Index:
 
     def _checked(self, state: int) -> int:
         if not 0 <= state <= self.final:
-            raise ValueError(f"states run from 0 to {self.final}, not {state}")
+            raise ValueError(f"states run from 0 to {self.final}, not {shown(state)}")
         return state
 
     def check_vocabulary(self, vocabulary: Vocabulary) -> None:

@@ -9,7 +9,7 @@ from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec
-from guided.errors import IndexFormatError
+from guided.errors import IndexFormatError, shown
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.scoring import ScoredChoice
@@ -91,7 +91,7 @@ def choice(
         As in `regex`.
     """
     if select not in ("greedy", "score"):
-        raise ValueError(f"select is 'greedy' or 'score', not {select!r}")
+        raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
     spec = options if isinstance(options, Choice) else Choice(options)
     if select == "score":
         return ScoredChoice(model, _index_of(spec, model, index, limits), spec.options)
@@ -164,7 +164,8 @@ def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limit
     model : guided.Model
         Gives the logits.
     spec_or_index : Spec, Index or None
-        What may be said. None: anything, the model's own text without a guide, for comparison.
+        What may be said; `choice` and `tools` have more options for theirs, such as ``select="score"``. None: anything, the
+        model's own text without a guide, for comparison.
     limits : Limits, optional
         Budgets of the compile.
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, mask_words
-from guided.errors import ModelError
+from guided.errors import ModelError, shown
 
 __all__ = ["Sampler", "unpack"]
 
@@ -177,18 +177,23 @@ def whole_number(value: object, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
+        raise ValueError(f"{name} must be at least {least}, not {shown(value)}")
     return int(value)
 
 
 def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large: {shown(value)}") from None
 
 
 def _checked(logits: npt.NDArray[Any], mask: Int32Array | None) -> tuple[npt.NDArray[Any], BoolArray]:
     logits = np.asarray(logits)
+    if logits.dtype.kind not in "fiub":
+        raise TypeError(f"logits are an array of numbers, not of {logits.dtype}")
     if logits.dtype.kind != "f":
         logits = logits.astype(np.float32)
     if logits.ndim != 1 or not len(logits):

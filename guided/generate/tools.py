@@ -30,7 +30,7 @@ from guided.calls.tool import Example
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
 from guided.engine.specs import Spec, fingerprint_of
-from guided.errors import IndexFormatError
+from guided.errors import IndexFormatError, shown
 from guided.generate.decoding import Decoding, Script
 from guided.generate.events import Done, Event, FinishReason, Text
 from guided.generate.generator import Generator, Settings
@@ -100,9 +100,9 @@ class ToolsGenerator(Generator):
     ) -> None:
         check_model(model)
         if select not in ("greedy", "score"):
-            raise ValueError(f"select is 'greedy' or 'score', not {select!r}")
+            raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
         if errors not in ("show", "raise"):
-            raise ValueError(f"errors is 'show' or 'raise', not {errors!r}")
+            raise ValueError(f"errors is 'show' or 'raise', not {shown(errors)}")
         self.spec, self.execute, self.call_prompt, self.errors = spec, execute, call_prompt, errors
         self.select = select
         self.has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.errors import LimitError, TokenRejected
+from guided.errors import LimitError, TokenRejected, shown
 from guided.guide.explanation import Explanation
 
 __all__ = ["Guide", "Steps"]
@@ -177,7 +177,7 @@ class Guide:
         """
         n = as_index(n)
         if n < 0:
-            raise ValueError(f"rollback takes a count of tokens, not {n}")
+            raise ValueError(f"rollback takes a count of tokens, not {shown(n)}")
         if n > len(self._history):
             raise LimitError("rollback", n, len(self._history), "that many tokens were never read")
         if n:

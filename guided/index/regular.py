@@ -152,6 +152,27 @@ class RegularIndex:
         """The state after a token, or -1. O(1)."""
         return self.lookup.next(state, token)
 
+    @property
+    def last(self) -> int:
+        """The largest number of a state."""
+        return self.automaton.n_states
+
+    def is_accepting(self, state: int) -> bool:
+        """May a text end in this state of the automaton?"""
+        return self.lookup.accepting[state]
+
+    def remaining(self, state: int) -> int:
+        """Least number of tokens from a state of the automaton to acceptance."""
+        return int(self.distance[state])
+
+    def accepts(self, data: bytes) -> bool:
+        """Is a whole text in the language?"""
+        return self.automaton.accepts(data)
+
+    def reads(self, token: int) -> bool:
+        """Does some state read this token?"""
+        return token < len(self.token_function) and bool(self.token_function[token] >= 0)
+
     def allowed(self, state: int) -> Int32Array:
         """Ids of the allowed tokens, ascending: int32."""
         bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
@@ -259,7 +280,7 @@ class Lookup:
         # Why: EOS may be an id beyond the tokens, in the padding of the logits.
         try:
             function: int = self.token_function[token] if 0 <= token < self.n_tokens else -1
-        except TypeError:
+        except (TypeError, ValueError):  # Why both: an array is compared with a number, and has no truth
             raise TypeError(f"a token is an int, not {type(token).__name__} {shown(token)}") from None
         if function < 0:
             return self.final if token in self.eos and self.accepting[state] else -1

@@ -166,7 +166,7 @@ class Vocabulary:
         """The bytes of an id below `size`; None if it spells nothing."""
         index = operator.index(token)
         if not 0 <= index < self._size:
-            raise IndexError(f"token {index} is out of range: this vocabulary has ids 0 to {self._size - 1}")
+            raise IndexError(f"token {shown(index)} is out of range: this vocabulary has ids 0 to {self._size - 1}")
         return self._tokens[index] if index < len(self._tokens) else None
 
     def __iter__(self) -> Iterator[bytes | None]:
@@ -245,9 +245,11 @@ def _checked_size(size: int | None, n_tokens: int) -> int:
         size = n_tokens
     size = _as_int(size, "size")
     if size < n_tokens:
-        raise VocabularyError(f"size {size} is less than the {n_tokens} tokens: give the width of the model's logits")
+        raise VocabularyError(
+            f"size {shown(size)} is less than the {n_tokens} tokens: give the width of the model's logits"
+        )
     if size > _LARGEST_SIZE:
-        raise VocabularyError(f"size {size} is too large: token ids are 32-bit")
+        raise VocabularyError(f"size {shown(size)} is too large: token ids are 32-bit")
     return size
 
 
@@ -269,15 +271,15 @@ def _checked_special(special: Mapping[str, int], tokens: tuple[bytes | None, ...
             raise TypeError(f"the name of a special token must be str, not {type(name).__name__} {shown(name)}")
         if not name:
             raise VocabularyError(f"special token {token} has an empty name")
-        checked[name] = _as_int(token, f"the id of special token {name!r}")
-        _check_silent(checked[name], f"special token {name!r}", tokens, size)
+        checked[name] = _as_int(token, f"the id of special token {shown(name)}")
+        _check_silent(checked[name], f"special token {shown(name)}", tokens, size)
     return dict(sorted(checked.items()))
 
 
 def _check_silent(token: int, what: str, tokens: tuple[bytes | None, ...], size: int) -> None:
     """Refuse a special id that is out of range or spells something."""
     if not 0 <= token < size:
-        raise VocabularyError(f"{what}: id {token} is out of range, ids go from 0 to {size - 1}")
+        raise VocabularyError(f"{what}: id {shown(token)} is out of range, ids go from 0 to {size - 1}")
     if token < len(tokens) and tokens[token] is not None:
         raise VocabularyError(
             f"{what}: id {token} spells {tokens[token]!r:.60}, but such a token spells nothing; "
