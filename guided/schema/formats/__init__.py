@@ -1,5 +1,54 @@
-"""Formats."""
+"""The formats of JSON Schema, each as a pattern of values, to the letter of its specification.
+
+`FORMATS` has those that are regular languages, or near enough to say exactly which part of them is: what the docstring of a format's
+function leaves out is not in the language, so that whatever is accepted is right. `REFUSED` has the names of those that are not.
+
+Two formats bound the length of the whole text beside its structure (`LENGTHS`). Both at once, as one automaton, have ten thousand
+states and more; apart they have hundreds, so the bound is not part of the pattern: conjoin ``("length", *LENGTHS[name])`` with
+``("format", name)``.
+"""
+
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from guided.patterns.tree import Node
-__all__ = ["FORMATS"]
-FORMATS: Mapping[str, Callable[[], Node]] = {}
+from guided.schema.formats.dates import date, date_time, duration, time
+from guided.schema.formats.expressions import regex
+from guided.schema.formats.hosts import hostname, ipv4, ipv6
+from guided.schema.formats.mail import email, idn_email
+from guided.schema.formats.pointers import json_pointer, relative_json_pointer, uuid
+from guided.schema.formats.references import iri, iri_reference, uri, uri_reference
+from guided.schema.formats.templates import uri_template
+
+__all__ = ["FORMATS", "LENGTHS", "REFUSED"]
+
+FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
+    {
+        "date": date,
+        "date-time": date_time,
+        "duration": duration,
+        "email": email,
+        "hostname": hostname,
+        "idn-email": idn_email,
+        "ipv4": ipv4,
+        "ipv6": ipv6,
+        "iri": iri,
+        "iri-reference": iri_reference,
+        "json-pointer": json_pointer,
+        "regex": regex,
+        "relative-json-pointer": relative_json_pointer,
+        "time": time,
+        "uri": uri,
+        "uri-reference": uri_reference,
+        "uri-template": uri_template,
+        "uuid": uuid,
+    }
+)
+
+# Least and greatest number of characters: RFC 1123 (without the length of the root label), and RFC 5321, 4.5.3.1.3 without the brackets.
+LENGTHS: Mapping[str, tuple[int, int]] = MappingProxyType({"hostname": (1, 253), "email": (3, 254)})
+
+# Formats that no automaton decides, and why.
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {"idn-hostname": "whether a label's Punycode fits into 63 octets, and is canonical, is no regular property"}
+)

@@ -1,0 +1,69 @@
+"""Dates, times and durations of RFC 3339, exact to the day and to the leap second.
+
+Days fit their month, and 29 February its year. A second 60 is one that UTC inserts at the end of a day: ``23:59:60`` in UTC, and the same
+moment at any offset that is a multiple of a quarter of an hour, as all offsets in use since there are leap seconds have been. Which
+days had one is not told apart, since it is not known of days to come.
+"""
+
+from functools import cache
+
+from guided.patterns.tree import Node
+from guided.schema.formats.syntax import pattern
+
+__all__ = ["date", "date_time", "duration", "time"]
+
+_DATE = (
+    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    "|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
+)
+_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_FRACTION = r"(?:\.[0-9]+)?"
+_LAST_MINUTE, _MINUTES_OF_DAY, _QUARTER = 23 * 60 + 59, 24 * 60, 15
+
+
+@cache
+def date() -> Node:
+    """``full-date``."""
+    return pattern(_DATE)
+
+
+@cache
+def time() -> Node:
+    """``full-time``."""
+    return pattern(_time())
+
+
+@cache
+def date_time() -> Node:
+    """``date-time``; the letters in either case, and nothing but ``T`` between date and time."""
+    return pattern(f"{_DATE}[Tt]{_time()}")
+
+
+@cache
+def duration() -> Node:
+    """``duration``, of appendix A: no fractions, no gaps between units, weeks by themselves."""
+    second = "[0-9]+S"
+    minute = f"[0-9]+M(?:{second})?"
+    hour = f"[0-9]+H(?:{minute})?"
+    clock = f"T(?:{hour}|{minute}|{second})"
+    day = "[0-9]+D"
+    month = f"[0-9]+M(?:{day})?"
+    year = f"[0-9]+Y(?:{month})?"
+    return pattern(f"P(?:(?:{day}|{month}|{year})(?:{clock})?|{clock}|[0-9]+W)")
+
+
+@cache
+def _time() -> str:
+    usual = f"{_CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{_CLOCK})"
+    leap = []
+    for offset in range(0, _MINUTES_OF_DAY, _QUARTER):
+        ends = [f"[+]{_clock(offset)}", f"-{_clock(-offset)}"]
+        if not offset:
+            ends.append("[Zz]")
+        leap.append(f"{_clock(_LAST_MINUTE + offset)}:60{_FRACTION}(?:{'|'.join(ends)})")
+    return f"(?:{usual}|{'|'.join(leap)})"
+
+
+def _clock(minutes: int) -> str:
+    hours, rest = divmod(minutes % _MINUTES_OF_DAY, 60)
+    return f"{hours:02}:{rest:02}"
