@@ -1,7 +1,9 @@
 """Index files: the same bytes for the same input, and a typed error for every other."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import guided
+from guided.engine.files import read_index_file
 from guided.index.storage import read_arrays, write_arrays
 
 BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [b"ab", None], eos=[257])
@@ -78,6 +81,60 @@ def test_every_damage_is_noticed(saved: bytes, tmp_path_factory: pytest.TempPath
     else:
         with pytest.raises(guided.IndexFormatError):
             guided.load_index(path, BYTES)
+
+
+def test_flips_and_cuts_by_the_thousand_are_noticed(saved: bytes, tmp_path) -> None:
+    random, path = np.random.default_rng(1), tmp_path / "damaged.index"
+    whole = guided.compile(guided.Regex(PATTERN), BYTES)
+    for place in range(0, len(saved), 3):
+        flipped = bytearray(saved)
+        flipped[place] ^= 1 << int(random.integers(8))
+        path.write_bytes(flipped)
+        with pytest.raises(guided.IndexFormatError):
+            guided.load_index(path, BYTES)
+        with pytest.raises(guided.IndexFormatError):
+            read_index_file(path)
+        path.write_bytes(saved[:place])
+        for mmap in (False, True):
+            with pytest.raises(guided.IndexFormatError):
+                guided.load_index(path, BYTES, mmap=mmap)
+    path.write_bytes(saved)
+    assert guided.load_index(path, BYTES).spec_fingerprint == whole.spec_fingerprint
+
+
+def test_a_damaged_header_is_noticed_when_mapped(saved: bytes, tmp_path) -> None:
+    length = int.from_bytes(saved[12:16], "little")
+    path = tmp_path / "damaged.index"
+    for place in range(64 + length):
+        flipped = bytearray(saved)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(guided.IndexFormatError):
+            guided.load_index(path, BYTES, mmap=True)
+
+
+def resident(path: Path) -> int:
+    """Bytes of a mapped file that this process has in its memory."""
+    maps = Path("/proc/self/smaps").read_text().split(str(path))
+    return sum(1024 * int(re.search(r"^Rss: +(\d+) kB", entry, flags=re.MULTILINE)[1]) for entry in maps[1:])
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="asks Linux what is in memory")
+def test_a_large_file_is_mapped_without_being_read(tmp_path) -> None:
+    path = tmp_path / "large.index"
+    guided.compile(guided.Regex("[a-z]{0,200000}x"), BYTES).save(path)
+    size = path.stat().st_size
+    assert size > 8_000_000
+    index = guided.load_index(path, BYTES, mmap=True)
+    opened = resident(path)
+    assert opened < size / 20, "the header, and pages that the system reads ahead"
+    guide = index.guide()
+    for token in (b"a"[0], b"b"[0]):
+        guide.mask()
+        guide.advance(token)
+    assert resident(path) < size / 4
+    assert int(np.asarray(index.tables.automaton.table).sum(dtype=np.int64)) > 0
+    assert resident(path) > opened + size / 8, "what is read is in memory: the measure measures"
 
 
 @pytest.mark.parametrize(
