@@ -23,6 +23,7 @@ _HOMES = {
     "GuidedError": "guided.errors",
     "Index": "guided.engine.index",
     "IndexFormatError": "guided.errors",
+    "JsonSchema": "guided.engine.json_schema",
     "LimitError": "guided.errors",
     "Limits": "guided.limits",
     "LogitsProcessor": "guided.integrations.logits_processor",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from guided.engine.compile import compile as compile  # noqa: A004
     from guided.engine.files import load_index as load_index
     from guided.engine.index import Index as Index
+    from guided.engine.json_schema import JsonSchema as JsonSchema
     from guided.engine.specs import Choice as Choice
     from guided.engine.specs import Regex as Regex
     from guided.errors import CallError as CallError

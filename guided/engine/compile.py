@@ -1,8 +1,12 @@
 """`compile`: spec x vocabulary -> index."""
 
+from collections.abc import Hashable
+from functools import lru_cache
+
 from guided.engine.index import Index
-from guided.engine.specs import Spec
-from guided.errors import LimitError
+from guided.engine.specs import Spec, StackSpec
+from guided.errors import LimitError, VocabularyError
+from guided.index.pushdown import PushdownIndex, Shared
 from guided.index.regular import build_regular
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
@@ -11,12 +15,12 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["compile"]
 
 
-def compile(spec: Spec, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
+def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
     """Compile what may be said for a model's vocabulary.
 
     Parameters
     ----------
-    spec : Regex, Choice or Tools
+    spec : Regex, Choice, Tools or JsonSchema
         What may be said.
     vocabulary : Vocabulary
         The tokens of the model.
@@ -43,9 +47,9 @@ def compile(spec: Spec, vocabulary: Vocabulary, limits: Limits | None = None) ->
     -----
     O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
     """
-    if isinstance(spec, type) or not isinstance(spec, Spec):
+    if isinstance(spec, type) or not isinstance(spec, Spec | StackSpec):
         given = f"the class {spec.__name__}" if isinstance(spec, type) else type(spec).__name__
-        raise TypeError(f"a spec is expected (Regex, Choice, Tools), not {given}")
+        raise TypeError(f"a spec is expected (Regex, Choice, Tools, JsonSchema), not {given}")
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(
             f"a Vocabulary is expected, not {type(vocabulary).__name__}: Vocabulary.from_tokenizer(...) makes one"
@@ -58,7 +62,26 @@ def compile(spec: Spec, vocabulary: Vocabulary, limits: Limits | None = None) ->
         raise LimitError("tokens", vocabulary.size, limits.tokens, "the vocabulary is too wide")
     if vocabulary.trie.max_depth > limits.token_length:
         raise LimitError("token_length", vocabulary.trie.max_depth, limits.token_length, "a token is too long")
+    if isinstance(spec, StackSpec):
+        return _with_stack(spec, vocabulary, limits)
     # Of the special tokens, those that a call format begins and ends its calls with are text to it.
     spelling = with_markers(vocabulary, getattr(spec, "markers", ()))
     tables = build_regular(spec.lower(limits), spelling, limits)
     return Index(tables, vocabulary, spec.fingerprint)
+
+
+def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> Index:
+    if not vocabulary.eos:
+        raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
+    alphabet = bytes(byte not in vocabulary.missing_bytes for byte in range(256))
+    lowered = spec.pushdown(limits, alphabet)
+    shared = _shared(vocabulary, lowered.family)
+    tables = PushdownIndex(lowered.automaton, vocabulary, limits, shared, lowered.n_common)
+    notes = () if all(alphabet) else ("texts that need bytes without a token of their own are left out",)
+    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes)
+
+
+@lru_cache(maxsize=16)
+def _shared(vocabulary: Vocabulary, family: Hashable) -> Shared:
+    """What the indices of one family of automata over a vocabulary share."""
+    return Shared(vocabulary)

@@ -4,18 +4,19 @@ A spec is immutable and has a fingerprint of what it says, which names it in ind
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
+from guided.automata.pushdown import Pushdown
 from guided.engine import interegular
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.patterns.parse import parse
 
-__all__ = ["Choice", "Regex", "Spec", "fingerprint_of"]
+__all__ = ["Choice", "Lowered", "Regex", "Spec", "StackSpec", "fingerprint_of"]
 
 
 @runtime_checkable
@@ -28,6 +29,39 @@ class Spec(Protocol):
 
     def lower(self, limits: Limits) -> Automaton:
         """The automaton of the spec's texts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """A spec as an automaton with a stack.
+
+    Attributes
+    ----------
+    automaton : Pushdown
+    family : hashable
+        Automata of one family have their first controls in common.
+    n_common : int
+        How many.
+    unenforced : tuple of str
+        What is recorded instead of enforced.
+    """
+
+    automaton: Pushdown
+    family: Hashable
+    n_common: int
+    unenforced: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class StackSpec(Protocol):
+    """What may be said, where it needs a stack."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of what the spec says."""
+
+    def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
+        """The automaton of the spec's texts over the bytes whose entry in ``alphabet`` is 1."""
 
 
 def fingerprint_of(kind: str, *parts: str | bytes) -> str:

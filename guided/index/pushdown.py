@@ -38,6 +38,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["PushdownIndex", "Shared"]
 
+_MOST_FORCED = 1000
+
 # Where a text stands: control, stack node, code points needed and allowed.
 Place = tuple[int, int, int, int]
 
@@ -123,6 +125,47 @@ class PushdownIndex:
             cells.append(self._cells[node])
             node = self._below[node]
         return tuple(cells)
+
+    @property
+    def last(self) -> int:
+        """The largest number of a state."""
+        return len(self._places) - 1
+
+    def reads(self, token: int) -> bool:
+        """Does a token stand for bytes?"""
+        return token < len(self._tokens) and bool(self._tokens[token])
+
+    def allowed(self, state: int) -> Int32Array:
+        """Ids of the allowed tokens, ascending: int32."""
+        bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
+        return freeze(np.flatnonzero(bits).astype(np.int32))
+
+    def trace(self, state: int, data: bytes) -> tuple[int, int]:
+        """Read bytes as far as they go: (the state reached, how many were read)."""
+        with self._lock:
+            place = self._places[state]
+            for count, byte in enumerate(data):
+                after = self.read(place, bytes([byte]))
+                if after is None:
+                    return self._state(place), count
+                place = after
+            return self._state(place), len(data)
+
+    def onward(self, state: int) -> list[int]:
+        """Bytes that may follow a state, ascending."""
+        with self._lock:
+            return [byte for byte in range(256) if self.read(self._places[state], bytes([byte])) is not None]
+
+    def forced(self, state: int) -> bytes:
+        """The longest byte string, up to a thousand, that every continuation of a state begins with."""
+        found = bytearray()
+        while not self.is_accepting(state) and len(found) < _MOST_FORCED:
+            following = self.onward(state)
+            if len(following) != 1:
+                break
+            found.append(following[0])
+            state, _ = self.trace(state, bytes(following))
+        return bytes(found)
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""

@@ -1,0 +1,63 @@
+"""How the formula of an array changes with each item: the derivative by an item.
+
+The state of an array between two items is a tuple of formulas: what must hold of the rest, then what is only observed.
+"""
+
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+
+__all__ = ["after_item", "at_close"]
+
+
+def after_item(formulas: Formulas, state: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The state after one more item, with ("value", f) for what the item must hold; None where none can come."""
+
+    def derivative(atom: Atom) -> int:
+        kind = atom[0]
+        if kind == "items":
+            _, prefix, others = atom
+            item = prefix[0] if prefix else others
+            rest = formulas.atom(("items", prefix[1:], others)) if len(prefix) > 1 or others != TRUE else TRUE
+            if item <= TRUE:
+                return rest if item == TRUE else FALSE
+            return formulas.conjunction((formulas.atom(("value", item)), rest))
+        if kind == "minItems":
+            return TRUE if atom[1] <= 1 else formulas.atom((kind, atom[1] - 1))
+        if kind == "maxItems":
+            return FALSE if atom[1] <= 0 else formulas.atom((kind, atom[1] - 1))
+        if kind == "contains":
+            return _contains(formulas, atom)
+        return formulas.atom(atom)
+
+    memo: dict[int, int] = {}
+    after = tuple(formulas.rewrite(formula, derivative, memo) for formula in state)
+    return None if after[0] == FALSE else after
+
+
+def _contains(formulas: Formulas, atom: Atom) -> int:
+    _, wanted, least, most = atom
+    if most == 0:
+        counted = FALSE
+    elif least <= 1 and most < 0:
+        counted = TRUE
+    else:
+        counted = formulas.atom(("contains", wanted, max(least - 1, 0), most - 1 if most > 0 else most))
+    if wanted <= TRUE:
+        return counted if wanted == TRUE else formulas.atom(atom)
+    value = formulas.atom(("value", wanted))
+    return formulas.conjunction(
+        (
+            formulas.disjunction((formulas.negation(value), counted)),
+            formulas.disjunction((value, formulas.atom(atom))),
+        )
+    )
+
+
+def at_close(formulas: Formulas, state: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Truths of the observed formulas where the array ends here; None where it cannot."""
+
+    def truth(atom: Atom) -> int:
+        return FALSE if atom[0] == "minItems" or (atom[0] == "contains" and atom[2] > 0) else TRUE
+
+    memo: dict[int, int] = {}
+    ended = tuple(formulas.rewrite(formula, truth, memo) for formula in state)
+    return ended[1:] if ended[0] == TRUE else None

@@ -1,0 +1,38 @@
+"""Jobs: what a value is read for, and what of it the place around it wants to know.
+
+A *job* is a tuple of formulas of a value: the first must hold; the truth of the others is reported where the value ends. A state of an object or array
+in which a value is pending holds atoms ("value", f); `split` moves those that must hold into the job, so that they die early, and leaves the
+others to be told (`told`).
+"""
+
+from collections.abc import Sequence
+
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+
+__all__ = ["Job", "split", "told"]
+
+Job = tuple[int, ...]
+
+
+def split(formulas: Formulas, state: Sequence[int]) -> tuple[Job, tuple[int, ...]] | None:
+    """The job of the pending value, and the state that waits for its report; None where nothing can satisfy."""
+    must = state[0]
+    if must == FALSE:
+        return None
+    forced = [formulas.nodes[member][1] for member in formulas.members(must) if formulas.nodes[member][0] == "value"]
+    rest = told(formulas, state, dict.fromkeys(forced, TRUE)) if forced else tuple(state)
+    observed = {atom[1] for formula in rest for atom in formulas.atoms(formula) if atom[0] == "value"}
+    job = formulas.conjunction(forced)
+    return None if job == FALSE else ((job, *sorted(observed)), rest)
+
+
+def told(formulas: Formulas, state: Sequence[int], truth: dict[int, int]) -> tuple[int, ...]:
+    """The state once the truth of some value formulas is known."""
+    if not truth:
+        return tuple(state)
+
+    def known(atom: Atom) -> int:
+        return truth.get(atom[1], -1) if atom[0] == "value" and atom[1] in truth else formulas.atom(atom)
+
+    memo: dict[int, int] = {}
+    return tuple(formulas.rewrite(formula, known, memo) for formula in state)

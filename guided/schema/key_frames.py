@@ -1,0 +1,126 @@
+"""Frames of keys: from the opening quote of a key to the label that its closing quote gives.
+
+A table of names is one frame, shared by all states of an object: which names may still come is the cell's business (the labels it allows), and each
+control is guarded by the labels that it can still lead to. Outside the declared names all frames run on in one common control
+(`Structure.other_key`), so the mask of a key costs the difference between the two. Only where patterns tell keys apart, or escapes may
+spell a name in many ways, is a frame an automaton of its own (`guided.schema.keys`).
+
+Complexity: a row for each byte of the names.
+"""
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array, UInt64Array
+from guided.automata.automaton import Automaton
+from guided.automata.pushdown import MANY, PLAN, PushdownTables, action_entry
+from guided.schema.kinds import Kinds
+from guided.schema.structure import QUOTE, Structure, expanded
+
+__all__ = ["KeyFrames"]
+
+
+class KeyFrames:
+    """The frames of one schema's tables of keys."""
+
+    def __init__(self, kinds: Kinds, structure: Structure, tables: PushdownTables) -> None:
+        self._kinds = kinds
+        self._structure = structure
+        self._tables = tables
+        self._starts: dict[int, int] = {}
+        self._actions: list[int] = [structure.other_key_done]
+        self._labels: dict[int, int] = {structure.other_key_done: 0}
+
+    def label(self, action: int) -> int | None:
+        """The label that a key's closing quote gives; None where the action is no such quote."""
+        return self._labels.get(action)
+
+    def start(self, table: int) -> int:
+        """The control after the opening quote of a key."""
+        found = self._starts.get(table)
+        if found is None:
+            automaton = self._kinds.key_automaton(table)
+            if automaton is None:
+                found = self._of_names(self._kinds.spellings(table))
+            else:
+                found = self._of_automaton(automaton, len(self._kinds.key_table(table).labels))
+            self._starts[table] = found
+        return found
+
+    def _done(self, label: int) -> int:
+        while label >= len(self._actions):
+            action = self._tables.action(label=len(self._actions))
+            self._labels[action] = len(self._actions)
+            self._actions.append(action)
+        return action_entry(self._actions[label])
+
+    def _of_names(self, spellings: tuple[tuple[bytes, ...], ...]) -> int:
+        """A trie of names, beside the common control of all others."""
+        tables, structure = self._tables, self._structure
+        if not any(spellings):
+            return structure.other_key
+        rows_of_others = tables.rows
+        # Of each node: the common control after the same bytes, its children, its label, and the labels that it leads to.
+        common = [structure.other_key]
+        children: list[dict[int, int]] = [{}]
+        label_of = [0]
+        leads_to = [1]
+        for label, ways in enumerate(spellings, 1):
+            for spelling in ways:
+                node = 0
+                leads_to[0] |= 1 << label
+                for byte in spelling:
+                    after = children[node].get(byte)
+                    if after is None:
+                        after = children[node][byte] = len(common)
+                        common.append(rows_of_others.item(common[node], byte))
+                        children.append({})
+                        label_of.append(0)
+                        leads_to.append(1)
+                    leads_to[after] |= 1 << label
+                    node = after
+                label_of[node] = label
+        rows: Int32Array = rows_of_others[common]
+        first = tables.n_controls
+        for node, mine in enumerate(children):
+            for byte, after in mine.items():
+                rows[node, byte] = first + after
+            if label_of[node]:
+                rows[node, QUOTE] = self._done(label_of[node])
+        tables.controls(rows)
+        tables.info[first : first + len(rows), PLAN] = common
+        tables.guard(first, _words(leads_to, len(spellings) + 1))
+        return first
+
+    def _of_automaton(self, automaton: Automaton, n_labels: int) -> int:
+        """The frame of an automaton whose labels are those of the table."""
+        tables = self._tables
+        rows = expanded(automaton)
+        first = tables.n_controls
+        alive = rows >= 0
+        leads_to = [0] * len(rows)
+        accepting = np.flatnonzero(automaton.accepting).tolist()
+        for state in accepting:
+            leads_to[state] = 1 << int(automaton.labels[state])
+        sources = np.nonzero(alive)[0]
+        edges = np.unique(np.stack([sources, rows[alive]], axis=1), axis=0).tolist()
+        has_changed = True
+        while has_changed:
+            has_changed = False
+            for source, target in reversed(edges):
+                more = leads_to[source] | leads_to[target]
+                if more != leads_to[source]:
+                    leads_to[source], has_changed = more, True
+        rows[alive] += first
+        for state in accepting:
+            rows[state, QUOTE] = self._done(int(automaton.labels[state]))
+        tables.controls(rows)
+        is_broad = (rows != DEAD).sum(axis=1) > MANY
+        tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
+        tables.guard(first, _words(leads_to, n_labels))
+        return first
+
+
+def _words(sets: list[int], n_labels: int) -> UInt64Array:
+    width = -(-n_labels // 64)
+    data = b"".join(labels.to_bytes(8 * width, "little") for labels in sets)
+    return np.frombuffer(data, np.uint64).reshape(len(sets), width)

@@ -1,0 +1,213 @@
+"""What the types of JSON need of a schema: formulas of values as formulas of one type, leaves, and tables of keys.
+
+`Kinds` is the context that `guided.schema.reading` and `guided.schema.machine` share: one schema, its formulas and options, and what has been
+made for it so far.
+"""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+
+from guided.arrays import BoolArray
+from guided.automata.automaton import Automaton
+from guided.limits import Limits
+from guided.schema import objects
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+from guided.schema.keys import key_automaton
+from guided.schema.leaf import Leaf
+from guided.schema.lowering import Lowering
+from guided.schema.numbers import number_automaton
+from guided.schema.restrict import restrict
+from guided.schema.strings import string_automaton
+from guided.schema.structure import within
+
+__all__ = ["Kinds"]
+
+# A pattern in which nothing can contradict anything: no lookaround, no anchors but at its ends, no empty class.
+_PLAIN_PATTERN = re.compile(r"\^?(?:[^\\^$(\[]|\((?!\?[=!<])|\\[^bB]|\[(?!\]))*\$?", re.DOTALL)
+
+
+class Kinds:
+    """One schema's types.
+
+    Attributes
+    ----------
+    formulas, lowering, options, limits
+    alphabet : ndarray[bool], shape (256,)
+        Bytes that texts may hold.
+    """
+
+    def __init__(
+        self, formulas: Formulas, lowering: Lowering, options: JsonOptions, limits: Limits, alphabet: BoolArray
+    ) -> None:
+        self.formulas = formulas
+        self.lowering = lowering
+        self.options = options
+        self.limits = limits
+        self.alphabet = alphabet
+        self._has_all_bytes = bool(alphabet.all())
+        self._typed: dict[str, dict[int, int]] = {}
+        self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
+        self._tables: list[objects.KeyTable] = []
+        self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
+        self._automata: list[Automaton | None] = []
+        self._spellings: list[tuple[tuple[bytes, ...], ...]] = []
+        self._pattern_places: list[dict[int, int]] = []
+
+    def typed(self, formula: int, kind: str) -> int:
+        """A formula of a value as one over the atoms of a type: what it says of values of that type."""
+        if formula <= TRUE:
+            return formula
+        return restrict(self.formulas, self.lowering, formula, kind, self._typed.setdefault(kind, {}))
+
+    def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
+        """The automaton of a string's or number's text."""
+        found = self._leaves.get((kind, wanted))
+        if found is None:
+            make = string_automaton if kind == "string" else number_automaton
+            found = make(self.formulas, wanted, self.options, self.limits)
+            if not self._has_all_bytes:
+                found = Leaf(within(found.automaton, self.alphabet), found.vectors)
+            self._leaves[kind, wanted] = found
+        return found
+
+    def has_leaf(self, kind: str, formula: int) -> bool:
+        """Does some text of this type satisfy a formula over its atoms?"""
+        if formula <= TRUE and self._has_all_bytes:
+            return formula == TRUE
+        if self._has_all_bytes and self._is_surely_satisfiable(kind, formula):
+            return True
+        return not self.leaf(kind, (formula,)).automaton.is_empty()
+
+    def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
+        atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
+        if kind == "string":
+            return len(atoms) == 1 and _is_possible_text(atoms[0])
+        return _is_possible_number(atoms)
+
+    def object_start(self, wanted: tuple[int, ...]) -> objects.ObjectState:
+        """The state of an object before its first key, for formulas over the atoms of objects."""
+        return objects.ObjectState(self._table(wanted), 0, wanted)
+
+    def _table(self, wanted: tuple[int, ...]) -> int:
+        formulas = self.formulas
+        names, n_ordered = objects.names_of(formulas, wanted, self.lowering.sequence)
+        patterns: dict[int, None] = {}
+        names_formulas: dict[int, int] = {}
+        for formula in wanted:
+            for atom in formulas.atoms(formula):
+                if atom[0] == "properties":
+                    for source, _ in atom[2]:
+                        patterns[objects.pattern_formula(formulas, source)] = None
+                elif atom[0] == "propertyNames":
+                    names_formulas[atom[1]] = self.typed(atom[1], "string")
+                    patterns[names_formulas[atom[1]]] = None
+        distinct = tuple(pattern for pattern in patterns if pattern > TRUE)
+        key = (names, n_ordered, distinct)
+        found = self._table_ids.get(key)
+        if found is None:
+            found = self._table_ids[key] = len(self._tables)
+            self._add_table(names, n_ordered, distinct)
+            places = {pattern: i for i, pattern in enumerate(distinct)}
+            self._pattern_places.append(places)
+        self._pattern_places[found].update(
+            {
+                value: objects.ALWAYS
+                if names == TRUE
+                else objects.NEVER
+                if names == FALSE
+                else self._pattern_places[found][names]
+                for value, names in names_formulas.items()
+            }
+        )
+        return found
+
+    def _add_table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> None:
+        self._spellings.append(())
+        if not patterns and self.options.escapes == "canonical":
+            ways = tuple(tuple(filter(self._can_spell, spellings(name))) for name in names)
+            self._spellings[-1] = ways
+            self._automata.append(None)
+            labels: tuple[tuple[int, int], ...] = ((objects.OTHER, 0), *((i, 0) for i in range(len(names))))
+            possible = {0, *(i for i, found in enumerate(ways, 1) if found)}
+        else:
+            leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)
+            automaton = within(leaf.automaton, self.alphabet)
+            self._automata.append(automaton)
+            labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
+            possible = set(np.unique(automaton.labels[automaton.accepting]).tolist())
+        self._tables.append(objects.KeyTable(names, n_ordered, patterns, labels, frozenset(possible)))
+
+    def _can_spell(self, data: bytes) -> bool:
+        return self._has_all_bytes or all(self.alphabet[byte] for byte in data)
+
+    def key_table(self, number: int) -> objects.KeyTable:
+        """A table of keys."""
+        return self._tables[number]
+
+    def key_automaton(self, number: int) -> Automaton | None:
+        """The automaton of a table's keys; None where they are but names and others."""
+        return self._automata[number]
+
+    def spellings(self, number: int) -> tuple[tuple[bytes, ...], ...]:
+        """How each name of a table is spelled, where it has no automaton."""
+        return self._spellings[number]
+
+    def after_key(self, state: objects.ObjectState, label: int) -> objects.ObjectState | None:
+        """The state after a key, its value pending; None where the key cannot come."""
+        return objects.after_key(
+            self.formulas,
+            self._tables[state.table],
+            state,
+            label,
+            self._pattern_places[state.table],
+            self.options.property_order == "schema",
+        )
+
+
+def _is_possible_text(atom: Atom) -> bool:
+    kind = atom[0]
+    if kind == "pattern":
+        return _PLAIN_PATTERN.fullmatch(atom[1]) is not None
+    if kind == "length":
+        return bool(atom[2] < 0 or atom[1] <= atom[2])
+    return kind == "format" or (kind == "strings" and bool(atom[1]))
+
+
+def _is_possible_number(atoms: list[Atom]) -> bool:
+    low: Fraction | None = None
+    high: Fraction | None = None
+    is_integer = False
+    for atom in atoms:
+        if atom[0] == "integer":
+            is_integer = True
+        elif atom[0] == "minimum":
+            low = atom[1] if low is None else max(low, atom[1])
+        elif atom[0] == "maximum":
+            high = atom[1] if high is None else min(high, atom[1])
+        elif atom[0] not in ("equals", "multipleOf") or len(atoms) > 1:
+            return False
+    return low is None or high is None or high - low >= 2 if is_integer else low is None or high is None or low < high
+
+
+def spellings(name: str) -> list[bytes]:
+    """The canonical spellings of a name: several where a control character has hexadecimal letters, none of a lone surrogate."""
+    found = [b""]
+    try:
+        for character in name:
+            ways = _SHORT.get(character) or ([character.encode()] if character >= " " else _hexadecimal(character))
+            found = [before + way for before in found for way in ways]
+    except UnicodeEncodeError:
+        return []
+    return found
+
+
+_SHORT = {character: [b"\\" + letter.encode()] for character, letter in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)}
+
+
+def _hexadecimal(character: str) -> list[bytes]:
+    lower = b"\\u%04x" % ord(character)
+    upper = b"\\u%04X" % ord(character)
+    return [lower] if lower == upper else [lower, upper]

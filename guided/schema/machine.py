@@ -1,0 +1,363 @@
+"""A JSON Schema as a pushdown automaton over bytes: controls for places in values, cells for open objects and arrays.
+
+`Machine` fills the tables of `guided.automata.pushdown` on demand. Of a schema there are only these things:
+
+- for each job a *value place* (`_Place`): what may begin a value that is read for this job; the bytes of each JSON type are one entry, made when
+  it is first asked for;
+- frames of strings and numbers that are constrained, one for each set of formulas;
+- frames of keys, one for each table of names (`guided.schema.keys`);
+- cells: an object or array that is open, with what must still come of it. Keys and commas replace the cell on top, a closing brace takes it off and
+  reports to the cell below.
+
+A report is the truth of the observed formulas of the value that has ended, as bits; each kind of report is one action (`_done`).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import DEAD, UNKNOWN, Int32Array
+from guided.automata.pushdown import (
+    MANY,
+    PLAN,
+    UNLIMITED,
+    PushdownTables,
+    Reaction,
+    action_entry,
+)
+from guided.limits import Limits
+from guided.schema import arrays, objects
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import FALSE, TRUE, Formulas
+from guided.schema.jobs import Job
+from guided.schema.key_frames import KeyFrames
+from guided.schema.kinds import Kinds
+from guided.schema.lowering import Lowering
+from guided.schema.reading import Next, Reading
+from guided.schema.structure import (
+    AFTER_NUMBER,
+    CLOSING,
+    COLON,
+    DIGITS,
+    LITERALS,
+    QUOTE,
+    dead_row,
+    direct,
+    expanded,
+    literal_chain,
+    structure_of,
+)
+
+__all__ = ["Machine"]
+
+_BEGINS = {"object": b"{", "array": b"[", "string": b'"', "number": DIGITS, "true": b"t", "false": b"f", "null": b"n"}
+_LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in _BEGINS.items()}
+_AFTER_NUMBER = np.frombuffer(AFTER_NUMBER, np.uint8)
+_KIND_OF = {byte: kind for kind, letters in _BEGINS.items() for byte in letters}
+
+
+class _Object(NamedTuple):
+    """A cell: an object that is open, waiting for a report on ``observed`` if a value is pending."""
+
+    state: objects.ObjectState
+    observed: tuple[int, ...]
+
+
+class _Array(NamedTuple):
+    """A cell: an array that is open. ``empty``: what it reports if it ends before its first item (-1: it cannot, -2: it has begun)."""
+
+    state: tuple[int, ...]
+    observed: tuple[int, ...]
+    empty: int
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """Where a value may begin that is read for a job.
+
+    Attributes
+    ----------
+    job : tuple of int
+    row : ndarray[int32], shape (256,)
+        Entries where no whitespace is pending.
+    views : list of (int, ndarray)
+        Controls of all places with these entries: after a colon or a comma, after an opening bracket, at the start. The first, and those at
+        which no whitespace is pending.
+    """
+
+    job: Job
+    row: Int32Array
+    views: list[tuple[int, npt.NDArray[np.int64]]]
+
+
+class Machine:
+    """The automaton of one schema; implements `guided.automata.pushdown.Pushdown`.
+
+    Parameters
+    ----------
+    lowering : Lowering
+    formulas : Formulas
+        Those of ``lowering``.
+    options : JsonOptions
+    limits : Limits
+    alphabet : bytes
+        256 bytes, 1 for each byte that texts may hold.
+    """
+
+    def __init__(
+        self, lowering: Lowering, formulas: Formulas, options: JsonOptions, limits: Limits, alphabet: bytes
+    ) -> None:
+        self.structure = structure_of(options, alphabet)
+        self.tables: PushdownTables = self.structure.tables.copy()
+        self.tables.limit = limits.states
+        self.formulas = formulas
+        self.kinds = Kinds(formulas, lowering, options, limits, self.structure.alphabet)
+        self.reading = Reading(self.kinds)
+        self.keys = KeyFrames(self.kinds, self.structure, self.tables)
+        self.end = self.structure.end
+        self._cells: list[_Object | _Array | None] = []
+        self._cell_ids: dict[_Object | _Array | None, int] = {}
+        self._places: dict[Job, _Place] = {}
+        self._place_of: dict[int, _Place] = {}
+        self._colons: dict[int, int] = {}
+        self._firsts: dict[tuple[Job | None, bool], int] = {}
+        self._literals: dict[tuple[str, int], int] = {}
+        self._frames: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._done: dict[tuple[int, bool], int] = {(0, False): self.structure.value_done}
+        self._report_of: dict[int, int] = {self.structure.value_done: 0}
+        self._cell(None)
+        self.is_empty = not self.reading.is_satisfiable(lowering.root)
+        self.start = self.end if self.is_empty else self._beginning((lowering.root,))
+
+    # Places of values
+
+    def _place(self, job: Job) -> _Place:
+        found = self._places.get(job)
+        if found is None:
+            row = dead_row()
+            for kind, letters in _BEGINS.items():
+                must = self.kinds.typed(job[0], kind)
+                if must != FALSE and all(self.structure.alphabet[b] for b in letters[:1]):
+                    row[_LETTERS[kind]] = UNKNOWN
+            first = self.structure.spaced(self.tables, row)
+            found = self._places[job] = _Place(job, row, [])
+            self._add_view(found, first)
+        return found
+
+    def _add_view(self, place: _Place, first: int) -> None:
+        states = first + np.flatnonzero(self.structure.spaces.accepting)
+        place.views.append((first, states))
+        self._place_of.update(dict.fromkeys(states.tolist(), place))
+
+    def _beginning(self, job: Job) -> int:
+        """The place at the start of a text, where no whitespace may stand."""
+        place = self._place(job)
+        first = self.tables.control(place.row)
+        place.views.append((first, np.array([first])))
+        self._place_of[first] = place
+        return first
+
+    def fill(self, control: int, byte: int) -> None:
+        """Make known what the type that a byte begins does at a place."""
+        place = self._place_of[control]
+        kind = _KIND_OF[byte]
+        letters = _BEGINS[kind]
+        entries = self._entries(place.job, kind)
+        place.row[_LETTERS[kind]] = entries
+        rows = self.tables.rows
+        for _, states in place.views:
+            for letter in letters:
+                rows[states, letter] = place.row[letter]
+
+    def _entries(self, job: Job, kind: str) -> int | Int32Array:
+        """The entries of a place for the bytes that begin a type: one, or one for each byte."""
+        wanted = tuple(self.kinds.typed(formula, kind) for formula in job)
+        if not self.reading.can_be(kind, wanted[0]):
+            return DEAD
+        if kind == "object":
+            state = self.kinds.object_start(wanted)
+            return direct(self.tables, Reaction(0, self._cell(_Object(state, ())), self.structure.object_first))
+        if kind == "array":
+            return self._array_entry(wanted)
+        if kind == "string":
+            return self._string_entry(wanted)
+        if kind == "number":
+            return self._number_entries(wanted)
+        bits = sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE)
+        found = self._literals.get((kind, bits))
+        if found is None:
+            entry = literal_chain(self.tables, LITERALS[kind], self.structure.alphabet, self._done_entry(bits))
+            found = self._literals[kind, bits] = entry
+        return found
+
+    def _string_entry(self, wanted: tuple[int, ...]) -> int:
+        if wanted == (TRUE,):
+            return self.structure.string
+        atom = self.formulas.nodes[wanted[0]]
+        if len(wanted) == 1 and atom[0] == "length" and self.structure.counts_characters:
+            most = UNLIMITED if atom[2] < 0 else min(atom[2], UNLIMITED - 1)
+            return direct(self.tables, Reaction(0, -1, self.structure.string, (min(atom[1], UNLIMITED - 1), most)))
+        return self._frame("string", wanted)
+
+    def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
+        first = self._frame("number", wanted)
+        return self.tables.rows[first, _LETTERS["number"]].copy()
+
+    def _frame(self, kind: str, wanted: tuple[int, ...]) -> int:
+        """The first control of a string (after its quote) or of a number."""
+        found = self._frames.get((kind, wanted))
+        if found is not None:
+            return found
+        leaf = self.kinds.leaf(kind, wanted)
+        automaton = leaf.automaton
+        rows = expanded(automaton)
+        tables = self.tables
+        ends: Int32Array = np.zeros(len(rows), np.int32)
+        accepting = automaton.accepting
+        first = tables.n_controls
+        rows[rows >= 0] += first
+        for label in np.unique(automaton.labels[accepting]).tolist():
+            entry = self._done_entry(leaf.bits(label), again=kind == "number")
+            states = np.flatnonzero(accepting & (automaton.labels == label))
+            if kind == "string":
+                rows[states, QUOTE] = entry
+            else:
+                rows[np.ix_(states, _AFTER_NUMBER)] = entry
+                ends[states] = entry
+        assert tables.controls(rows, end_actions=ends) == first
+        if kind == "string":
+            heavy = (rows != DEAD).sum(axis=1) > MANY
+            numbers = np.arange(first, first + len(rows), dtype=np.int32)
+            tables.info[first : first + len(rows), PLAN] = np.where(heavy, numbers, -1)
+        self._frames[kind, wanted] = first
+        return first
+
+    def _array_entry(self, wanted: tuple[int, ...]) -> int:
+        ended = arrays.at_close(self.formulas, wanted)
+        item = self.reading.item(wanted)
+        assert ended is not None or item is not None
+        empty = -1 if ended is None else _bits(ended)
+        if item is None:
+            cell, job = _Array(wanted, (), empty), None
+        else:
+            assert isinstance(item.state, tuple)
+            cell, job = _Array(item.state, item.job[1:], empty), item.job
+        return direct(self.tables, Reaction(0, self._cell(cell), self._first(job, ended is not None)))
+
+    def _first(self, job: Job | None, may_end: bool) -> int:
+        """The place after an opening bracket."""
+        found = self._firsts.get((job, may_end))
+        if found is None:
+            row = dead_row() if job is None else self._place(job).row.copy()
+            if may_end:
+                row[CLOSING["array"]] = action_entry(self.structure.close_empty)
+            found = self._firsts[job, may_end] = self.structure.spaced(self.tables, row)
+            if job is not None:
+                self._add_view(self._place(job), found)
+        return found
+
+    def _colon(self, job: Job) -> int:
+        """The place after a key whose value is read for a job."""
+        value = self._place(job).views[0][0]
+        found = self._colons.get(value)
+        if found is None:
+            row = dead_row()
+            row[COLON] = value
+            found = self._colons[value] = self.structure.spaced(self.tables, row)
+        return found
+
+    def _done_entry(self, bits: int, again: bool = False) -> int:
+        """The entry of the action of a value that ends with a report."""
+        found = self._done.get((bits, again))
+        if found is None:
+            found = self._done[bits, again] = self.tables.action(again=again)
+            self._report_of[found] = bits
+        return action_entry(found)
+
+    # Cells
+
+    def _cell(self, content: _Object | _Array | None) -> int:
+        found = self._cell_ids.get(content)
+        if found is None:
+            allow = self._allowed(content.state) if isinstance(content, _Object) else None
+            found = self._cell_ids[content] = self.tables.cell(allow)
+            self._cells.append(content)
+        return found
+
+    def _allowed(self, state: objects.ObjectState) -> tuple[int, ...]:
+        """The labels of keys that may come, as words of 64 bits."""
+        n = len(self.kinds.key_table(state.table).labels)
+        words = [0] * (-(-n // 64))
+        for label in range(n):
+            if self.reading.member(state, label) is not None:
+                words[label >> 6] |= 1 << (label & 63)
+        return tuple(words)
+
+    def react(self, action: int, cell: int) -> None:
+        """Make known what a cell does on an action."""
+        self.tables.reacts(action, cell, self._reaction(action, self._cells[cell]))
+
+    def _reaction(self, action: int, content: _Object | _Array | None) -> Reaction | None:
+        report = self._report_of.get(action)
+        if content is None:
+            return Reaction(0, -1, self.end) if report is not None else None
+        if report is not None:
+            return self._told(content, report)
+        structure = self.structure
+        if isinstance(content, _Array):
+            return self._array_reaction(action, content)
+        state = content.state
+        if action == structure.key_start:
+            return self._if_more(state, self.keys.start(state.table))
+        if action == structure.comma:
+            return self._if_more(state, structure.object_next)
+        if action == structure.close_object:
+            ended = objects.at_close(self.formulas, state)
+            return None if ended is None else Reaction(1, -1, self._done_entry(_bits(ended)))
+        label = self.keys.label(action)
+        if label is None:
+            return None
+        after = self.reading.member(state, label)
+        if after is None:
+            return None
+        assert isinstance(after.state, objects.ObjectState)
+        return Reaction(1, self._cell(_Object(after.state, after.job[1:])), self._colon(after.job))
+
+    def _if_more(self, state: objects.ObjectState, goes_to: int) -> Reaction | None:
+        return Reaction(0, -1, goes_to) if any(self._allowed(state)) else None
+
+    def _array_reaction(self, action: int, content: _Array) -> Reaction | None:
+        structure = self.structure
+        if action == structure.close_empty:
+            return None if content.empty < 0 else Reaction(1, -1, self._done_entry(content.empty))
+        if action == structure.close_array:
+            ended = arrays.at_close(self.formulas, content.state)
+            return None if ended is None else Reaction(1, -1, self._done_entry(_bits(ended)))
+        if action != structure.comma:
+            return None
+        item: Next | None = self.reading.item(content.state)
+        if item is None:
+            return None
+        assert isinstance(item.state, tuple)
+        cell = self._cell(_Array(item.state, item.job[1:], -2))
+        return Reaction(1, cell, self._place(item.job).views[0][0])
+
+    def _told(self, content: _Object | _Array, report: int) -> Reaction | None:
+        """What an open object or array does when its pending value has ended."""
+        goes_to = self.structure.object_done if isinstance(content, _Object) else self.structure.array_done
+        if not content.observed:
+            return Reaction(0, -1, goes_to)
+        job = (TRUE, *content.observed)
+        if isinstance(content, _Object):
+            formulas = self.reading.told(content.state.formulas, job, report)
+            if formulas[0] == FALSE:
+                return None
+            return Reaction(1, self._cell(_Object(content.state._replace(formulas=formulas), ())), goes_to)
+        state = self.reading.told(content.state, job, report)
+        return None if state[0] == FALSE else Reaction(1, self._cell(_Array(state, (), -2)), goes_to)
+
+
+def _bits(truths: tuple[int, ...]) -> int:
+    return sum(1 << i for i, truth in enumerate(truths) if truth == TRUE)

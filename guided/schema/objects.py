@@ -1,0 +1,165 @@
+"""How the formula of an object changes with each key, and which keys may come: the derivative by a member.
+
+An object's state holds what must still come of it (`ObjectState.formulas`: what must hold, then what is only observed), and which declared names
+have been. Names are bits: bit i of ``seen`` is name i of the object's `KeyTable`. With ``property_order="schema"`` a name also closes the declared names
+before it.
+
+Labels number the kinds of keys: 0 is a name that is not declared (and, with patterns, one label for each set of patterns that such a
+name can match), and each declared name has one.
+
+Plain objects, nearly all of them, have one table of properties, names that are required, and counts; their states are integers, and no formula
+is rewritten (`PlainObject`). All others go through formulas.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+
+__all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "ObjectState", "after_key", "at_close", "names_of"]
+
+ALWAYS, NEVER = -2, -1
+# The name of a key that is none of those declared.
+OTHER = -1
+
+
+class ObjectState(NamedTuple):
+    """Where an object stands between two members.
+
+    Attributes
+    ----------
+    table : int
+        Number of its `KeyTable`.
+    seen : int
+        Bits of the declared names that cannot come any more.
+    formulas : tuple of int
+        What must hold, then what is observed.
+    """
+
+    table: int
+    seen: int
+    formulas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTable:
+    """The kinds of keys of an object.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Declared names: those of tables of properties in the order of the schema, then names that are only required.
+    n_ordered : int
+        How many of them a table declares.
+    patterns : tuple of int
+        Formulas of strings that keys are told apart by.
+    labels : tuple of (int, int)
+        Of each label: index of the name (`OTHER`: none), and bits of the patterns that hold of it.
+    possible : frozenset of int
+        Labels that some text of a key has.
+    """
+
+    names: tuple[str, ...]
+    n_ordered: int
+    patterns: tuple[int, ...]
+    labels: tuple[tuple[int, int], ...]
+    possible: frozenset[int]
+
+    def closed_by(self, name: int, is_ordered: bool) -> int:
+        """Bits of the names that cannot come after name ``name``."""
+        if is_ordered and name < self.n_ordered:
+            return (1 << (name + 1)) - 1
+        return 1 << name
+
+
+def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]) -> tuple[tuple[str, ...], int]:
+    """The declared names of an object's formulas, in order, and how many of them a table of properties declares."""
+    tables: dict[int, Atom] = {}
+    loose: dict[int, str] = {}
+    for formula in wanted:
+        for atom in formulas.atoms(formula):
+            if atom[0] == "properties":
+                tables[formulas.atom(atom)] = atom
+            elif atom[0] == "required":
+                loose[formulas.atom(atom)] = atom[1]
+    last = len(sequence)
+    names: dict[str, None] = {}
+    for number in sorted(tables, key=lambda number: (sequence.get(number, last), number)):
+        names.update(dict.fromkeys(name for name, _ in tables[number][1]))
+    n_ordered = len(names)
+    names.update(dict.fromkeys(loose[i] for i in sorted(loose, key=lambda i: (sequence.get(i, last), i))))
+    return tuple(names), n_ordered
+
+
+def after_key(
+    formulas: Formulas, table: KeyTable, state: ObjectState, label: int, names_formula: dict[int, int], is_ordered: bool
+) -> ObjectState | None:
+    """The state after a key, with ("value", f) for what its value must hold; None where the key cannot come.
+
+    Parameters
+    ----------
+    names_formula : dict of int to int
+        Position in ``table.patterns`` of each formula of names, or ALWAYS or NEVER.
+    """
+    if label not in table.possible:
+        return None
+    index, bits = table.labels[label]
+    seen = state.seen
+    name = None
+    if index >= 0:
+        if seen >> index & 1:
+            return None
+        name = table.names[index]
+        closed = table.closed_by(index, is_ordered) & ~seen
+        seen |= closed
+        lost = {table.names[i] for i in range(len(table.names)) if closed >> i & 1 and i != index}
+    else:
+        lost = set()
+
+    def derivative(atom: Atom) -> int:
+        kind = atom[0]
+        if kind == "required":
+            return TRUE if atom[1] == name else FALSE if atom[1] in lost else formulas.atom(atom)
+        if kind == "properties":
+            value = value_of(formulas, atom, name, bits, names_formula)
+            if value <= TRUE:
+                return formulas.atom(atom) if value == TRUE else FALSE
+            return formulas.conjunction((formulas.atom(("value", value)), formulas.atom(atom)))
+        if kind == "minProperties":
+            return TRUE if atom[1] <= 1 else formulas.atom((kind, atom[1] - 1))
+        if kind == "maxProperties":
+            return FALSE if atom[1] <= 0 else formulas.atom((kind, atom[1] - 1))
+        if kind == "propertyNames":
+            place = names_formula[atom[1]]
+            holds = place == ALWAYS or (place != NEVER and bits >> place & 1)
+            return formulas.atom(atom) if holds else FALSE
+        return formulas.atom(atom)
+
+    memo: dict[int, int] = {}
+    after = tuple(formulas.rewrite(formula, derivative, memo) for formula in state.formulas)
+    return None if after[0] == FALSE else ObjectState(state.table, seen, after)
+
+
+def value_of(formulas: Formulas, atom: Atom, name: str | None, bits: int, names_formula: dict[int, int]) -> int:
+    """What a ("properties", ...) atom says of the value of a key."""
+    _, declared, patterns, others = atom
+    found = [value for key, value in declared if key == name]
+    found += [value for source, value in patterns if bits >> names_formula[pattern_formula(formulas, source)] & 1]
+    return formulas.conjunction(found) if found else int(others)
+
+
+def pattern_formula(formulas: Formulas, source: str) -> int:
+    """The formula of the names that a pattern is found in."""
+    return formulas.atom(("pattern", source))
+
+
+def at_close(formulas: Formulas, state: ObjectState) -> tuple[int, ...] | None:
+    """Truths of the observed formulas where the object ends here; None where it cannot."""
+
+    def truth(atom: Atom) -> int:
+        return FALSE if atom[0] in ("required", "minProperties") else TRUE
+
+    memo: dict[int, int] = {}
+    ended = tuple(formulas.rewrite(formula, truth, memo) for formula in state.formulas)
+    return ended[1:] if ended[0] == TRUE else None

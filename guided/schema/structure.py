@@ -1,0 +1,220 @@
+"""The punctuation of JSON as controls: objects, arrays, literals and unconstrained strings, the same for all schemas.
+
+What differs between schemas is on the stack: a cell for each object or array that is open says what its keys and commas do. So the controls
+here are few, made once for each way to write JSON (`Structure`), and each schema's tables begin as a copy of theirs:
+
+    end                      a whole text has been read
+    object_first, object_next, object_done    after ``{``, after ``,``, after a value
+    array_done               after an item
+    string                   in a string without constraints, after its opening quote
+    other_key                in a key that is no declared name
+    literals                 after the first letter of true, false and null
+
+and the actions, which cells react to: ``value_done`` (a value without observed truths is complete), ``key_start``, ``other_key``
+(a key that is not declared is complete), ``comma`` and ``close`` in objects and arrays, ``close_empty`` (an array without items).
+
+Whitespace is an automaton of its own: where it may stand, there is a control for each of its states, and the first of them is the place itself.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array, freeze
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree
+from guided.automata.pushdown import PushdownTables, Reaction, action_entry
+from guided.errors import SchemaError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import TRUE, Formulas
+from guided.schema.strings import string_automaton
+
+__all__ = [
+    "BACKSLASH",
+    "CLOSING",
+    "COMMA",
+    "DIGITS",
+    "LITERALS",
+    "QUOTE",
+    "Structure",
+    "dead_row",
+    "direct",
+    "expanded",
+    "literal_chain",
+    "structure_of",
+    "within",
+]
+
+QUOTE, BACKSLASH, COMMA, COLON = 0x22, 0x5C, 0x2C, 0x3A
+CLOSING = {"object": 0x7D, "array": 0x5D}
+DIGITS = b"-0123456789"
+LITERALS = {"null": b"null", "true": b"true", "false": b"false"}
+# What may follow a number: it is read again after the number's end.
+AFTER_NUMBER = b" \t\n\r,]}"
+
+_FLEXIBLE = "[ \\t\\n\\r]{0,20}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """The common controls, and the tables that hold them.
+
+    Attributes
+    ----------
+    tables : PushdownTables
+        To be copied, not changed.
+    spaces : Automaton
+        The whitespace that may stand between two tokens.
+    alphabet : ndarray[bool], shape (256,)
+        Bytes that texts may hold.
+    counts_characters : bool
+        Can the registers count the code points of ``string``?
+    """
+
+    tables: PushdownTables
+    spaces: Automaton
+    alphabet: BoolArray
+    counts_characters: bool
+    end: int
+    value_done: int
+    key_start: int
+    other_key_done: int
+    comma: int
+    close_object: int
+    close_array: int
+    close_empty: int
+    string: int
+    other_key: int
+    object_first: int
+    object_next: int
+    object_done: int
+    array_done: int
+
+    def spaced(self, tables: PushdownTables, row: Int32Array) -> int:
+        """A place with this row, and whitespace before: the number of its first control."""
+        return _spaced(tables, self.spaces, row)
+
+    @property
+    def n_spaces(self) -> int:
+        """Controls that each place has."""
+        return self.spaces.n_states
+
+
+def expanded(automaton: Automaton) -> Int32Array:
+    """Rows by byte of an automaton: int32, shape (n_states, 256)."""
+    return automaton.table[:, automaton.classes].astype(np.int32)
+
+
+def within(automaton: Automaton, alphabet: BoolArray) -> Automaton:
+    """The texts of an automaton that the alphabet can spell."""
+    if alphabet.all():
+        return automaton
+    rows = expanded(automaton)
+    rows[:, ~alphabet] = DEAD
+    return Automaton.from_table(rows, np.arange(256, dtype=np.uint8), automaton.accepting, automaton.labels)
+
+
+def dead_row() -> Int32Array:
+    """A row in which nothing may follow."""
+    return np.full(256, DEAD, np.int32)
+
+
+def _spaced(tables: PushdownTables, spaces: Automaton, row: Int32Array) -> int:
+    rows = expanded(spaces)
+    first = tables.n_controls
+    rows[rows >= 0] += first
+    own = row != DEAD
+    for state in np.flatnonzero(spaces.accepting):
+        rows[state, own] = row[own]
+    return tables.controls(rows)
+
+
+def _whitespace(options: JsonOptions) -> Automaton:
+    if options.whitespace == "compact":
+        source = ""
+    elif options.whitespace == "flexible":
+        source = _FLEXIBLE
+    elif options.whitespace.startswith("pretty"):
+        raise SchemaError("whitespace='pretty(...)' is not there yet", "", "whitespace")
+    else:
+        source = options.whitespace
+    spaces = from_tree(parse(source))
+    if spaces.is_empty() or not (expanded(spaces) >= 0).any(axis=0)[list(b" \t\n\r")].sum() >= (
+        (expanded(spaces) >= 0).any(axis=0).sum()
+    ):
+        raise SchemaError("whitespace is a pattern of spaces, tabs and line ends", "", "whitespace")
+    return spaces
+
+
+@lru_cache(maxsize=64)
+def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
+    letters = freeze(np.frombuffer(alphabet, np.bool_))
+    spaces = within(_whitespace(options), letters)
+    tables = PushdownTables()
+    value_done = tables.action()
+    names = ("key_start", "comma", "close_object", "close_array", "close_empty")
+    actions = {name: tables.action() for name in names}
+    other_key_done = tables.action(label=0)
+    end = tables.control(dead_row())
+
+    leaf = string_automaton(Formulas(), (TRUE,), options, Limits())
+    body = within(leaf.automaton, letters)
+    first = tables.n_controls
+    rows = expanded(body)
+    rows[rows >= 0] += first
+    is_counting = body.accepting.sum() == 1 and bool(body.accepting[0])
+    for done in (value_done, other_key_done):
+        begin = tables.n_controls
+        mine = rows.copy()
+        mine[mine >= 0] += begin - first
+        mine[body.accepting, QUOTE] = action_entry(done)
+        tables.controls(mine)
+        for state in range(len(mine)):
+            tables.info[begin + state, 1] = (1 if state == 0 else 2) if is_counting and done == value_done else 0
+            tables.info[begin + state, 5] = begin + state
+    string, other_key = first, first + len(rows)
+    # Whatever the plan of a control of keys is, label 0 must be allowed for it.
+    tables.guard(other_key, np.ones((len(rows), 1), np.uint64))
+
+    row = dead_row()
+    row[QUOTE] = action_entry(actions["key_start"])
+    object_next = _spaced(tables, spaces, row)
+    row[CLOSING["object"]] = action_entry(actions["close_object"])
+    object_first = _spaced(tables, spaces, row)
+    row = dead_row()
+    row[COMMA] = action_entry(actions["comma"])
+    row[CLOSING["object"]] = action_entry(actions["close_object"])
+    object_done = _spaced(tables, spaces, row)
+    row[CLOSING["object"]] = DEAD
+    row[CLOSING["array"]] = action_entry(actions["close_array"])
+    array_done = _spaced(tables, spaces, row)
+    return Structure(
+        tables, spaces, letters, is_counting, end, value_done, actions["key_start"], other_key_done, actions["comma"],
+        actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
+        object_first, object_next, object_done, array_done,
+    )  # fmt: skip
+
+
+def structure_of(options: JsonOptions, alphabet: bytes) -> Structure:
+    """The common controls for some options and an alphabet (256 bytes, 0 or 1)."""
+    spelling = JsonOptions(whitespace=options.whitespace, escapes=options.escapes)
+    return _structure(spelling, alphabet)
+
+
+def literal_chain(tables: PushdownTables, word: bytes, alphabet: BoolArray, entry: int) -> int:
+    """The entry for the first byte of a literal whose last byte has ``entry``: DEAD if the alphabet lacks a byte."""
+    if not all(alphabet[byte] for byte in word):
+        return DEAD
+    for byte in reversed(word[1:]):
+        row = dead_row()
+        row[byte] = entry
+        entry = tables.control(row)
+    return entry
+
+
+def direct(tables: PushdownTables, reaction: Reaction) -> int:
+    """The entry of a new action with this reaction on every cell."""
+    return action_entry(tables.action(reaction=reaction))
