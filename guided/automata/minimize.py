@@ -5,15 +5,15 @@ ascending class, with equal columns merged and classes numbered by their least b
 accepts nothing. States with different labels are never merged.
 """
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.kernels import minimize as kernel
 
 __all__ = ["canonical", "inverse_edges", "merge_columns", "minimal"]
-
-_BLOCK = 1 << 14
-_ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 
 def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
@@ -81,35 +81,15 @@ def _merged(
     return *_select(table, accepting, labels, elements[begin[:count]], block_of), int(block_of[first])
 
 
-def merge_columns(table: Int32Array, classes: UInt8Array) -> tuple[Int32Array, UInt8Array]:
+def merge_columns(table: Int32Array, classes: npt.NDArray[np.integer[Any]]) -> tuple[Int32Array, UInt8Array]:
     """Equal columns as one: (one column of each, in the order of their least bytes: int32; class of each byte). O(n k).
 
     Columns that no byte has are left out.
     """
-    keys = _column_keys(table)
-    alike: dict[int, list[int]] = {}
-    first: list[int] = []
-    merged = np.zeros(table.shape[1], np.uint8)
-    for column in dict.fromkeys(classes.tolist()):
-        numbers = alike.setdefault(keys[column], [])
-        found = (number for number in numbers if np.array_equal(table[:, first[number]], table[:, column]))
-        number = next(found, len(first))
-        if number == len(first):
-            numbers.append(number)
-            first.append(column)
-        merged[column] = number
-    return np.array(first, np.int32), merged[classes]
-
-
-def _column_keys(table: Int32Array) -> list[int]:
-    """A number for each column, equal for equal columns; a sum over rows, each with a weight of its own."""
-    # Why by blocks: numpy makes 64-bit copies of what it computes with, of twice the table's size.
-    keys = np.zeros(table.shape[1], np.uint64)
-    for begin in range(0, len(table), _BLOCK):
-        rows = table[begin : begin + _BLOCK].astype(np.uint64)
-        weights = np.arange(begin + 1, begin + 1 + len(rows), dtype=np.uint64) * _ODD
-        keys += ((weights ^ (weights >> _HALF)) * _ODD) @ rows
-    return keys.tolist()
+    k = table.shape[1]
+    first, merged = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
+    count = kernel.equal_columns(table, classes.astype(np.int32), first, merged, np.zeros(k, np.uint64))
+    return first[:count], merged[classes].astype(np.uint8)
 
 
 def canonical(

@@ -6,12 +6,15 @@ from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.automata.partition import Partition
 from guided.errors import LimitError
 from guided.kernels import utf8 as kernel
+from guided.kernels.minimize import equal_columns
 from guided.limits import Limits
 
 __all__ = ["decision_tree", "expanded", "to_bytes"]
 
 # Cells of intermediate rows that cost as much as one step of a determinization.
 _CELLS = 8
+_FIRST_BYTES = np.array([*range(0x80), *range(0xC0, 0x100)], np.int32)
+_CONTINUATIONS = np.arange(64, dtype=np.int32)
 _TOO_SCATTERED = "too many states for such sets of characters"
 
 
@@ -41,25 +44,22 @@ def to_bytes(
         ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
     """
     root, tree = decision_tree(parts.starts, parts.classes, parts.n_classes)
-    columns: dict[bytes, int] = {}
-    column = [0] * 256
-    root_values: dict[int, int] = {}
-    values = root.tolist()
-    for byte in (*range(0x80), *range(0xC0, 0x100)):
-        column[byte] = root_values.setdefault(values[byte], len(root_values))
-    inner = np.ascontiguousarray(tree.T)
-    first: list[int] = []
-    for byte in range(64):
-        number = columns.setdefault(inner[byte].tobytes(), len(columns))
-        if number == len(first):
-            first.append(byte)
-        column[0x80 + byte] = len(root_values) + number
-    narrow_tree = np.ascontiguousarray(inner[first].T)
-    narrow_root = np.fromiter(root_values, np.int32, len(root_values))
+    roots, column = _different(root.reshape(1, -1), _FIRST_BYTES)
+    inner, inner_number = _different(tree, _CONTINUATIONS)
+    column[0x80:0xC0] = inner_number + len(roots)
+    narrow_root, narrow_tree = root[roots], np.take(tree, inner, axis=1)
     out = expanded(table, narrow_root, narrow_tree, limits)
     final = np.zeros(len(out), np.bool_)
     final[: len(table)] = accepting
-    return out, np.array(column, np.uint8), final
+    return out, column.astype(np.uint8), final
+
+
+def _different(table: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """(one of each of the columns in ``order``, number of each column)."""
+    k = table.shape[1]
+    first, number = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
+    count = equal_columns(table, order, first, number, np.zeros(k, np.uint64))
+    return first[:count], number
 
 
 def decision_tree(starts: Int32Array, classes: Int32Array, n_classes: int) -> tuple[Int32Array, Int32Array]:

@@ -1,9 +1,11 @@
-"""Minimal automata: inverse edges, distances to acceptance, Hopcroft's partition refinement, canonical order."""
+"""Minimal automata: inverse edges, distances to acceptance, Hopcroft's partition refinement, canonical order, equal columns."""
 
-from guided.arrays import BoolArray, Int32Array
+import numpy as np
+
+from guided.arrays import BoolArray, Int32Array, UInt64Array
 from guided.kernels.jit import kernel
 
-__all__ = ["breadth_first", "distances", "invert", "refine", "renumber"]
+__all__ = ["breadth_first", "distances", "equal_columns", "invert", "refine", "renumber"]
 
 
 @kernel
@@ -216,3 +218,48 @@ def renumber(table: Int32Array, states: Int32Array, columns: Int32Array, number:
         for j in range(len(columns)):
             t = table[s, columns[j]]
             out[i, j] = -1 if t < 0 else max(number[t], -1)
+
+
+@kernel
+def equal_columns(
+    table: Int32Array, order: Int32Array, first: Int32Array, merged: Int32Array, hashes: UInt64Array
+) -> int:
+    """Number the different columns of a table, by their first place in an order.
+
+    ========  ======  =======  ==============================================================================
+    argument  dtype   shape    meaning
+    ========  ======  =======  ==============================================================================
+    table     int32   (n, k)
+    order     int32   (any,)   columns to be looked at; one may come more than once
+    first     int32   (k,)     out: the first column of each number
+    merged    int32   (k,)     -1 throughout on entry; out: number of each column that is in ``order``
+    hashes    uint64  (k,)     scratch, zeros
+    ========  ======  =======  ==============================================================================
+
+    Returns how many there are. O(n k), and O(n) for each column that is equal to one before.
+    """
+    n, k = table.shape
+    for s in range(n):
+        for c in range(k):
+            hashes[c] = (hashes[c] ^ np.uint64(np.uint32(table[s, c]))) * np.uint64(1099511628211)
+    count = 0
+    for c in order:
+        if merged[c] >= 0:
+            continue
+        found = -1
+        for other in range(count):
+            if hashes[first[other]] == hashes[c]:
+                same = True
+                for s in range(n):
+                    if table[s, first[other]] != table[s, c]:
+                        same = False
+                        break
+                if same:
+                    found = other
+                    break
+        if found < 0:
+            first[count] = c
+            found = count
+            count += 1
+        merged[c] = found
+    return count

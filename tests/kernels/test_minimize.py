@@ -100,3 +100,21 @@ def test_refine(data: st.DataObject) -> None:
     for b in range(count):
         assert sorted(elements[begin[b] : end[b]].tolist()) == np.flatnonzero(block_of == b).tolist()
     assert all(elements[place[s]] == s for s in range(n))
+
+
+@given(
+    st.integers(0, 3).flatmap(
+        lambda n: st.lists(st.lists(st.integers(-1, 1), min_size=n, max_size=n), min_size=1, max_size=6)
+    ),
+    st.data(),
+)
+def test_equal_columns(columns: list[list[int]], data: st.DataObject) -> None:
+    k = len(columns)
+    order = data.draw(st.lists(st.integers(0, k - 1), max_size=8))
+    table = np.array(columns, np.int32).reshape(k, -1).T.copy()
+    first, merged = np.empty(k, np.int32), np.full(k, -1, np.int32)
+    count = kernel.equal_columns(table, np.array(order, np.int32), first, merged, np.zeros(k, np.uint64))
+    different = list(dict.fromkeys(tuple(columns[c]) for c in order))
+    assert count == len(different)
+    assert first[:count].tolist() == [next(c for c in order if tuple(columns[c]) == column) for column in different]
+    assert merged.tolist() == [different.index(tuple(columns[c])) if c in order else -1 for c in range(k)]
