@@ -2,8 +2,8 @@
 
     python -m benchmarks.regex [--vocabulary NAME ...] [--pattern NAME ...] [--engine NAME ...] [--repeat N] [--json OUT]
 
-For each vocabulary and pattern, in each repetition, every engine in turn compiles the pattern anew (never the same spelling
-twice in a process, see `Pattern.fresh`, and see the adapters for caches) and walks along the texts. Measured:
+For each vocabulary and pattern, in each repetition, every engine in turn, in an order of its own, compiles the pattern anew (never the
+same spelling twice in a process, see `Pattern.fresh`, and see the adapters for caches) and walks along the texts. Measured:
 
 - *compile*: the pattern to an object that can answer for its first mask;
 - *whole*: and all that is left to do until nothing is computed later: for guided and the walk per state every mask of every state;
@@ -17,8 +17,10 @@ the definitions, and the other engines' masks are compared with guided's at ever
 
 import argparse
 import json
+import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -39,15 +41,21 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["main", "run"]
 
 PASSES = 9
+# What each engine compiles, unmeasured, before each measured compile: so that none starts with the memory and the processor's caches as
+# another engine left them.
+SMALL = "[ab]c"
+# Seconds of one compile after which an engine is not asked for that pattern again, over the vocabularies that follow.
+PATIENCE = 15.0
 
 
 class Runner:
-    """One run: the number of the spelling that is compiled next, and what has been measured."""
+    """One run: how many spellings of each pattern have been compiled, and what is wrong with guided."""
 
     def __init__(self, repeat: int, budget: float, names: Sequence[str]) -> None:
         self.repeat, self.budget, self.names = repeat, budget, names
-        self.number = 0
+        self.spellings: Counter[str] = Counter()
         self.overhead = clock_overhead()
+        self.hopeless: set[tuple[str, str]] = set()
         self.wrong: list[str] = []
 
     def over(self, name: str, patterns: Sequence[Pattern]) -> dict[str, Any]:
@@ -88,45 +96,36 @@ class Runner:
         return index
 
     def _pattern(self, pattern: Pattern, index: Index, made: dict[str, Any], texts: list[list[int]]) -> dict[str, Any]:
-        cells: dict[str, Any] = {engine: {"compile": [], "wall": [], "whole": [], "text": []} for engine in made}
-        spent, kept = dict.fromkeys(made, 0.0), {}
+        names = [name for name in made if (name, pattern.name) not in self.hopeless]
+        cells: dict[str, Any] = {name: {"compile": [], "wall": [], "whole": [], "text": []} for name in names}
+        spent, kept = dict.fromkeys(names, 0.0), {}
+        order = random.Random(pattern.name)
         for _ in range(self.repeat):
-            self.number += 1
-            regex = pattern.fresh(self.number % 50 + 1)
-            for engine in made:
-                if spent[engine] > self.budget and cells[engine]["compile"]:
-                    continue
-                begin = time.perf_counter()
-                kept[engine] = self._once(made[engine], regex, texts, cells[engine])
-                spent[engine] += time.perf_counter() - begin
-        for engine, cell in cells.items():
-            if engine not in kept:
-                continue
-            cell["agreement"] = asdict(agreement(index, kept[engine], texts))
-            if engine != "walk per state":
-                cell |= self._ready(kept[engine], texts, cell["agreement"]["refused"])
+            along, whole = self._fresh(pattern), self._fresh(pattern)
+            ready = [name for name in names if spent[name] <= self.budget]
+            works = [(name, True) for name in ready] + [(name, False) for name in ready if not made[name].complete]
+            order.shuffle(works)
+            for name, is_along in works:
+                if is_along:
+                    kept[name] = _along(made[name], along, texts, cells[name])
+                    spent[name] += cells[name]["text"][-1] / 1e3
+                else:
+                    _whole(made[name], whole, cells[name])
+                    spent[name] += cells[name]["whole"][-1] / 1e3
+        for name, cell in cells.items():
+            if cell["compile"][0] > 1e3 * PATIENCE:
+                self.hopeless.add((name, pattern.name))
+            cell["agreement"] = asdict(agreement(index, kept[name], texts))
+            if name != "walk per state":
+                cell |= self._ready(kept[name], texts, cell["agreement"]["refused"])
             for measure in ("compile", "wall", "whole", "text"):
                 cell[f"{measure}_ms"] = median(cell[measure]) if cell[measure] else None
                 cell[measure] = [round(value, 3) for value in cell[measure]]
         return cells
 
-    def _once(self, engine: Any, regex: str, texts: list[list[int]], cell: dict[str, Any]) -> Any:
-        with no_collection():
-            compiled, cpu, wall = timed(engine.compile, regex)
-            _, walked, _ = timed(_walk, compiled, texts)
-        cell["compile"].append(cpu)
-        cell["wall"].append(wall)
-        cell["text"].append(cpu + walked)
-        with no_collection():
-            if not engine.complete:
-                # Why again: the texts have brought some of the masks into being.
-                fresh, cpu, _ = timed(engine.compile, regex)
-                _, finished, _ = timed(fresh.finish)
-            else:
-                finished = 0.0
-        if not engine.lazy:
-            cell["whole"].append(cpu + finished)
-        return compiled
+    def _fresh(self, pattern: Pattern) -> str:
+        self.spellings[pattern.name] += 1
+        return pattern.fresh(self.spellings[pattern.name])
 
     def _ready(self, compiled: Any, texts: list[list[int]], refused: int) -> dict[str, Any]:
         starts = {"ready": compiled.start}
@@ -151,14 +150,43 @@ class Runner:
         return np.median(times[1:], axis=0) - self.overhead
 
 
+def _along(engine: engines.Engine, regex: str, texts: list[list[int]], cell: dict[str, Any]) -> Any:
+    """Compile, and walk along the texts; the compiled pattern."""
+    engine.compile(SMALL)
+    with no_collection():
+        compiled, cpu, wall = timed(engine.compile, regex)
+        _, walked, _ = timed(_walk, compiled, texts)
+    cell["compile"].append(cpu)
+    cell["wall"].append(wall)
+    cell["text"].append(cpu + walked)
+    if engine.complete and not engine.lazy:
+        cell["whole"].append(cpu)
+    return compiled
+
+
+def _whole(engine: engines.Engine, regex: str, cell: dict[str, Any]) -> None:
+    """Compile once more and finish. Why anew: texts bring some of the masks into being."""
+    engine.compile(SMALL)
+    with no_collection():
+        compiled, cpu, _ = timed(engine.compile, regex)
+        _, finished, _ = timed(compiled.finish)
+    cell["whole"].append(cpu + finished)
+
+
 def _lookup(compiled: engines.HasLookup, texts: list[list[int]]) -> dict[str, float]:
-    """Microseconds of the two look-ups inside a step, without the guide around them: means over a long loop."""
+    """Microseconds of the look-ups inside a step, from Python and compiled: least mean over a long loop."""
     steps = [pair for tokens in texts for pair in compiled.visited(tokens)]
     steps = steps * (4000 // len(steps) + 1)
     found = {}
     for name, look in compiled.lookups().items():
         best = min(_loop(look, steps) for _ in range(PASSES))
         found[name] = round(best / len(steps) / 1e3, 4)
+    tokens = max(texts, key=len)
+    rounds = 20_000 // len(tokens) + 1
+    walk = compiled.compiled_walk(tokens, rounds)
+    walk()
+    best = min(_wall(walk) for _ in range(PASSES))
+    found["kernel"] = round(best / (rounds * len(tokens)) / 1e3, 5)
     return found
 
 
@@ -168,6 +196,12 @@ def _loop(look: Any, steps: list[tuple[int, int]]) -> int:
         for state, token in steps:
             look(state, token)
         return time.perf_counter_ns() - begin
+
+
+def _wall(work: Any) -> int:
+    begin = time.perf_counter_ns()
+    work()
+    return time.perf_counter_ns() - begin
 
 
 class _Plain:
@@ -241,7 +275,7 @@ def main() -> int:
     parser.add_argument("--engine", nargs="+", default=engines.NAMES, choices=engines.NAMES, metavar="NAME")
     parser.add_argument("--repeat", type=int, default=5, help="repetitions (default 5)")
     parser.add_argument(
-        "--budget", type=float, default=10, help="seconds after which an engine repeats a pattern no more"
+        "--budget", type=float, default=3, help="seconds after which an engine repeats a pattern no more (default 3)"
     )
     parser.add_argument("--json", type=Path, help="write the record here")
     given = parser.parse_args()

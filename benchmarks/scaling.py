@@ -30,7 +30,7 @@ __all__ = ["main", "run"]
 
 STRING = r'"[^"\\\n]{1,%d}"'
 SIZES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
-BUDGET = 10.0
+BUDGET = 5.0
 PROSE = r"[a-zA-Z0-9 ,.;:'()-]*"
 TEXT = (
     "The committee met on Tuesday to discuss the budget for 2026; and agreed that the new library (the one on Elm Street) "

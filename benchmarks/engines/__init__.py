@@ -67,6 +67,9 @@ class HasLookup(Protocol):
     def lookups(self) -> dict[str, Callable[[int, int], Any]]:
         """The look-ups by name; both take a state and a token."""
 
+    def compiled_walk(self, tokens: list[int], rounds: int) -> Callable[[], Any]:
+        """Both look-ups at each step of a text, so many times over, without Python in between."""
+
 
 class Engine(Protocol):
     """An engine over one vocabulary; making it is the set-up, which is measured apart.

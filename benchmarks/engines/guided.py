@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from benchmarks.engines import Compiled, Matcher
 from guided.engine.compile import compile as compile_spec
@@ -16,6 +17,29 @@ from guided.engine.specs import Regex
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Engine"]
+
+
+@njit(cache=True)
+def _walk(tokens, rounds, token_function, indptr, functions, targets, mask_of):
+    """Sum of the numbers of the masks along a text, from the start, so many times: the look-ups of a step, compiled.
+
+    What a caller does that has the tables on its side, in a kernel of its own or on a device, with the masks as rows of one array.
+    """
+    total = 0
+    for _ in range(rounds):
+        state = 0
+        for token in tokens:
+            total += mask_of[state]
+            function = token_function[token]
+            low, high = indptr[state], indptr[state + 1]
+            while low < high:
+                middle = (low + high) >> 1
+                if functions[middle] < function:
+                    low = middle + 1
+                else:
+                    high = middle
+            state = targets[low]
+    return total
 
 
 class Engine:
@@ -55,6 +79,11 @@ class _Compiled:
             pairs.append((guide.state, token))
             guide.advance(token)
         return pairs
+
+    def compiled_walk(self, tokens: list[int], rounds: int) -> Callable[[], Any]:
+        tables, read = self.index.tables, np.array(tokens, np.int32)
+        arrays = tables.token_function, tables.row_indptr, tables.row_functions, tables.row_targets, tables.mask_of
+        return lambda: _walk(read, rounds, *arrays)
 
     def lookups(self) -> dict[str, Callable[[int, int], Any]]:
         mask = self.index.tables.mask
