@@ -275,7 +275,7 @@ def main() -> int:
     parser.add_argument("--engine", nargs="+", default=engines.NAMES, choices=engines.NAMES, metavar="NAME")
     parser.add_argument("--repeat", type=int, default=5, help="repetitions (default 5)")
     parser.add_argument(
-        "--budget", type=float, default=3, help="seconds after which an engine repeats a pattern no more (default 3)"
+        "--budget", type=float, default=2, help="seconds after which an engine repeats a pattern no more (default 2)"
     )
     parser.add_argument("--json", type=Path, help="write the record here")
     given = parser.parse_args()

