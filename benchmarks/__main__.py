@@ -1,8 +1,8 @@
-"""All benchmarks, one after the other: ``python -m benchmarks [--record]`` (``make bench``, ``make bench ARGS=--record``).
+"""All benchmarks of patterns, one after the other: ``python -m benchmarks [--quick | --record]`` (``make bench``).
 
-Without ``--record`` a short run: one vocabulary, few repetitions, tables on the terminal, records in .cache/benchmarks. With it the whole
-run (about half an hour), into benchmarks/record, and docs/benchmarks.md is made anew from it. Every part is a process of
-its own, one after the other. The exit status is that of the first part that fails.
+Without an option everything, into .cache/benchmarks: the records, the figures, and the document made of them. ``--quick``: one vocabulary
+and few repetitions, in two minutes. ``--record``: everything, into benchmarks/record and docs/benchmarks.md. Every part is a process of
+its own. The exit status is that of the first part that fails, which `benchmarks.regex` does where guided is wrong.
 """
 
 import argparse
@@ -12,29 +12,43 @@ from pathlib import Path
 
 from benchmarks.vocabularies import MAIN
 
+__all__ = ["main"]
+
 ROOT = Path(__file__).parent.parent
+_LONG = "string 1000"
+
+
+def parts(*, quick: bool) -> dict[str, list[str]]:
+    """Arguments of each part."""
+    if not quick:
+        return {"regex": [], "scaling": [], "footprint": []}
+    from benchmarks.definitions import load
+
+    usual = [name for name in load() if name != _LONG]
+    return {
+        "regex": ["--repeat", "3", "--budget", "0.5", "--vocabulary", MAIN, "--pattern", *usual],
+        "scaling": ["--repeat", "1", "--quick"],
+        "footprint": ["--repeat", "1"],
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--record", action="store_true", help="the whole run, into benchmarks/record and docs/benchmarks.md"
-    )
-    whole = parser.parse_args().record
-    folder = ROOT / ("benchmarks/record" if whole else ".cache/benchmarks")
-    folder.mkdir(parents=True, exist_ok=True)
-    parts = {
-        "regex": ["--repeat", "7"] if whole else ["--repeat", "3", "--budget", "3", "--vocabulary", MAIN],
-        "scaling": ["--repeat", "3" if whole else "1"],
-        "footprint": ["--repeat", "5" if whole else "1"],
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--quick", action="store_true", help="one vocabulary, few repetitions, no document")
+    kind.add_argument("--record", action="store_true", help="into benchmarks/record and docs/benchmarks.md")
+    given = parser.parse_args()
+    folder = ROOT / ("benchmarks/record" if given.record else ".cache/benchmarks")
+    commands = {
+        name: [f"benchmarks.{name}", *arguments, "--json", str(folder / f"{name}.json")]
+        for name, arguments in parts(quick=given.quick).items()
     }
-    for name, arguments in parts.items():
+    if not given.quick:
+        commands["report"] = ["benchmarks.report", str(folder)]
+    for name, command in commands.items():
         print(f"== {name}", flush=True)
-        command = [sys.executable, "-m", f"benchmarks.{name}", *arguments, "--json", str(folder / f"{name}.json")]
-        if status := subprocess.run(command, cwd=ROOT, check=False).returncode:
+        if status := subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode:
             return status
-    if whole:
-        return subprocess.run([sys.executable, "-m", "benchmarks.report"], cwd=ROOT, check=False).returncode
     return 0
 
 

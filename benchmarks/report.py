@@ -1,9 +1,11 @@
 """docs/benchmarks.md out of the records: ``python -m benchmarks.report``. No figure in that document is typed by hand.
 
-Fills report.md.template with tables made from benchmarks/record/{regex,scaling,footprint}.json, and draws the figure beside the
-records. A test holds that the document is what this program makes of the records.
+Fills report.md.template with tables made from benchmarks/record/{regex,scaling,footprint}.json, and draws the figures beside the
+records. A test holds that the document is what this program makes of the records. With a folder as its argument it reads the records
+there and writes there: ``python -m benchmarks.report .cache/benchmarks``.
 """
 
+import argparse
 import json
 import statistics
 from collections.abc import Mapping
@@ -26,10 +28,10 @@ PEERS = ("llguidance", "outlines-core", "xgrammar", "walk per state")
 USUAL = tuple(name for name in load() if not name.startswith("string"))
 
 
-def records() -> dict[str, Any]:
+def records(folder: Path = RECORDS) -> dict[str, Any]:
     """The records by name."""
     names = ("regex", "scaling", "footprint")
-    return {name: json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8")) for name in names}
+    return {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
 
 
 def document(found: Mapping[str, Any]) -> str:
@@ -50,6 +52,7 @@ def document(found: Mapping[str, Any]) -> str:
         reasons=reasons,
         stages=_stages(scaling),
         pattern_size=_pattern_size(scaling),
+        patience=f"{scaling['budget s']:g}",
         output_length=_output_length(scaling),
         matching=_matching(scaling),
         **_cold_start(footprint),
@@ -71,6 +74,7 @@ def _about(record: Record) -> dict[str, str]:
         "n_usual": str(len(USUAL)),
         "look_mask": f"{mask:.2f}",
         "look_next": f"{onward:.2f}",
+        "look_kernel": f"{statistics.median(row['kernel'] for row in looks):.4f}",
     }
 
 
@@ -83,6 +87,7 @@ def _targets(regex: Record, footprint: Record) -> str:
     ready, worst = (max(step["ready"]["both"][key] for step in steps) for key in ("p50", "p99"))
     looks = [step["lookup_us"] for step in steps]
     look = max(row["mask"] + row["next"] - 2 * row["loop"] for row in looks)
+    kernel = max(row["kernel"] for row in looks)
     seconds = footprint["imports"]["guided"]["seconds"]
     usual = statistics.median(whole[name] for name in USUAL)
     middle = statistics.median(ratios.values())
@@ -106,7 +111,12 @@ def _targets(regex: Record, footprint: Record) -> str:
             f"p50 {ready:.2f} us at most, p99 {worst:.2f} us at most",
             ready <= 3,
         ),
-        ("the look-ups of a step alone", "<= 0.5 us", f"{look:.2f} us at most", look <= 0.5),
+        (
+            "its two look-ups alone",
+            "<= 0.5 us",
+            f"compiled {kernel:.3f} us at most, from Python {look:.2f} us at most",
+            kernel <= 0.5,
+        ),
         ("`import guided`", "<= 0.05 s", f"{seconds:.3f} s", seconds <= 0.05),
     ]
     heads = ("what", "target", "measured", "met")
@@ -232,13 +242,16 @@ def _stages(record: Record) -> str:
 
 
 def _pattern_size(record: Record) -> str:
-    columns = {engine: {row["n"]: row["whole_ms"] for row in rows} for engine, rows in record["pattern size"].items()}
+    columns = {engine: {row["n"]: row for row in rows} for engine, rows in record["pattern size"].items()}
     peers = [engine for engine in columns if engine != OURS]
-    rows = [
-        [f"{n:,}", milliseconds(ours), *(against(columns[peer].get(n), ours) for peer in peers)]
-        for n, ours in columns[OURS].items()
-    ]
-    return table(("n", OURS, *peers), rows)
+    stepping = [engine for engine in columns if any("step_us" in row for row in columns[engine].values())]
+    rows = []
+    for n, ours in columns[OURS].items():
+        whole = [against(columns[peer].get(n, {}).get("whole_ms"), ours["whole_ms"]) for peer in peers]
+        steps = [milliseconds(columns[engine].get(n, {}).get("step_us")) for engine in stepping]
+        rows.append([f"{n:,}", milliseconds(ours["whole_ms"]), *whole, *steps])
+    heads = (f"{OURS} ms", *(f"{peer} ms" for peer in peers), *(f"{engine} step us" for engine in stepping))
+    return table(("n", *heads), rows)
 
 
 def _output_length(record: Record) -> str:
@@ -314,9 +327,14 @@ def _files(record: Record) -> str:
 def main() -> None:
     from benchmarks import figure
 
-    found = records()
-    figure.draw(found["scaling"], RECORDS / "matching.png")
-    DOCUMENT.write_text(document(found), encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=RECORDS, help="where the records lie")
+    folder = parser.parse_args().folder
+    found = records(folder)
+    figure.draw(found["scaling"], folder)
+    target = DOCUMENT if folder.resolve() == RECORDS else folder / DOCUMENT.name
+    target.write_text(document(found), encoding="utf-8")
+    print(target)
 
 
 if __name__ == "__main__":

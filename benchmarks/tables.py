@@ -10,7 +10,7 @@ Record = Mapping[str, Any]
 
 def cell(record: Record, vocabulary: str, pattern: str, engine: str) -> Mapping[str, Any]:
     """All that was measured of an engine; empty where it was not run."""
-    found: Mapping[str, Any] = record["vocabularies"][vocabulary]["patterns"][pattern].get(engine, {})
+    found: Mapping[str, Any] = record["vocabularies"][vocabulary]["patterns"].get(pattern, {}).get(engine, {})
     return found
 
 
