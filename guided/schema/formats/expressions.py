@@ -1,12 +1,84 @@
-"""ECMA-262 regular expressions."""
+r"""Regular expressions of ECMA-262: a part of them that is regular, and all of it valid.
 
+Whether an expression is valid is no regular property: groups nest, ranges and counts must be in order, names must differ. The part that is
+accepted has everything that expressions are mostly made of, and leaves out
+
+- groups more than four deep, assertions inside of groups or of assertions, and groups more than two deep in those;
+- ranges but of ASCII characters, and of ``\xHH`` and ``\uHHHH`` that the first digit decides, or the third after two zeros;
+- counts ``{m,n}`` of three digits and more that have equally many and begin alike;
+- named groups but one at the start, and groups more than one deep in it; ``\k`` and ``\u{...}``; a ``{`` that begins no count.
+
+Annex B is in it: ``\-``, a lone ``]``, octal escapes. The syntax is that of an expression without flags.
+"""
+
+import re
 from functools import cache
-from guided.patterns.tree import Node
+
+from guided.patterns.tree import Literal, Node, Repeat, alternate, concat, optional
 from guided.schema.formats.syntax import pattern
 
 __all__ = ["regex"]
 
+_DEPTH = 3
+_HEX = "[0-9A-Fa-f]"
+_DIGITS = [f"[{value:x}{value:X}]" for value in range(16)]
+_SETS, _PROPERTY = r"\\[dDwWsS]", r"\\p\{[A-Za-z_]+(?:=[A-Za-z_]+)?\}"
+_CHARACTERS = rf"\\(?:[tnvfr]|c[A-Za-z]|x{_HEX}{{2}}|u{_HEX}{{4}}|[^A-Za-z0-9])"
+
 
 @cache
 def regex() -> Node:
-    return pattern("[a-z]*")
+    """An expression of the part that is described above."""
+    name = pattern(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
+    named = concat([name, Repeat(_term(1), 0, None), Literal(")"), _quantifier()])
+    look = concat([pattern(r"\(\?<?[=!]"), Repeat(_term(2), 0, None), Literal(")")])
+    return concat([optional(named), Repeat(alternate([_term(4), look]), 0, None)])
+
+
+@cache
+def _term(depth: int) -> Node:
+    """A term, or the sign between alternatives, with groups down to a depth."""
+    terms = [pattern(r"\||\^|\$|\\[bB]"), concat([_atom(), _quantifier()])]
+    if depth:
+        inside = Repeat(_term(depth - 1), 0, None)
+        terms.append(concat([pattern(r"\((?:\?:)?"), inside, Literal(")"), _quantifier()]))
+    return alternate(terms)
+
+
+@cache
+def _atom() -> Node:
+    return alternate([pattern(rf"[^\^$\\.*+?()\[{{|]|\.|{_SETS}|{_PROPERTY}|\\[0-9]|{_CHARACTERS}"), _class()])
+
+
+@cache
+def _quantifier() -> Node:
+    """Nothing, or how often."""
+    # Fewer digits; as many, and the first one smaller; one digit, or two that begin alike.
+    ordered = ["0,[0-9]+", "[1-9],[1-9][0-9]+", "[1-9][0-9],[1-9][0-9]{2,}", "[1-9][0-9]{2},[1-9][0-9]{3,}"]
+    for digit in range(1, 10):
+        ordered += [f"{digit}[0-9]{{{n}}},[{digit + 1}-9][0-9]{{{n}}}" for n in (1, 2) if digit < 9]
+        ordered.append(f"{digit},[{digit}-9]")
+    ordered += [f"{first}{second},{first}[{second}-9]" for first in range(1, 10) for second in range(10)]
+    return pattern(rf"(?:(?:[*+?]|\{{(?:[0-9]+,?|{'|'.join(ordered)})\}})\??)?")
+
+
+@cache
+def _class() -> Node:
+    single = rf"[^\]\\-]|{_CHARACTERS}|\\b"
+    ended = concat([alternate([pattern(_SETS), _ranges()]), pattern(f"(?:-(?:{single}))?")])
+    members = alternate([pattern(f"{single}|{_PROPERTY}"), ended])
+    return concat([pattern(r"\[\^?-?"), Repeat(members, 0, None), pattern(r"-?\]")])
+
+
+@cache
+def _ranges() -> Node:
+    """Ranges that are certainly in order."""
+    found = []
+    points = [chr(point) for point in range(0x20, 0x7F) if chr(point) not in r"\]-"]
+    for i, first in enumerate(points):
+        found.append(re.escape(first) + f"-[{''.join(map(re.escape, points[i:]))}]")
+    for value, digit in enumerate(_DIGITS[:-1]):
+        greater = f"(?:{'|'.join(_DIGITS[value + 1 :])})"
+        found.append(rf"\\x{digit}{_HEX}-\\x{greater}{_HEX}")
+        found += [rf"\\u0{{{n}}}{digit}{_HEX}{{{3 - n}}}-\\u0{{{n}}}{greater}{_HEX}{{{3 - n}}}" for n in (0, 2)]
+    return pattern("|".join(found))
