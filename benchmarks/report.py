@@ -1,4 +1,4 @@
-"""docs/benchmarks.md out of the records: ``python -m benchmarks.report``. No figure in that document is typed by hand.
+"""docs/benchmarks.md and the README's table out of the records: ``python -m benchmarks.report``. No figure in them is typed by hand.
 
 Fills report.md.template with tables made from benchmarks/record/{regex,scaling,footprint}.json, and draws the figures beside the
 records. A test holds that the document is what this program makes of the records. With a folder as its argument it reads the records
@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from benchmarks import readme
 from benchmarks.definitions import load
 from benchmarks.losses import losses
 from benchmarks.tables import Record, against, cell, milliseconds, refused, table, value
@@ -335,6 +336,10 @@ def main() -> None:
     target = DOCUMENT if folder.resolve() == RECORDS else folder / DOCUMENT.name
     target.write_text(document(found), encoding="utf-8")
     print(target)
+    if target == DOCUMENT:
+        text = readme.README.read_text(encoding="utf-8")
+        rows = readme.peers(found["regex"], found["footprint"])
+        readme.README.write_text(readme.with_peers(text, rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
