@@ -13,7 +13,8 @@ Narrowed under ``"any"`` is what no automaton can follow, or only a large one. I
 
 - a sign decides all, or nothing is asked: none is left out;
 - bounds or equalities other than 0: the number is 0, or has one digit before the point, which is not 0 (``2.50E+3``, not ``25e2``);
-- integers by value or multiples: besides, the mantissa has at most 17 digits and does not end in 0 but for ``.0`` (``2.5e3``, ``2.0e3``).
+- integers by value or multiples: besides, the mantissa has at most 17 digits and does not end in 0 but for ``.0`` (``2.5e3``, ``2.0e3``);
+  where multiples have more than 240 remainders, it has fewer digits: 4096 over the number of remainders, at least one.
 
 Exponents are of any size, and may have leading zeros. Every value is in the language by its plain spelling, and every
 int and float by its ``repr``.
@@ -49,7 +50,7 @@ def number_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOpt
     options : JsonOptions
         ``numbers`` counts.
     limits : Limits
-        ``states`` and ``transitions`` count.
+        ``states``, ``transitions`` and ``steps`` count.
 
     Returns
     -------

@@ -10,10 +10,16 @@ It does not simplify. Complexity: O(nodes) operations on ints of as many bits as
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from guided.errors import LimitError
 from guided.schema.formula import TRUE, Atom, Formulas
 
-__all__ = ["Condition", "condition_of", "evaluate", "possible"]
+__all__ = ["ADVICE", "ATOMS", "Condition", "condition_of", "evaluate", "possible"]
 
+ADVICE = (
+    "the bounds, multiples and equalities of a number are too many or too long: use fewer digits or smaller divisors"
+)
+# Most atoms of a condition: masks of them all have the square of it in bits.
+ATOMS = 16_384
 _CONNECTIVES = frozenset("&|!1")
 
 
@@ -37,7 +43,13 @@ class Condition:
 
 
 def condition_of(formulas: Formulas, wanted: Sequence[int]) -> Condition:
-    """Some formulas of a table. O(n log n) for n nodes."""
+    """Some formulas of a table. O(n log n) for n nodes.
+
+    Raises
+    ------
+    LimitError
+        They have more than `ATOMS` atoms.
+    """
     nodes = formulas.nodes
     seen, todo = {0, TRUE}, list(wanted)
     atoms: list[int] = []
@@ -56,6 +68,8 @@ def condition_of(formulas: Formulas, wanted: Sequence[int]) -> Condition:
             todo.append(node[1])
         else:
             todo.extend(node[1])
+    if len(atoms) > ATOMS:
+        raise LimitError("atoms", len(atoms), ATOMS, ADVICE)
     # Why: the order of ids is that of the schema's keywords, which says nothing.
     atoms.sort(key=nodes.__getitem__)
     connectives.sort()

@@ -2,7 +2,7 @@
 
 A state has read a part of ``-? whole (. fraction)? ([eE] [+-]? digits)?`` and knows the sign, where the digits stand among the bounds of
 that sign (`Line`), the remainder by every divisor (`Divisor`), and what an exponent could still make of them (`Mantissa`). An exponent
-forgets all but its effect (`Steps`).
+forgets all but what it makes of the number (`StepFunction`).
 
 Invariant: what is left out is left out for its spelling, never for its value: each number has a plain spelling without zeros at its end.
 Complexity: O(states), of at most `STATES` or ``states`` of the limits.
@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from guided.arrays import DEAD
+from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.leaf import DIRECT, Leaf
-from guided.schema.number.condition import Condition
-from guided.schema.number.exponent import Mantissa, Mantissas, Steps, downward, upward
+from guided.schema.number.condition import ADVICE, Condition
+from guided.schema.number.exponent import Mantissa, Mantissas, StepFunction, downward, upward
 from guided.schema.number.line import Line
 from guided.schema.number.table import MINUS, N_COLUMNS, PLUS, POINT, REJECTED, E, automaton_of
 from guided.schema.number.verdicts import Verdicts
@@ -25,7 +26,9 @@ __all__ = ["STATES", "explore"]
 
 # States before minimization; half a second.
 STATES = 30_000
-_ADVICE = "the bounds, multiples and equalities of a number need too many states: use fewer digits or smaller divisors"
+
+# Steps for each exponent that an effect may change at.
+_COST = 500
 
 # Kinds of states, by what was read last.
 _START, _SIGNED, _ZERO, _WHOLE, _POINTED, _FRACTION, _RAISED, _RAISED_SIGNED, _EXPONENT_ZERO, _EXPONENT = range(10)
@@ -47,7 +50,7 @@ def explore(condition: Condition, plain: bool, limits: Limits) -> Leaf:
     Raises
     ------
     LimitError
-        ``states`` or ``transitions`` of the limits, or `STATES`, is passed.
+        ``states``, ``transitions`` or ``steps`` of the limits, or `STATES`, is passed.
     """
     rows, outcomes = _Exploration(condition, plain, limits).rows()
     vectors: tuple[int, ...] = ()
@@ -63,20 +66,25 @@ class _Exploration:
     """The states found so far, and the parts that they refer to."""
 
     def __init__(self, condition: Condition, plain: bool, limits: Limits) -> None:
-        self._verdicts = Verdicts(condition, plain)
+        self._steps = Steps(limits.steps)
+        self._verdicts = Verdicts(condition, plain, self._steps)
         self._plain = plain
         self._divisors = self._verdicts.divisors
-        self._lines = [Line(cuts, self._verdicts.classes(side)) for side, cuts in enumerate(self._verdicts.cuts)]
-        # Digits that only bounds tell from the digit before: all but 0 and 1, if there is nothing to divide by but powers of ten.
-        self._alike = range(2, 10 if all(divisor.base == 1 for divisor in self._divisors) else 0)
+        self._lines = [
+            Line(cuts, self._verdicts.classes(side), self._steps) for side, cuts in enumerate(self._verdicts.cuts)
+        ]
+        # Digits that divisors tell from the digit before; a power of ten tells only 0 from the others.
+        self._telling = range(1, 2 if all(divisor.base == 1 for divisor in self._divisors) else 10)
+        if not self._divisors:
+            self._telling = range(0)
         # Where only the sign counts, or nothing: any number may have any exponent, and all come to the same.
         self._free = [not plain and not self._divisors and not any(cuts) for cuts in self._verdicts.cuts]
         self._mantissas: list[Mantissas | None] = []
         for side, cuts in enumerate(self._verdicts.cuts):
             digits = 0 if plain or self._free[side] else self._verdicts.mantissa_digits(side)
-            self._mantissas.append(Mantissas(cuts, self._divisors, digits) if digits else None)
-        self._tails: dict[Steps, Line] = {}
-        self._effects: dict[tuple[int, Mantissa], Steps] = {}
+            self._mantissas.append(Mantissas(cuts, self._divisors, digits, self._steps) if digits else None)
+        self._tails: dict[StepFunction, Line] = {}
+        self._effects: dict[tuple[int, Mantissa], StepFunction] = {}
         self._limits = limits
         self._numbers: dict[_State, int] = {}
         self._states: list[_State] = []
@@ -104,9 +112,9 @@ class _Exploration:
             self._states.append(state)
             limits = self._limits
             if found >= min(limits.states, STATES):
-                raise LimitError("states", found + 1, min(limits.states, STATES), _ADVICE)
+                raise LimitError("states", found + 1, min(limits.states, STATES), ADVICE)
             if (found + 1) * N_COLUMNS > limits.transitions:
-                raise LimitError("transitions", (found + 1) * N_COLUMNS, limits.transitions, _ADVICE)
+                raise LimitError("transitions", (found + 1) * N_COLUMNS, limits.transitions, ADVICE)
         return found
 
     def _start(self, row: list[int], kind: int, side: int) -> int:
@@ -119,7 +127,7 @@ class _Exploration:
             return REJECTED
         line, mantissas = self._lines[side], self._mantissas[side]
         for digit, place in enumerate(line.digits(line.start())):
-            rests = tuple(divisor.first(digit) for divisor in self._divisors)
+            rests = tuple([divisor.first(digit) for divisor in self._divisors])
             scale: _Scale = not self._plain
             if digit:
                 scale = self._free[side] if mantissas is None else mantissas.first(digit)
@@ -131,16 +139,17 @@ class _Exploration:
         part = DEAD
         if place >= 0:
             if kind == _WHOLE:
-                onward = self._lines[side].digits(place)
-                for digit in range(10):
-                    if digit in self._alike and onward[digit] == onward[digit - 1]:
-                        row[digit] = row[digit - 1]
-                    elif onward[digit] >= 0:
-                        pairs = zip(self._divisors, rests, strict=True)
-                        more = tuple(divisor.whole(rest, digit) for divisor, rest in pairs)
-                        row[digit] = self._number((_WHOLE, side, onward[digit], more, self._free[side]))
+                before = number = DEAD
+                for digit, onward in enumerate(self._lines[side].digits(place)):
+                    if onward != before or digit in self._telling:
+                        before, number = onward, DEAD
+                        if onward >= 0:
+                            pairs = zip(self._divisors, rests, strict=True)
+                            more = tuple([divisor.whole(rest, digit) for divisor, rest in pairs])
+                            number = self._number((_WHOLE, side, onward, more, self._free[side]))
+                    row[digit] = number
             part = self._lines[side].fraction(place)
-            rests = tuple(divisor.fraction(rest) for divisor, rest in zip(self._divisors, rests, strict=True))
+            rests = tuple([divisor.fraction(rest) for divisor, rest in zip(self._divisors, rests, strict=True)])
         pointed = part if self._verdicts.parted[side] else DEAD
         if pointed >= 0 or isinstance(scale, Mantissa):
             row[POINT] = self._number((_POINTED, side, pointed, rests if pointed >= 0 else (), scale))
@@ -149,16 +158,18 @@ class _Exploration:
     def _fraction(self, row: list[int], kind: int, side: int, part: int, rests: tuple[int, ...], scale: _Scale) -> int:
         onward = self._lines[side].fraction_digits(part) if part >= 0 else _NOWHERE
         scales = self._scales(side, scale)
-        for digit in range(10):
-            place, then = onward[digit], scales[digit]
-            if digit in self._alike and place == onward[digit - 1] and then is scales[digit - 1]:
-                row[digit] = row[digit - 1]
-            elif place >= 0:
-                pairs = zip(self._divisors, rests, strict=True)
-                more = tuple(divisor.fraction_digit(rest, digit) for divisor, rest in pairs)
-                row[digit] = self._number((_FRACTION, side, place, more, then))
-            elif isinstance(then, Mantissa):
-                row[digit] = self._number((_FRACTION, side, DEAD, (), then))
+        before: tuple[int, _Scale] = (DEAD, False)
+        number = DEAD
+        for digit, (place, then) in enumerate(zip(onward, scales, strict=True)):
+            if place != before[0] or then is not before[1] or digit in self._telling:
+                before, number = (place, then), DEAD
+                if place >= 0:
+                    pairs = zip(self._divisors, rests, strict=True)
+                    more = tuple([divisor.fraction_digit(rest, digit) for divisor, rest in pairs])
+                    number = self._number((_FRACTION, side, place, more, then))
+                elif isinstance(then, Mantissa):
+                    number = self._number((_FRACTION, side, DEAD, (), then))
+            row[digit] = number
         return REJECTED if kind == _POINTED else self._end(row, side, part, rests, scale, whole=False)
 
     def _scales(self, side: int, scale: _Scale) -> Sequence[_Scale]:
@@ -173,21 +184,23 @@ class _Exploration:
         outcome = REJECTED
         region = self._lines[side].region(part) if part >= 0 else DEAD
         if region >= 0:
-            truths = tuple(divisor.holds(rest) for divisor, rest in zip(self._divisors, rests, strict=True))
+            truths = tuple([divisor.holds(rest) for divisor, rest in zip(self._divisors, rests, strict=True)])
             outcome = self._verdicts.outcome(side, region, truths, whole)
-        steps = None
+        effect = None
         if isinstance(scale, Mantissa):
             if scale.end != 2:
-                steps = self._effect(side, scale)
+                effect = self._effect(side, scale)
         elif scale and region >= 0:
             # Why true: either there are no divisors, or the number is 0.
-            steps = Steps((), (self._verdicts.outcome(side, region, (True,) * len(self._divisors), whole=False),))
-        if steps is not None and max(steps.values) != REJECTED:
-            row[E] = self._number((_RAISED, steps))
+            effect = StepFunction(
+                (), (self._verdicts.outcome(side, region, (True,) * len(self._divisors), whole=False),)
+            )
+        if effect is not None and max(effect.values) != REJECTED:
+            row[E] = self._number((_RAISED, effect))
         return outcome
 
-    def _raised(self, row: list[int], _: int, steps: Steps) -> int:
-        up, down = upward(steps), downward(steps)
+    def _raised(self, row: list[int], _: int, effect: StepFunction) -> int:
+        up, down = upward(effect), downward(effect)
         if max(down.values) != REJECTED:
             row[MINUS] = self._number((_RAISED_SIGNED, down))
         if max(up.values) != REJECTED:
@@ -195,32 +208,36 @@ class _Exploration:
             self._exponent_start(row, _RAISED_SIGNED, up)
         return REJECTED
 
-    def _exponent_start(self, row: list[int], kind: int, steps: Steps) -> int:
-        line = self._tails.get(steps)
+    def _exponent_start(self, row: list[int], kind: int, effect: StepFunction) -> int:
+        line = self._tails.get(effect)
         if line is None:
-            classes = [steps.values[(region + 1) // 2] for region in range(2 * len(steps.values) - 1)]
-            line = self._tails[steps] = Line(steps.starts, classes)
-        row[0] = self._number((_EXPONENT_ZERO, steps))
-        for digit, place in enumerate(line.digits(line.start())):
-            if digit and place >= 0:
-                row[digit] = self._number((_EXPONENT, steps, place))
-        return steps.values[0] if kind == _EXPONENT_ZERO else REJECTED
+            classes = [effect.values[(region + 1) // 2] for region in range(2 * len(effect.values) - 1)]
+            line = self._tails[effect] = Line(effect.starts, classes, self._steps)
+        self._exponent_digits(row, effect, line.start())
+        row[0] = self._number((_EXPONENT_ZERO, effect))
+        return effect.values[0] if kind == _EXPONENT_ZERO else REJECTED
 
-    def _exponent(self, row: list[int], _: int, steps: Steps, place: int) -> int:
-        line = self._tails[steps]
-        for digit, onward in enumerate(line.digits(place)):
-            if onward >= 0:
-                row[digit] = self._number((_EXPONENT, steps, onward))
+    def _exponent(self, row: list[int], _: int, effect: StepFunction, place: int) -> int:
+        line = self._tails[effect]
+        self._exponent_digits(row, effect, place)
         part = line.fraction(place)
         return line.region(part) if part >= 0 else REJECTED
 
-    def _effect(self, side: int, mantissa: Mantissa) -> Steps:
+    def _exponent_digits(self, row: list[int], effect: StepFunction, place: int) -> None:
+        before = number = DEAD
+        for digit, onward in enumerate(self._tails[effect].digits(place)):
+            if onward != before:
+                before, number = onward, DEAD if onward < 0 else self._number((_EXPONENT, effect, onward))
+            row[digit] = number
+
+    def _effect(self, side: int, mantissa: Mantissa) -> StepFunction:
         """The outcome by exponent."""
         found = self._effects.get((side, mantissa))
         if found is not None:
             return found
         mantissas = self._mantissas[side]
         assert mantissas is not None, "there is a mantissa"
+        self._steps.spend(_COST * (2 + len(mantissas.exponents)), ADVICE)
         regions, least = mantissas.regions(mantissa), mantissas.least_exponents(mantissa)
         steps: list[tuple[int, int]] = []
         breaks = sorted({*regions.starts, *(start for start in least if start is not None)})
@@ -230,6 +247,6 @@ class _Exploration:
             value = self._verdicts.outcome(side, regions.at(start), truths, whole=False)
             if not steps or steps[-1][1] != value:
                 steps.append((start, value))
-        found = Steps(tuple(start for start, _ in steps[1:]), tuple(value for _, value in steps))
+        found = StepFunction(tuple(start for start, _ in steps[1:]), tuple(value for _, value in steps))
         self._effects[side, mantissa] = found
         return found

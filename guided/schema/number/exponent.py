@@ -1,6 +1,6 @@
 """Numbers in scientific notation: a mantissa d.ddd, then an exponent of any size.
 
-What a mantissa makes of an exponent E is constant but for a few steps: `Steps` are the exponents where it changes and what it is between.
+What a mantissa makes of an exponent E is constant but for a few steps (`StepFunction`).
 A bound b, of b = c * 10**e with 1 <= c < 10, is passed before, at or after E = e; an integer or a multiple is one from some exponent on. So
 the bounds' mantissas cut the mantissas as bounds cut plain numbers, and the number of digits says the rest.
 
@@ -14,17 +14,18 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from guided.arrays import DEAD
+from guided.automata.steps import Steps
 from guided.schema.number.divisor import Divisor
 from guided.schema.number.line import Line, decimal_digits
 
-__all__ = ["DIGITS", "Mantissa", "Mantissas", "Steps", "downward", "scientific", "upward"]
+__all__ = ["DIGITS", "Mantissa", "Mantissas", "StepFunction", "downward", "scientific", "upward"]
 
 # Digits of a mantissa where divisibility matters: the longest that a double needs.
 DIGITS = 17
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepFunction:
     """A function of the integers that is constant but for some steps.
 
     Attributes
@@ -43,16 +44,16 @@ class Steps:
         return self.values[0 if number is None else bisect_right(self.starts, number)]
 
 
-def upward(steps: Steps) -> Steps:
+def upward(function: StepFunction) -> StepFunction:
     """The function of n >= 0 that gives the value of n; its starts are positive."""
-    first = bisect_right(steps.starts, 0)
-    return Steps(steps.starts[first:], steps.values[first:])
+    first = bisect_right(function.starts, 0)
+    return StepFunction(function.starts[first:], function.values[first:])
 
 
-def downward(steps: Steps) -> Steps:
+def downward(function: StepFunction) -> StepFunction:
     """The function of n >= 0 that gives the value of -n; its starts are positive."""
-    count = bisect_right(steps.starts, 0)
-    return Steps(tuple(1 - start for start in reversed(steps.starts[:count])), steps.values[count::-1])
+    count = bisect_right(function.starts, 0)
+    return StepFunction(tuple(1 - start for start in reversed(function.starts[:count])), function.values[count::-1])
 
 
 class Mantissa(NamedTuple):
@@ -86,20 +87,28 @@ class Mantissas:
     divisors : tuple of Divisor
     longest : int
         The most digits, if there are divisors.
+    steps : Steps
+        What states cost is added to it.
+
+    Attributes
+    ----------
+    exponents : list of int
+        Of the cuts that are not 0, each once.
     """
 
-    __slots__ = ("_divides", "_divisors", "_exponents", "_line", "_longest", "_places", "_rows", "_zero")
+    __slots__ = ("_divides", "_divisors", "_exponents", "_line", "_longest", "_places", "_rows", "_zero", "exponents")
 
-    def __init__(self, cuts: list[Fraction], divisors: tuple[Divisor, ...], longest: int) -> None:
+    def __init__(self, cuts: list[Fraction], divisors: tuple[Divisor, ...], longest: int, steps: Steps) -> None:
         self._divisors, self._longest = divisors, longest
         self._divides = any(divisor.base != 1 for divisor in divisors)
         self._rows: dict[Mantissa, list[Mantissa | bool]] = {}
         self._zero = 1 if cuts and not cuts[0] else 0
         scaled = [scientific(cut) for cut in cuts[self._zero :]]
         mantissas = sorted({mantissa for mantissa, _ in scaled})
-        self._line = Line(mantissas, range(2 * len(mantissas) + 1))
+        self._line = Line(mantissas, range(2 * len(mantissas) + 1), steps)
         self._places = [bisect_left(mantissas, mantissa) for mantissa, _ in scaled]
         self._exponents = [exponent for _, exponent in scaled]
+        self.exponents = sorted(set(self._exponents))
 
     def first(self, digit: int) -> Mantissa:
         """After the digit before the point, which is not 0."""
@@ -142,7 +151,7 @@ class Mantissas:
         found = zip(self._divisors, mantissa.rests, strict=True)
         return tuple(divisor.least_exponent(rest, mantissa.digits) for divisor, rest in found)
 
-    def regions(self, mantissa: Mantissa) -> Steps:
+    def regions(self, mantissa: Mantissa) -> StepFunction:
         """The number's region among the cuts, by exponent."""
         here = self._line.region(mantissa.place)
         exponents, places = self._exponents, self._places
@@ -161,7 +170,7 @@ class Mantissas:
             starts += (exponent, exponent + 1)
             values += (2 * (at + self._zero) + bool(equal), 2 * (high + self._zero))
             low = high
-        return Steps(tuple(starts), tuple(values))
+        return StepFunction(tuple(starts), tuple(values))
 
 
 def scientific(number: Fraction) -> tuple[Fraction, int]:

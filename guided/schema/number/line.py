@@ -18,6 +18,8 @@ from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from guided.arrays import DEAD
+from guided.automata.steps import Steps
+from guided.schema.number.condition import ADVICE
 
 __all__ = ["Line", "decimal_digits"]
 
@@ -25,6 +27,10 @@ __all__ = ["Line", "decimal_digits"]
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 # (digits from here on, class of the numbers that end there or later)
 _Steps: TypeAlias = tuple[tuple[int, int], ...]
+# Last in the key of a fraction that is a cut so far: its class, and that of what is above.
+_EXACT = -1
+# Steps for each cut or length that a state keeps.
+_COST = 250
 # Bits of numbers that ``str`` writes in any case.
 _SHORT = 2000
 
@@ -46,6 +52,8 @@ class Line:
         Ascending, not negative.
     classes : sequence of int
         Class of each of the ``2 * len(cuts) + 1`` regions.
+    steps : Steps
+        What states cost is added to it; making one may be a LimitError.
     """
 
     __slots__ = (
@@ -58,11 +66,13 @@ class Line:
         "_keys",
         "_rows",
         "_states",
+        "_steps",
         "cuts",
     )
 
-    def __init__(self, cuts: Sequence[Fraction | int], classes: Sequence[int]) -> None:
+    def __init__(self, cuts: Sequence[Fraction | int], classes: Sequence[int], steps: Steps) -> None:
         self.cuts = cuts
+        self._steps = steps
         self._classes = classes
         self._digits = [decimal_digits(cut.numerator // cut.denominator) for cut in cuts]
         # (length, first cut of it, first cut of a greater one)
@@ -114,7 +124,10 @@ class Line:
         key = self._fractions[state]
         if len(key) == 1:
             row = [state] * 10
+        elif key[-1] == _EXACT:
+            row = [state, *[self._settled(key[1])] * 9]
         else:
+            self._steps.spend(_COST * len(key), ADVICE)
             low, rests = key[0], [10 * rest for rest in key[1:]]
             heads = [rest // self.cuts[low + i].denominator for i, rest in enumerate(rests)]
             row, first = [], 0
@@ -134,7 +147,7 @@ class Line:
     def region(self, state: int) -> int:
         """The class of a number that ends in a state of the fraction."""
         key = self._fractions[state]
-        if len(key) == 1:
+        if len(key) == 1 or key[-1] == _EXACT:
             return key[0]
         # Why: all cuts of the state begin with what was read, so none is less, and the first is equal if nothing is left of it.
         return self._classes[2 * key[0] + (key[1] == 0)]
@@ -145,6 +158,7 @@ class Line:
         count, group, ranges = key
         if ranges and self._groups[group][0] == count:
             group, ranges = group + 1, ranges[1:]
+        self._steps.spend(_COST * len(ranges), ADVICE)
         starts = [low for low, _ in ranges]
         row: list[int] = []
         # The state after a digit that no cut has here; it changes where one has.
@@ -192,6 +206,10 @@ class Line:
         return DEAD if number < 0 else self._fraction_state((number,))
 
     def _part(self, low: int, rests: list[int]) -> int:
+        if rests == [0]:
+            # Why: many cuts have whole parts only, and all come to the same.
+            here, above = self._classes[2 * low + 1], self._classes[2 * low + 2]
+            return self._settled(here) if here == above else self._fraction_state((here, above, _EXACT))
         return self._fraction_state((low, *rests))
 
     def _fraction_state(self, key: tuple[int, ...]) -> int:

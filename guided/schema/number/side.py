@@ -8,11 +8,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
 
+from guided.automata.steps import Steps
 from guided.schema.formula import Atom
-from guided.schema.number.condition import Condition, evaluate, possible
+from guided.schema.number.condition import ADVICE, Condition, evaluate, possible
 from guided.schema.number.table import REJECTED
 
 __all__ = ["Side"]
+
+# Steps for a region and a formula.
+_COST = 30
 
 
 class Side:
@@ -22,6 +26,8 @@ class Side:
     ----------
     condition : Condition
     negative : bool
+    steps : Steps
+        What evaluating costs is added to it.
 
     Attributes
     ----------
@@ -29,9 +35,9 @@ class Side:
         Magnitudes that part the numbers, ascending; see `guided.schema.number.line` for the regions.
     """
 
-    __slots__ = ("_condition", "_every", "_masks", "_outcomes", "cuts")
+    __slots__ = ("_condition", "_every", "_masks", "_outcomes", "_steps", "cuts")
 
-    def __init__(self, condition: Condition, negative: bool) -> None:
+    def __init__(self, condition: Condition, negative: bool, steps: Steps) -> None:
         cuts = set()
         for atom in condition.atoms:
             if atom[0] in ("minimum", "maximum", "equals"):
@@ -40,11 +46,17 @@ class Side:
                     cuts.add(abs(bound))
                 elif not bound and (atom[0] == "equals" or ((atom[0] == "minimum") == negative) != atom[2]):
                     cuts.add(bound)
-        self._condition = condition
+        self._condition, self._steps = condition, steps
         self.cuts: list[Fraction] = sorted(cuts)
         self._every = (1 << (2 * len(self.cuts) + 1)) - 1
         self._masks = [self._mask(atom, negative) for atom in condition.atoms]
         self._outcomes: dict[tuple[bool, ...], list[int]] = {}
+
+    def is_like(self, other: "Side") -> bool:
+        """Do numbers of the same magnitude have the same outcomes? False if that is not seen at once."""
+        if self.cuts != other.cuts:
+            return False
+        return self._masks == other._masks or (None not in self._masks and self.outcomes(()) == other.outcomes(()))
 
     def outcomes(self, told: tuple[bool, ...]) -> list[int]:
         """By region, `REJECTED` or the bits of the observed formulas.
@@ -56,11 +68,14 @@ class Side:
         """
         found = self._outcomes.get(told)
         if found is None:
+            regions = range(2 * len(self.cuts) + 1)
+            cost = _COST * len(regions) * len(self._condition.roots) + len(self._condition.operations)
+            self._steps.spend(cost, ADVICE)
             rest = iter(told)
             masks = [self._every * next(rest) if mask is None else mask for mask in self._masks]
             must, *observed = evaluate(self._condition, masks, self._every)
             found = self._outcomes[told] = []
-            for region in range(2 * len(self.cuts) + 1):
+            for region in regions:
                 bits = sum((mask >> region & 1) << i for i, mask in enumerate(observed))
                 found.append(bits if must >> region & 1 else REJECTED)
         return found

@@ -17,7 +17,7 @@ __all__ = ["MINUS", "N_COLUMNS", "PLUS", "POINT", "REJECTED", "SMALL", "E", "aut
 # The outcome of a text that is not accepted.
 REJECTED = -1
 # States up to which Python is faster.
-SMALL = 80
+SMALL = 24
 
 # Columns: the ten digits, then these; _OTHER is of all other bytes.
 POINT, MINUS, E, PLUS, _OTHER = range(10, 15)

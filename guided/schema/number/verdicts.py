@@ -7,8 +7,9 @@ Spelled plainly, 1.0 is an integer by its value and none by its text. Where a wa
 """
 
 from fractions import Fraction
-from math import prod
+from math import lcm
 
+from guided.automata.steps import Steps
 from guided.schema.number.condition import Condition
 from guided.schema.number.divisor import Divisor
 from guided.schema.number.exponent import DIGITS, scientific
@@ -17,7 +18,7 @@ from guided.schema.number.table import REJECTED
 
 __all__ = ["Verdicts"]
 
-# Remainders, times digits, that mantissas may have; of more, mantissas are shorter.
+# Remainders by all divisors, times digits, that mantissas may have; of more remainders, mantissas are shorter.
 _REMAINDERS = 4096
 
 
@@ -29,6 +30,8 @@ class Verdicts:
     condition : Condition
     plain : bool
         Integers are spelled without a point.
+    steps : Steps
+        What evaluating costs is added to it.
 
     Attributes
     ----------
@@ -44,22 +47,26 @@ class Verdicts:
 
     __slots__ = ("_asked", "_integer", "_plain", "_sides", "cuts", "divisors", "is_even", "parted", "possible")
 
-    def __init__(self, condition: Condition, plain: bool) -> None:
+    def __init__(self, condition: Condition, plain: bool, steps: Steps) -> None:
+        self._plain = plain
+        self._sides = Side(condition, False, steps), Side(condition, True, steps)
+        self.cuts = tuple(side.cuts for side in self._sides)
         rest = [atom for atom in condition.atoms if atom[0] in ("integer", "multipleOf")]
+        self.is_even = self._sides[0].is_like(self._sides[1])
+        # What no point and no exponent tells of each; the value may be an integer in any case, unless that is spelled plainly.
+        whole = [True if atom[0] == "integer" else None for atom in rest]
+        parted = [False if atom[0] == "integer" and (plain or atom[1]) else None for atom in rest]
+        self.parted = tuple(side.possible(parted) for side in self._sides)
+        self.possible = tuple(side.possible(whole) | mask for side, mask in zip(self._sides, self.parted, strict=True))
         by_value = ("integer", False)
         # Why not as multiples of 1: 1.0 may be a multiple of 1 where it may not be an integer.
         divided = list(dict.fromkeys(atom for atom in rest if atom[0] == "multipleOf" or atom == by_value))
+        if plain and not any(self.parted) and by_value in divided:
+            divided.remove(by_value)  # all numbers are whole
         self.divisors = tuple(Divisor(Fraction(1) if atom == by_value else atom[1]) for atom in divided)
         # The divisor that each atom asks for; None: whether the text has neither point nor exponent.
         self._asked = [divided.index(atom) if atom in divided else None for atom in rest]
         self._integer = divided.index(by_value) if by_value in divided else None
-        self._plain = plain
-        self._sides = Side(condition, negative=False), Side(condition, negative=True)
-        self.is_even = len(rest) == len(condition.atoms)
-        self.cuts = tuple(side.cuts for side in self._sides)
-        self.parted = tuple(side.possible(self._known(whole=False)) for side in self._sides)
-        whole = [side.possible(self._known(whole=True)) for side in self._sides]
-        self.possible = tuple(one | other for one, other in zip(whole, self.parted, strict=True))
 
     def classes(self, side: int) -> list[int]:
         """By region, the first region that is like it; -1 where no number is accepted."""
@@ -77,7 +84,7 @@ class Verdicts:
         mask = self.parted[side] & ~zero
         if not mask:
             return 0
-        most = max(1, min(DIGITS, _REMAINDERS // prod(divisor.base for divisor in self.divisors)))
+        most = max(1, min(DIGITS, _REMAINDERS // lcm(*(divisor.base for divisor in self.divisors))))
         top = (mask.bit_length() - 1) // 2
         if top == len(cuts):
             return most
@@ -108,10 +115,3 @@ class Verdicts:
             if outcome != self._sides[side].outcomes(by_text)[region]:
                 return REJECTED
         return outcome
-
-    def _known(self, whole: bool) -> list[bool | None]:
-        """What a text's being without point and exponent tells of the atoms that are no bounds; None where nothing."""
-        known: dict[int | None, bool | None] = {None: whole}
-        if self._integer is not None and (whole or self._plain):
-            known[self._integer] = whole
-        return [known.get(asked) for asked in self._asked]

@@ -1,0 +1,554 @@
+"""Numbers as automata, against arithmetic on texts."""
+
+import random
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from math import lcm
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree
+from guided.errors import LimitError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import FALSE, TRUE, Formulas
+from guided.schema.leaf import Leaf
+from guided.schema.number import table
+from guided.schema.number.condition import ATOMS
+from guided.schema.number.explore import STATES
+from guided.schema.numbers import number_automaton
+
+PLAIN, ANY = JsonOptions(numbers="plain"), JsonOptions(numbers="any")
+BOTH = pytest.mark.parametrize("options", [PLAIN, ANY], ids=["plain", "any"])
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+PREFIX = re.compile(r"(-?((0|[1-9][0-9]*)(\.([0-9]+([eE]([+-]?[0-9]*)?)?)?|[eE]([+-]?[0-9]*)?)?)?)?")
+
+
+# ------------------------------------------------------------------------------------------------------------ oracle
+
+
+def value_of(text: str) -> Fraction:
+    mantissa, exponent, *_ = [*re.split("[eE]", text), "0"]
+    return Fraction(mantissa) * Fraction(10) ** int(exponent)
+
+
+def holds(formulas: Formulas, formula: int, text: str, by_text: bool = False) -> bool:
+    """The definition; ``by_text``: every integer is one by its text."""
+    kind, *rest = formulas.nodes[formula]
+    value, whole = value_of(text), not re.search("[.eE]", text)
+    match kind:
+        case "F" | "T":
+            return kind == "T"
+        case "!":
+            return not holds(formulas, rest[0], text, by_text)
+        case "&" | "|" | "1":
+            count = [holds(formulas, member, text, by_text) for member in rest[0]]
+            return all(count) if kind == "&" else any(count) if kind == "|" else sum(count) == 1
+        case "integer":
+            return whole if rest[0] or by_text else value.denominator == 1
+        case "minimum":
+            return value > rest[0] if rest[1] else value >= rest[0]
+        case "maximum":
+            return value < rest[0] if rest[1] else value <= rest[0]
+        case "multipleOf":
+            return (value / rest[0]).denominator == 1
+        case "equals":
+            return value == rest[0]
+    raise AssertionError(kind)
+
+
+def base_of(divisor: Fraction) -> int:
+    """How many remainders the digits of numbers have by a divisor, powers of ten aside."""
+    scaled = divisor * 10 ** (divisor.denominator.bit_length())
+    base = scaled.numerator
+    while base % 10 == 0:
+        base //= 10
+    return base
+
+
+def is_left_out(formulas: Formulas, wanted: list[int], text: str) -> bool:
+    """The narrowing under "any", as `guided.schema.numbers` words it."""
+    if not re.search("[eE]", text):
+        return False
+    atoms = {atom for formula in wanted for atom in formulas.atoms(formula)}
+    divides = any(atom[0] == "multipleOf" or atom == ("integer", False) for atom in atoms)
+    negative = text[0] == "-"
+    bounds = [atom[1] for atom in atoms if atom[0] in ("minimum", "maximum", "equals")]
+    if not divides and not any(bound and (bound < 0) == negative for bound in bounds):
+        return False
+    mantissa = re.split("[eE]", text)[0].lstrip("-")
+    digits = mantissa.replace(".", "")
+    if not digits.strip("0"):
+        return False
+    if not re.match(r"[1-9](\.|$)", mantissa):
+        return True
+    remainders = lcm(*(base_of(atom[1]) for atom in atoms if atom[0] == "multipleOf"))
+    longest = max(1, min(17, 4096 // remainders))
+    return divides and (len(digits) > longest or (len(digits) > 1 and digits[-1] == "0" and mantissa[1:] != ".0"))
+
+
+def expected(formulas: Formulas, wanted: list[int], text: str, options: JsonOptions) -> int | None:
+    """The bits of the observed formulas, or None if the text is no member."""
+    if NUMBER.fullmatch(text) is None:
+        return None
+    truths = [holds(formulas, formula, text) for formula in wanted]
+    if options.numbers == "any" and is_left_out(formulas, wanted, text):
+        return None
+    if options.numbers == "plain" and (
+        re.search("[eE]", text) or truths != [holds(formulas, formula, text, by_text=True) for formula in wanted]
+    ):
+        return None
+    return sum(truth << i for i, truth in enumerate(truths[1:])) if truths[0] else None
+
+
+def found(leaf: Leaf, text: str) -> int | None:
+    state = leaf.automaton.run(text.encode())
+    if state < 0 or not leaf.automaton.accepting[state]:
+        return None
+    return leaf.bits(int(leaf.automaton.labels[state]))
+
+
+def check(formulas: Formulas, wanted: list[int], texts: Iterator[str] | list[str], options: JsonOptions) -> None:
+    leaf = number_automaton(formulas, wanted, options, Limits())
+    for text in texts:
+        assert found(leaf, text) == expected(formulas, wanted, text, options), (text, options.numbers)
+    automaton = leaf.automaton
+    if not automaton.is_empty():
+        assert (automaton.distances() >= 0).all(), "every state is live"
+    assert not automaton.labels[~automaton.accepting].any()
+
+
+def short_texts(length: int, alphabet: str = "0159.eE+-") -> list[str]:
+    """All texts that begin numbers, each with what it could not go on with."""
+    texts, level = [], [""]
+    for _ in range(length):
+        level = [text + char for text in level if PREFIX.fullmatch(text) for char in alphabet]
+        texts += level
+    return texts
+
+
+SHORT = short_texts(5)
+
+
+class Writer:
+    """Formulas by their names, of one table."""
+
+    def __init__(self) -> None:
+        self.formulas = Formulas()
+        self.integer = self.formulas.atom(("integer", False))
+        self.whole_text = self.formulas.atom(("integer", True))
+
+    def least(self, bound: object, exclusive: bool = False) -> int:
+        return self.formulas.atom(("minimum", Fraction(bound), exclusive))  # type: ignore[arg-type]
+
+    def most(self, bound: object, exclusive: bool = False) -> int:
+        return self.formulas.atom(("maximum", Fraction(bound), exclusive))  # type: ignore[arg-type]
+
+    def multiple(self, divisor: object) -> int:
+        return self.formulas.atom(("multipleOf", Fraction(divisor)))  # type: ignore[arg-type]
+
+    def equal(self, number: object) -> int:
+        return self.formulas.atom(("equals", Fraction(number)))  # type: ignore[arg-type]
+
+    def all(self, *members: int) -> int:
+        return self.formulas.conjunction(members)
+
+    def any(self, *members: int) -> int:
+        return self.formulas.disjunction(members)
+
+    def no(self, member: int) -> int:
+        return self.formulas.negation(member)
+
+    def leaf(self, must: int, *observed: int, options: JsonOptions = PLAIN, limits: Limits | None = None) -> Leaf:
+        return number_automaton(self.formulas, [must, *observed], options, limits or Limits())
+
+    def accepts(self, text: str, must: int, options: JsonOptions) -> bool:
+        return self.leaf(must, options=options).automaton.accepts(text.encode())
+
+
+@pytest.fixture
+def w() -> Writer:
+    return Writer()
+
+
+def regular(pattern: str) -> Automaton:
+    return from_tree(parse(pattern))
+
+
+# ------------------------------------------------------------------------------------------------- against the oracle
+
+
+def conditions(w: Writer) -> dict[str, list[int]]:
+    return {
+        "number": [TRUE],
+        "integer": [w.integer],
+        "no integer": [w.no(w.integer)],
+        "whole text": [w.whole_text],
+        "integer, not by its text": [w.all(w.integer, w.no(w.whole_text))],
+        "from 0": [w.least(0)],
+        "above 0": [w.least(0, True)],
+        "to 0": [w.most(0)],
+        "below 0": [w.most(0, True)],
+        "zero": [w.equal(0)],
+        "anything but zero": [w.no(w.equal(0))],
+        "range": [w.all(w.least("-9.5"), w.most(15, True))],
+        "integers of a range": [w.all(w.integer, w.least(-10), w.most(159))],
+        "a hair": [w.all(w.least("0.05", True), w.most("0.0501", True))],
+        "third": [w.most(Fraction(1, 3))],
+        "multiples of 5": [w.multiple(5)],
+        "multiples of 0.5": [w.multiple("0.5")],
+        "multiples of 0.15": [w.multiple("0.15")],
+        "multiples of 100": [w.multiple(100)],
+        "multiples of 1": [w.multiple(1)],
+        "multiples of 3/7": [w.multiple(Fraction(3, 7))],
+        "multiples of 1.5 from 15": [w.all(w.multiple("1.5"), w.least(15))],
+        "enumeration": [w.any(w.equal(1), w.equal("0.9"), w.equal(-500), w.equal("1e5"))],
+        "one of": [w.formulas.exactly_one([w.integer, w.least(5), w.multiple("0.5")])],
+        "labels": [TRUE, w.integer, w.least(1), w.multiple(5)],
+        "labels of some": [w.least(0), w.most(9), w.no(w.integer)],
+        "nothing": [w.all(w.least(5), w.most(1))],
+    }
+
+
+@BOTH
+@pytest.mark.parametrize("name", conditions(Writer()))
+def test_all_short_texts(w: Writer, name: str, options: JsonOptions) -> None:
+    check(w.formulas, conditions(w)[name], SHORT, options)
+
+
+BOUNDS = [
+    "0",
+    "1",
+    "-1",
+    "5",
+    "0.5",
+    "-0.5",
+    "10",
+    "15",
+    "100",
+    "-19",
+    "1.5",
+    "0.05",
+    "9.1",
+    "1000",
+    "99.95",
+    "1e5",
+    "1e-3",
+]
+DIVISORS = ["1", "2", "5", "0.5", "0.1", "3", "7", "10", "100", "2.5", "0.01", "15", "0.25", "0.15", "1/3", "5/7", "12"]
+
+
+def atoms(w: Writer) -> st.SearchStrategy[int]:
+    bound = st.sampled_from([*map(Fraction, BOUNDS), Fraction(1, 3), Fraction(-22, 7)])
+    return st.one_of(
+        st.sampled_from([w.integer, w.whole_text]),
+        st.builds(w.least, bound, st.booleans()),
+        st.builds(w.most, bound, st.booleans()),
+        st.builds(w.equal, bound),
+        st.sampled_from(DIVISORS).map(w.multiple),
+    )
+
+
+def formulas_of(w: Writer) -> st.SearchStrategy[int]:
+    def larger(smaller: st.SearchStrategy[int]) -> st.SearchStrategy[int]:
+        members = st.lists(smaller, min_size=2, max_size=3)
+        return st.one_of(
+            smaller.map(w.no),
+            members.map(w.formulas.conjunction),
+            members.map(w.formulas.disjunction),
+            members.map(w.formulas.exactly_one),
+        )
+
+    return st.recursive(atoms(w), larger, max_leaves=5)
+
+
+DIGITS = st.text("0123456789", min_size=1, max_size=4)
+
+
+@st.composite
+def number_texts(draw: st.DrawFn) -> str:
+    """Texts of numbers, many of them near the bounds above."""
+    kind = draw(st.integers(0, 3))
+    if kind == 0:
+        return repr(draw(st.floats(allow_nan=False, allow_infinity=False)))
+    if kind == 1:
+        bound = Decimal(draw(st.sampled_from(BOUNDS)))
+        near = bound + draw(st.integers(-1, 1)) * Decimal(10) ** draw(st.integers(-4, 1))
+        return draw(st.sampled_from([f"{near:f}", f"{near:e}", f"{near:.3e}", f"{near:E}", f"{near:f}0"]))
+    whole = draw(DIGITS).lstrip("0") or "0"
+    return (
+        draw(st.sampled_from(["", "-"]))
+        + whole
+        + draw(st.one_of(st.just(""), DIGITS.map(".{}".format)))
+        + draw(st.one_of(st.just(""), st.tuples(st.sampled_from(["e", "E-", "e+", "e00"]), DIGITS).map("".join)))
+    )
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_random_formulas(data: st.DataObject) -> None:
+    w = Writer()
+    wanted = data.draw(st.lists(formulas_of(w), min_size=1, max_size=3))
+    texts = [text for text in data.draw(st.lists(number_texts(), min_size=20, max_size=40)) if NUMBER.fullmatch(text)]
+    for options in (PLAIN, ANY):
+        check(w.formulas, wanted, texts, options)
+
+
+@settings(max_examples=60)
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=6) | st.integers(-(10**30), 10**30).map(Decimal))
+def test_the_neighbours_of_a_bound(bound: Decimal) -> None:
+    w = Writer()
+    exact = Fraction(bound)
+    texts = []
+    for step in (0, 1, -1):
+        number = exact + Fraction(step, 10**7)
+        written = f"{Decimal(number.numerator * 10**7 // number.denominator).scaleb(-7):.7f}"
+        texts += [written, written + "0", written.rstrip("0").rstrip(".") or "0"]
+        digits = str(abs(int(number * 10**7)))
+        if number:
+            texts.append(f"{'-' * (number < 0)}{digits[0]}.{digits[1:] or '0'}e{len(digits) - 8}")
+    for options in (PLAIN, ANY):
+        for exclusive in (False, True):
+            for formula in (w.least(exact, exclusive), w.most(exact, exclusive), w.equal(exact)):
+                check(w.formulas, [formula, w.integer], texts, options)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
+def test_every_repr_is_a_spelling(number: float, whole: int) -> None:
+    w = Writer()
+    followed = [w.integer, w.least(7), w.multiple("0.5"), w.most(-3), w.equal("2.5"), w.multiple(7)]
+    for wanted in ([TRUE, *followed], [w.all(w.least(-(10**400)), w.most(10**400)), followed[0]]):
+        leaf = number_automaton(w.formulas, wanted, ANY, Limits())
+        for text in (repr(number), repr(whole)):
+            assert found(leaf, text) is not None, text
+
+
+@pytest.mark.parametrize(
+    "text", ["1e-07", "1.7976931348623157e+308", "5e-324", "2.2250738585072014e-308", "1e+16", "-1.5e+300"]
+)
+def test_extreme_floats(w: Writer, text: str) -> None:
+    value = value_of(text)
+    for must in (w.least(value), w.most(value), w.equal(value), w.all(w.least(value), w.most(value))):
+        assert w.accepts(text, must, ANY)
+    assert not w.accepts(text, w.least(value, True), ANY)
+    assert not w.accepts(text, w.no(w.equal(value)), ANY)
+    assert w.accepts(text, w.integer, ANY) == (value.denominator == 1)
+
+
+# ------------------------------------------------------------------------------------------------------------ options
+
+
+def test_unconstrained_numbers_are_all_numbers(w: Writer) -> None:
+    assert w.leaf(TRUE, options=ANY).automaton == regular(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+    assert w.leaf(TRUE).automaton == regular(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+    assert w.leaf(FALSE).automaton.is_empty()
+
+
+@BOTH
+def test_integers_by_their_text_are_not_narrowed(w: Writer, options: JsonOptions) -> None:
+    assert w.leaf(w.whole_text, options=options).automaton == regular("-?(0|[1-9][0-9]*)")
+
+
+def test_a_sign_alone_narrows_nothing(w: Writer) -> None:
+    number = r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+    zero = r"-0(\.0+)?([eE][+-]?[0-9]+)?"
+    assert w.leaf(w.least(0), options=ANY).automaton == regular(f"{number}|{zero}")
+    assert w.leaf(w.no(w.least(0)), options=ANY).automaton == regular(f"-{number}") - regular(zero)
+
+
+def test_plain_integers_have_no_point(w: Writer) -> None:
+    assert w.leaf(w.integer).automaton == regular("-?(0|[1-9][0-9]*)")
+    assert w.accepts("1.0", w.integer, ANY)
+    assert w.accepts("1.50", w.least(1), PLAIN)
+    assert w.accepts("1.0", w.equal(1), PLAIN)
+    # Its value is an integer, so it is not what the negation means; as an integer it is spelled 1.
+    assert not w.accepts("1.0", w.no(w.integer), PLAIN)
+    assert not w.accepts("1.0", w.formulas.exactly_one([w.integer, w.least(0)]), PLAIN)
+    assert w.accepts("1.0", w.any(w.integer, w.least(0)), PLAIN)
+    assert w.accepts("1.0", w.multiple(1), PLAIN)
+
+
+def test_drafts_3_and_4_read_the_text(w: Writer) -> None:
+    for options in (PLAIN, ANY):
+        assert not w.accepts("1.0", w.whole_text, options)
+        assert w.accepts("1.0", w.no(w.whole_text), options)
+    assert w.accepts("1e2", w.no(w.whole_text), ANY)
+
+
+def test_observed_integers_are_not_told_wrongly(w: Writer) -> None:
+    leaf = w.leaf(w.least(0), w.integer)
+    assert found(leaf, "1") == 1
+    assert found(leaf, "1.5") == 0
+    assert found(leaf, "1.0") is None
+    assert found(w.leaf(w.least(0), w.integer, options=ANY), "1.0") == 1
+
+
+@BOTH
+def test_minus_zero_is_zero(w: Writer, options: JsonOptions) -> None:
+    for text in ("-0", "-0.0"):
+        assert w.accepts(text, w.least(0), options)
+        assert w.accepts(text, w.equal(0), options)
+        assert w.accepts(text, w.multiple(7), options)
+        assert not w.accepts(text, w.least(0, True), options)
+        assert not w.accepts(text, w.most(0, True), options)
+
+
+def test_exponents_count_by_value(w: Writer) -> None:
+    for text in ("1e2", "1.5e1", "1.0", "1E400", "1.0e5", "0e-5", "0.00e7", "1e00002", "1.25e+0002"):
+        assert w.accepts(text, w.integer, ANY), text
+    for text in ("1e-1", "1.55e1", "1.5", "1e-400", "1.0e-1"):
+        assert not w.accepts(text, w.integer, ANY), text
+        assert w.accepts(text, w.no(w.integer), ANY), text
+    assert w.accepts("1e400", w.least(10**400), ANY)
+    assert not w.accepts("9.999e399", w.least(10**400), ANY)
+    assert w.accepts("1e99999999999999999999", w.least(10**400), ANY)
+    assert w.accepts("1e-99999999999999999999", w.all(w.least(0, True), w.most("1e-300")), ANY)
+    assert w.accepts("3e+16", w.multiple(10**16), ANY)
+    assert not w.accepts("3e+15", w.multiple(10**16), ANY)
+    assert w.accepts("1.4e1", w.multiple(7), ANY)
+    assert w.accepts("7.5e-07", w.multiple("2.5e-8"), ANY)
+
+
+def test_what_is_left_out_of_mantissas(w: Writer) -> None:
+    for text in ("15e1", "0.5e1", "10e-1"):
+        assert w.accepts(text, TRUE, ANY)
+        for must in (w.least(5), w.integer, w.multiple(5)):
+            assert found(w.leaf(TRUE, must, options=ANY), text) is None
+    assert w.accepts("2.50E+3", w.least(7), ANY)
+    assert not w.accepts("2.50E+3", w.integer, ANY)
+    assert w.accepts("2.5000000000000001e+30", w.integer, ANY)
+    assert not w.accepts("2.50000000000000001e+30", w.integer, ANY)
+    # A divisor with many remainders has shorter mantissas; whole numbers and points are as before.
+    leaf = w.leaf(TRUE, w.multiple(997), options=ANY)
+    assert [found(leaf, text) for text in ("9.97e2", "9.973e3", "9.97312e3", "997000000000000.0")] == [1, 0, None, 1]
+
+
+def test_whatever_is_left_out_its_value_is_not(w: Writer) -> None:
+    for must in conditions(w).values():
+        plain, anything = (number_automaton(w.formulas, must, options, Limits()).automaton for options in (PLAIN, ANY))
+        if not any(atom == ("integer", False) for formula in must for atom in w.formulas.atoms(formula)):
+            assert len(must) > 1 or (plain - anything).is_empty()
+
+
+# ------------------------------------------------------------------------------------------------------ canonical form
+
+
+@BOTH
+def test_equal_formulas_have_equal_automata(w: Writer, options: JsonOptions) -> None:
+    pairs = [
+        (w.any(w.least(3), w.least(5)), w.least(3)),
+        (w.no(w.least(3)), w.most(3, True)),
+        (w.all(w.least(3), w.most(3)), w.equal(3)),
+        (w.no(w.any(w.most(2, True), w.least(4, True))), w.all(w.least(2), w.most(4))),
+        (w.all(w.multiple(2), w.multiple(3)), w.multiple(6)),
+        (w.all(w.integer, w.least("0.5"), w.most("3.5")), w.all(w.integer, w.least(1), w.most(3))),
+    ]
+    for left, right in pairs[: None if options is PLAIN else 5]:
+        assert w.leaf(left, options=options).automaton == w.leaf(right, options=options).automaton
+    divided = w.all(w.multiple(1), w.multiple(Fraction(1, 3)))
+    assert w.leaf(divided, options=options).automaton == w.leaf(w.multiple(1), options=options).automaton
+
+
+def test_more_observed_than_bits_have_vectors(w: Writer) -> None:
+    observed = [w.least(i) for i in range(30)]
+    leaf = w.leaf(w.least(0), *observed)
+    assert leaf.vectors
+    for text in ("0", "7", "7.5", "29", "1000"):
+        bits = found(leaf, text)
+        assert bits == sum((value_of(text) >= i) << i for i in range(30))
+    assert found(leaf, "-1") is None
+    assert w.leaf(w.least(0), *observed[:20]).vectors == ()
+
+
+def test_schemas_share_what_is_built() -> None:
+    one, other = Writer(), Writer()
+    other.equal(77)
+    bounds = other.most(12), other.least(3)
+    assert one.leaf(one.all(one.integer, one.least(3), one.most(12))) is other.leaf(other.all(*bounds, other.integer))
+
+
+def test_small_tables_are_minimized_as_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = random.Random(7)
+    compared = 0
+    while compared < 400:
+        size = source.randint(1, 9)
+        rows = [
+            [source.choice([-1, -1, source.randrange(size)]) for _ in range(table.N_COLUMNS - 1)] for _ in range(size)
+        ]
+        rows = [[*row, -1] for row in rows]
+        reached = [0]
+        for state in reached:
+            reached += [target for target in dict.fromkeys(rows[state]) if target >= 0 and target not in reached]
+        if len(reached) < size:
+            continue
+        outcomes = [source.choice([table.REJECTED, table.REJECTED, 0, 1]) for _ in range(size)]
+        small = table.automaton_of(rows, outcomes)
+        with monkeypatch.context() as patch:
+            patch.setattr(table, "SMALL", 0)
+            assert small == table.automaton_of(rows, outcomes)
+        compared += 1
+
+
+# -------------------------------------------------------------------------------------------------------------- budgets
+
+
+def test_long_bounds(w: Writer) -> None:
+    for options in (PLAIN, ANY):
+        leaf = w.leaf(w.most(10**400, True), options=options)
+        assert found(leaf, "9" * 400) == 0
+        assert found(leaf, "1" + "0" * 400) is None
+        assert leaf.automaton.n_states < 1000
+    tiny = w.least(Fraction(3, 10**300))
+    assert w.accepts("0." + "0" * 299 + "3", tiny, PLAIN)
+    assert not w.accepts("0." + "0" * 299 + "2" + "9" * 50, tiny, PLAIN)
+    assert w.accepts("3" + "0" * 308, w.multiple(10**308), PLAIN)
+    assert not w.accepts("3" + "0" * 307, w.multiple(10**308), PLAIN)
+
+
+@BOTH
+def test_enumerations_of_many_numbers(w: Writer, options: JsonOptions) -> None:
+    leaf = w.leaf(w.any(*(w.equal(3 * i) for i in range(1000))), options=options)
+    for number in (0, 3, 999, 2997, 1, 1000, 3000):
+        assert (found(leaf, str(number)) == 0) == (number % 3 == 0 and number < 3000)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        lambda w: w.multiple(1_000_003),
+        lambda w: w.multiple(10**400 + 1),
+        lambda w: w.multiple(5**4000),
+        lambda w: w.multiple(2**9000),
+        lambda w: w.all(*(w.multiple(prime) for prime in (3, 7, 11, 13, 17, 19))),
+        lambda w: w.least(Fraction(1, 99_991)),
+        lambda w: w.all(w.least(-(10**10000) + 3), w.most(10**10000 - 7), w.integer),
+        lambda w: w.any(*(w.all(w.least(7**i), w.most(7**i + 5**i)) for i in range(300, 500))),
+    ],
+)
+def test_what_needs_too_much_is_refused(w: Writer, hostile, options: JsonOptions) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(LimitError) as caught:
+        w.leaf(hostile(w), options=options)
+    assert (caught.value.what, caught.value.limit) in [("states", STATES), ("steps", Limits().steps)]
+
+
+def test_limits_of_the_caller(w: Writer) -> None:
+    long = w.most(10**50)
+    with pytest.raises(LimitError) as caught:
+        w.leaf(long, limits=Limits(states=20))
+    assert (caught.value.what, caught.value.given, caught.value.limit) == ("states", 21, 20)
+    with pytest.raises(LimitError) as caught:
+        w.leaf(long, limits=Limits(transitions=200))
+    assert caught.value.what == "transitions"
+    with pytest.raises(LimitError) as caught:
+        w.leaf(long, limits=Limits(steps=1000))
+    assert caught.value.what == "steps"
+    with pytest.raises(LimitError) as caught:
+        w.leaf(w.any(*(w.equal(i) for i in range(ATOMS + 1))))
+    assert caught.value.what == "atoms"
