@@ -16,13 +16,14 @@ import numpy as np
 
 from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
+from guided.automata.minimize import canonical
 from guided.kernels import minimize as kernel
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
 from guided.schema.leaf import Leaf
 from guided.schema.memo import Memo
-from guided.schema.overlay import Overlay, overlay
+from guided.schema.overlay import Overlay, has_one_body, overlay
 from guided.schema.spelling import SPELLINGS
 from guided.schema.strings import string_automaton, structure
 
@@ -106,15 +107,17 @@ def _made(
     numbers: Sequence[int] = range(len(names))
     if _SURROGATE.search("".join(names)):
         numbers = [i for i in numbers if not _SURROGATE.search(names[i])]
-    laid = overlay(start, [names[i] for i in numbers], SPELLINGS[options.escapes], limits)
+    if not numbers:
+        return KeyLeaf(start, tuple(vectors))
+    kept = [names[i] for i in numbers]
+    laid = overlay(start, kept, SPELLINGS[options.escapes], limits)
     under = [vectors[label].patterns for label in laid.labels[laid.ends].tolist()]
     laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(numbers))
     vectors += map(KeyLabel, numbers, under)
-    if patterns:
-        made = Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start)
-    else:
-        made = _numbered(laid)
-    return KeyLeaf(made, tuple(vectors))
+    if not patterns and options.escapes == "canonical" and has_one_body(kept):
+        return KeyLeaf(_numbered(laid), tuple(vectors))
+    arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
+    return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))
 
 
 def _relabelled(base: Leaf) -> tuple[Automaton, list[KeyLabel]]:
@@ -129,7 +132,7 @@ def _relabelled(base: Leaf) -> tuple[Automaton, list[KeyLabel]]:
 
 
 def _numbered(laid: Overlay) -> Automaton:
-    """The canonical automaton of names without patterns, which is minimal already.
+    """The canonical automaton of names with one spelling each, without patterns, which is minimal already.
 
     Invariant: every state is reached. No two columns that bytes have are equal: a name's byte leads to a state of its own.
     """

@@ -1,0 +1,356 @@
+"""Strings and keys against their definitions over values: what json reads, and what Python says of it."""
+
+import json
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree, over_characters
+from guided.automata.minimize import minimal
+from guided.errors import LimitError, PatternError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+from guided.schema.atoms import JsonOptions
+from guided.schema.bodies import spelled
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+from guided.schema.keys import OTHER, KeyLabel, key_automaton
+from guided.schema.leaf import Leaf
+from guided.schema.spelling import SPELLINGS, lifted
+from guided.schema.strings import string_automaton
+from tests.schema.oracle_ecma import search
+from tests.strategies import patterns
+
+LIMITS = Limits()
+ESCAPES = ("canonical", "any")
+SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+# ---------------------------------------------------------------------------------------------------------- definitions
+
+
+def value_of(body: str, escapes: str) -> str | None:
+    """What a body stands for under an option; None if it is not in the language."""
+    try:
+        value = json.loads(f'"{body}"')
+        value.encode()
+    except ValueError:
+        return None
+    if escapes == "any":
+        return str(value)
+    spelling = "".join(SHORT.get(char) or (f"\\u{ord(char):04x}" if char < " " else char) for char in value)
+    folded = re.sub(r"\\\\|\\u00[0-9a-fA-F]{2}", lambda found: found[0].lower(), body)
+    return value if folded == spelling else None
+
+
+def holds(formulas: Formulas, formula: int, value: str) -> bool:
+    node = formulas.nodes[formula]
+    match node[0]:
+        case "F" | "T":
+            return node[0] == "T"
+        case "&":
+            return all(holds(formulas, member, value) for member in node[1])
+        case "|":
+            return any(holds(formulas, member, value) for member in node[1])
+        case "!":
+            return not holds(formulas, node[1], value)
+        case "1":
+            return sum(holds(formulas, member, value) for member in node[1]) == 1
+        case "length":
+            return node[1] <= len(value) and (node[2] == -1 or len(value) <= node[2])
+        case "pattern":
+            return search(node[1], value)
+        case "strings":
+            return value in node[1]
+    raise AssertionError(node)
+
+
+def is_canonical(automaton: Automaton) -> bool:
+    arrays = automaton.table, automaton.classes, automaton.accepting, automaton.labels
+    return Automaton.from_table(*arrays) == automaton and not automaton.labels[~automaton.accepting].any()
+
+
+def judged(leaf: Leaf, body: str) -> int | None:
+    """The bits of a body, None where it is not accepted."""
+    state = leaf.automaton.run(body.encode())
+    if state < 0 or not leaf.automaton.accepting[state]:
+        return None
+    return leaf.bits(int(leaf.automaton.labels[state]))
+
+
+def check(formulas: Formulas, wanted: list[int], leaf: Leaf, bodies: list[str], escapes: str) -> None:
+    for body in bodies:
+        value = value_of(body, escapes)
+        expected = None
+        if value is not None and holds(formulas, wanted[0], value):
+            expected = sum(holds(formulas, formula, value) << i for i, formula in enumerate(wanted[1:]))
+        assert judged(leaf, body) == expected, (body, value)
+
+
+def build(formulas: Formulas, wanted: list[int], escapes: str = "canonical", limits: Limits = LIMITS) -> Leaf:
+    return string_automaton(formulas, wanted, JsonOptions(escapes=escapes), limits)
+
+
+def spellings(text: str) -> list[str]:
+    """Some of the spellings of a text."""
+    return [
+        "".join(SHORT.get(char, char) if char >= " " or char in SHORT else f"\\u{ord(char):04x}" for char in text),
+        json.dumps(text)[1:-1],
+        json.dumps(text, ensure_ascii=False)[1:-1],
+        text.replace("/", "\\/"),
+        "".join(f"\\u{unit:04X}" for unit in np.frombuffer(text.encode("utf-16-le"), np.uint16).tolist()),
+        "".join(f"\\u{unit:04x}" for unit in np.frombuffer(text.encode("utf-16-le"), np.uint16).tolist()),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------- unconstrained
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+def test_any_string_over_all_short_bodies(escapes: str) -> None:
+    formulas = Formulas()
+    leaf = build(formulas, [TRUE], escapes)
+    assert is_canonical(leaf.automaton)
+    for alphabet, length in (('\\"/ubn0\x1fé', 4), ("\\u0dD18cCfF", 0)):
+        bodies = ["".join(letters) for n in range(length + 1) for letters in product(alphabet, repeat=n)]
+        check(formulas, [TRUE], leaf, bodies, escapes)
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@given(body=st.text(st.sampled_from('\\\\uuu0018dDcCeEabnrt/"é\n😀'), max_size=14))
+def test_any_string(escapes: str, body: str) -> None:
+    formulas = Formulas()
+    check(formulas, [TRUE], build(formulas, [TRUE], escapes), [body], escapes)
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@given(text=st.text())
+def test_every_text_has_a_body(escapes: str, text: str) -> None:
+    formulas = Formulas()
+    leaf = build(formulas, [TRUE], escapes)
+    check(formulas, [TRUE], leaf, spellings(text), escapes)
+    assert judged(leaf, spellings(text)[0]) == 0
+
+
+@pytest.mark.parametrize(
+    "body", ["\\ud800", "\\udc00", "\\ud83d\\u0041", "\\ud83d\\ud83d", "\\ude00\\ud83d", "\\ud83dx"]
+)
+def test_lone_surrogates_are_no_characters(body: str) -> None:
+    formulas = Formulas()
+    assert judged(build(formulas, [TRUE], "any"), body) is None
+    assert judged(build(formulas, [formulas.atom(("length", 0, 9))], "any"), body) is None
+
+
+@pytest.mark.parametrize("raw", [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x00", b"\x1f", b'"'])
+def test_bytes_that_no_body_has(raw: bytes) -> None:
+    formulas = Formulas()
+    assert not build(formulas, [TRUE], "any").automaton.accepts(raw)
+
+
+# --------------------------------------------------------------------------------------------------- spelling by arrays
+
+
+@given(patterns('an\n\\"0u', max_leaves=6), st.sampled_from(ESCAPES))
+def test_arrays_spell_as_trees_do(source: str, escapes: str) -> None:
+    tree = parse(source)
+    dfa = over_characters(tree)
+    table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+    found = spelled(table, accepting, labels, dfa.partition, SPELLINGS[escapes], LIMITS)
+    assert found == from_tree(lifted(tree, SPELLINGS[escapes]))
+    assert is_canonical(found)
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\w{1,2}",
+        r"\n0|u000a0|n",
+        r"[\x00-\x1f\"\\/]*a?",
+        "[😀-🙏é]+",
+        "[\U00010300-\U00010400\U0001f600]|\ud7ff",
+        "(?s).{3,6}",
+        "",
+        "[^a]|[\U00100000-\U0010ffff]x",
+    ],
+)
+def test_arrays_spell_as_trees_do_in_hard_cases(source: str, escapes: str) -> None:
+    test_arrays_spell_as_trees_do.hypothesis.inner_test(source, escapes)  # type: ignore[attr-defined]
+
+
+# -------------------------------------------------------------------------------------------------------------- formulas
+
+SOURCES = ["^a*$", "b", "^[^b]", "a.b$", r"\\", "^$", "^(?!ab)", r"\n", "é|😀$"]
+VALUES = ["", "a", "ab", "b", "é", "aab", "😀", "\n", '"', "\\", "a/b", "\x0b", "\x1fb", "\ud800", "abab"]
+
+
+@st.composite
+def formulas_and_roots(draw: st.DrawFn) -> tuple[Formulas, list[int]]:
+    formulas = Formulas()
+    atoms: list[Atom] = [("pattern", source) for source in SOURCES]
+    atoms += [("length", 0, 1), ("length", 1, -1), ("length", 2, 3), ("length", 3, 2), ("length", 0, -1)]
+    atoms += [("strings", tuple(sorted(draw(st.sets(st.sampled_from(VALUES), max_size=5))))) for _ in range(3)]
+    known = [formulas.atom(atom) for atom in draw(st.lists(st.sampled_from(atoms), min_size=1, max_size=5))]
+    known += [FALSE, TRUE]
+    for _ in range(draw(st.integers(0, 5))):
+        members = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3))
+        kind = draw(st.sampled_from("&|!1"))
+        make = {"&": formulas.conjunction, "|": formulas.disjunction, "1": formulas.exactly_one}
+        known.append(formulas.negation(members[0]) if kind == "!" else make[kind](members))
+    return formulas, draw(st.lists(st.sampled_from(known), min_size=1, max_size=4))
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@given(case=formulas_and_roots(), texts=st.lists(st.text(st.sampled_from('ab\n\\"é😀\x0b/'), max_size=4), max_size=20))
+def test_formulas(escapes: str, case: tuple[Formulas, list[int]], texts: list[str]) -> None:
+    formulas, wanted = case
+    leaf = build(formulas, wanted, escapes)
+    assert is_canonical(leaf.automaton)
+    values = [value for value in VALUES if value != "\ud800"]
+    bodies = [body for text in (*values, *texts) for body in spellings(text)]
+    check(formulas, wanted, leaf, bodies, escapes)
+
+
+def test_formulas_of_one_structure_are_made_once() -> None:
+    leaves = []
+    for spare in ("x", "y"):
+        formulas = Formulas()
+        formulas.atom(("pattern", spare))
+        both = formulas.conjunction(
+            [formulas.atom(("pattern", "^once$")), formulas.negation(formulas.atom(("length", 0, 3)))]
+        )
+        leaves.append(build(formulas, [both, TRUE]))
+    assert leaves[0] is leaves[1]
+
+
+def test_nothing_satisfies() -> None:
+    formulas = Formulas()
+    for must in (
+        FALSE,
+        formulas.atom(("strings", ())),
+        formulas.atom(("pattern", "a^")),
+        formulas.atom(("length", 2, 1)),
+    ):
+        for escapes in ESCAPES:
+            leaf = build(formulas, [must, TRUE], escapes)
+            assert leaf.automaton.is_empty()
+            assert leaf.automaton.n_states == 1
+
+
+def test_many_observed_formulas_have_numbered_vectors() -> None:
+    formulas = Formulas()
+    observed = [formulas.atom(("length", n, -1)) for n in range(1, 25)]
+    listed = formulas.atom(("strings", ("aaa", "b")))
+    wanted = [formulas.disjunction([listed, formulas.atom(("pattern", "^a*$"))]), *observed, listed]
+    leaf = build(formulas, wanted)
+    assert is_canonical(leaf.automaton)
+    assert len(set(leaf.vectors)) == len(leaf.vectors) < 40
+    check(formulas, wanted, leaf, ["a" * n for n in range(30)] + ["b", "ab", "bb"], "canonical")
+
+
+# --------------------------------------------------------------------------------------------------- lengths and patterns
+
+
+def test_a_length_that_the_pattern_implies_costs_nothing() -> None:
+    formulas = Formulas()
+    pattern = formulas.atom(("pattern", "^[a-z]{2,4}x?$"))
+    both = formulas.conjunction([pattern, formulas.atom(("length", 1, 100_000_000))])
+    assert build(formulas, [both]).automaton == build(formulas, [pattern]).automaton
+
+
+def test_a_large_length_with_a_pattern_of_one_class() -> None:
+    formulas = Formulas()
+    both = formulas.conjunction([formulas.atom(("pattern", "^[a-z]+$")), formulas.atom(("length", 3, 65_535))])
+    automaton = build(formulas, [both]).automaton
+    assert automaton.n_states == 65_536
+    for length, expected in ((2, False), (3, True), (65_535, True), (65_536, False)):
+        assert automaton.accepts(b"a" * length) == expected
+
+
+def test_too_much_at_once_is_named() -> None:
+    formulas = Formulas()
+    pattern, length = ("pattern", "a.{9}b"), ("length", 0, 900)
+    both = formulas.conjunction([formulas.atom(pattern), formulas.atom(length)])
+    with pytest.raises(LimitError, match=r"pattern 'a\.\{9\}b', length 0 to 900") as caught:
+        build(formulas, [both], limits=Limits(states=5_000))
+    assert caught.value.what == "states"
+    with pytest.raises(LimitError, match="length 900"):
+        build(formulas, [formulas.atom(length)], limits=Limits(states=500))
+
+
+def test_a_wrong_pattern_is_refused_whatever_is_said_beside() -> None:
+    formulas = Formulas()
+    wrong = formulas.atom(("pattern", "("))
+    for must in (wrong, formulas.conjunction([wrong, formulas.atom(("strings", ("a",)))])):
+        with pytest.raises(PatternError):
+            build(formulas, [must])
+
+
+# ------------------------------------------------------------------------------------------------------------------ lists
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+def test_a_list_of_strings(escapes: str) -> None:
+    formulas = Formulas()
+    values = ["", "a", "ab", 'quo"te', "back\\slash", "tab\t", "\x0b\x1e", "é", "😀x", "a/b", "\ud800"]
+    leaf = build(formulas, [formulas.atom(("strings", tuple(sorted(values))))], escapes)
+    assert is_canonical(leaf.automaton)
+    others = ["b", "abc", "😀", "a/", "\x0b", "\x1e"]
+    bodies = [body for value in (*values[:-1], *others) for body in spellings(value)]
+    check(formulas, [formulas.atom(("strings", tuple(sorted(values))))], leaf, bodies, escapes)
+
+
+def test_a_list_of_many_strings() -> None:
+    formulas = Formulas()
+    values = tuple(sorted(f"value {i * 7919 % 1000003}" for i in range(20_000)))
+    leaf = build(formulas, [formulas.atom(("strings", values))])
+    assert all(leaf.automaton.accepts(value.encode()) for value in values[::97])
+    assert not leaf.automaton.accepts(b"value 1000003")
+
+
+# ------------------------------------------------------------------------------------------------------------------- keys
+
+names_of_keys = st.lists(st.text(st.sampled_from('ab"\\/é😀\x0b\n'), max_size=3), unique=True, max_size=6)
+
+
+def key(automaton_and_vectors: object, body: str) -> KeyLabel | None:
+    leaf = automaton_and_vectors
+    state = leaf.automaton.run(body.encode())  # type: ignore[attr-defined]
+    if state < 0 or not leaf.automaton.accepting[state]:  # type: ignore[attr-defined]
+        return None
+    return leaf.vectors[leaf.automaton.labels[state]]  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@given(names=names_of_keys, sources=st.lists(st.sampled_from(SOURCES), max_size=3), others=names_of_keys)
+def test_keys_by_value(escapes: str, names: list[str], sources: list[str], others: list[str]) -> None:
+    formulas = Formulas()
+    options = JsonOptions(escapes=escapes)
+    wanted = [formulas.atom(("pattern", source)) for source in sources]
+    leaf = key_automaton(names, wanted, formulas, options, LIMITS)
+    assert is_canonical(leaf.automaton)
+    for text in (*names, *others, *(name + "a" for name in names), *(name[:-1] for name in names)):
+        for body in spellings(text):
+            value = value_of(body, escapes)
+            expected = None
+            if value is not None:
+                bits = sum(search(source, value) << i for i, source in enumerate(sources))
+                expected = KeyLabel(names.index(value) if value in names else OTHER, bits)
+            assert key(leaf, body) == expected, body
+
+
+def test_an_escaped_name_is_that_name() -> None:
+    leaf = key_automaton(["a", "é"], [], Formulas(), JsonOptions(escapes="any"), LIMITS)
+    assert key(leaf, "\\u0061") == key(leaf, "a") == KeyLabel(0, 0)
+    assert key(leaf, "\\u00E9") == key(leaf, "\\u00e9") == KeyLabel(1, 0)
+    assert key(leaf, "\\u0061a") == KeyLabel(OTHER, 0)
+
+
+def test_names_with_lone_surrogates_are_no_keys() -> None:
+    leaf = key_automaton(["\ud800", "b"], [], Formulas(), JsonOptions(), LIMITS)
+    assert key(leaf, "b") == KeyLabel(1, 0)
+    assert is_canonical(leaf.automaton)
