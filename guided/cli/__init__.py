@@ -1,4 +1,4 @@
-"""The command line: ``guided run | check | explain | warmup | demo``."""
+"""The command line: ``guided demo | run | compile | inspect | check | explain | vocabulary | warmup``."""
 
 from guided.cli.app import main
 

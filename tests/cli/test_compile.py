@@ -341,7 +341,7 @@ def test_a_folder_that_can_not_be_written_to(folder: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_leaves_whole_files_only_and_the_next_run_goes_on(folder: Path, jobs: str) -> None:
-    specs = "\n".join(f"[s{number}]\nregex = '\\w{{1,{number + 150}}}'" for number in range(40))
+    specs = "\n".join(f"[s{number}]\nregex = '\\w{{1,{number + 60}}}'" for number in range(40))
     Path("specs.toml").write_text(specs)
     command = [sys.executable, "-m", "guided", "compile", "specs.toml", *VOCABULARY, "-j", jobs]
     # Why: what runs the tests in the background may have told all its children to ignore interrupts. A session of its own is a

@@ -1,7 +1,6 @@
 """What ``--vocabulary`` names: files, and folders of models."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,13 @@ from guided.cli.boundary import UsageError
 from guided.cli.vocabularies import read_vocabulary
 from guided.errors import VocabularyError
 from tests.cli.programs import write_ranks
-from tests.real_vocabularies import real_file
+from tests.vocabulary.made import byte_level_bpe
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """A folder with a tokenizer, as a model's is."""
-    shutil.copy(real_file("deepseek-128k"), tmp_path / "tokenizer.json")
+    byte_level_bpe(400, ["<|endoftext|>", "<|turn|>"]).save(str(tmp_path / "tokenizer.json"))
     return tmp_path
 
 
@@ -29,14 +28,14 @@ def test_a_folder_without_more_is_its_tokenizer(model: Path) -> None:
 
 
 def test_a_folder_says_how_wide_the_logits_are_and_what_ends_a_text(model: Path) -> None:
-    configure(model, "config.json", vocab_size=130_048, eos_token_id=1)
-    assert (read_vocabulary(model).size, read_vocabulary(model).eos) == (130_048, (1,))
-    configure(model, "generation_config.json", eos_token_id=[1, 2])
-    assert read_vocabulary(model).eos == (1, 2)
-    assert read_vocabulary(model, [2]).eos == (2,)
-    configure(model, "config.json", text_config={"vocab_size": 131_072})
-    assert read_vocabulary(model).size == 131_072
-    assert read_vocabulary(model / "tokenizer.json").size == 129_280
+    configure(model, "config.json", vocab_size=512, eos_token_id=1)
+    assert (read_vocabulary(model).size, read_vocabulary(model).eos) == (512, (1,))
+    configure(model, "generation_config.json", eos_token_id=[0, 1])
+    assert read_vocabulary(model).eos == (0, 1)
+    assert read_vocabulary(model, [0]).eos == (0,)
+    configure(model, "config.json", text_config={"vocab_size": 1024})
+    assert read_vocabulary(model).size == 1024
+    assert read_vocabulary(model / "tokenizer.json").size == 400
 
 
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json"])
