@@ -1,241 +1,24 @@
-"""Budgets of compiles: what is only large works, what explodes is refused, and neither takes more than 5 s of CPU and 1 GB.
-
-Each case runs in a process of its own, forked from one in which kernels are compiled and the vocabulary is read and nothing else is,
-so that its CPU time and its peak of memory are its own. ``python -m tests.test_limits [CASE...]`` prints the table of docs/limits.md.
-"""
+"""Budgets of compiles: what is only large works, what explodes is refused, and neither takes more than 5 s of CPU and 1 GB."""
 
 import json
-import os
 import random
-import re
-import string
 import subprocess
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
-from functools import cache
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree
+from benchmarks import hostile
 from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
-from guided.engine.specs import Choice, Regex, Spec
-from guided.errors import GuidedError, LimitError, PatternError, SchemaError, VocabularyError
+from guided.engine.specs import Regex, Spec
+from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
-from guided.patterns.charset import Charset
-from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Node, Repeat
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.real_vocabularies import real_vocabulary
-
-CPU_SECONDS, MEGABYTES = 5.0, 1000
-ANY = Repeat(Chars(Charset.UNIVERSE), 0, None)
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A spec of a pattern tree."""
-
-    node: Node
-    fingerprint: str = "tree"
-
-    def lower(self, limits: Limits) -> Automaton:
-        return from_tree(self.node, limits)
-
-
-def nested(depth: int, wrap: Callable[[Node], Node]) -> Tree:
-    node: Node = Literal("a")
-    for _ in range(depth):
-        node = wrap(node)
-    return Tree(node)
-
-
-@cache
-def names(count: int = 50_000) -> list[str]:
-    draw = random.Random(1)
-    found: dict[str, None] = {}
-    while len(found) < count:
-        found["".join(draw.choices(string.ascii_lowercase, k=draw.randint(5, 25)))] = None
-    return list(found)
-
-
-@cache
-def cjk(count: int) -> str:
-    return "".join(chr(0x4E00 + 3 * i) for i in range(count))
-
-
-def cjk_words(count: int) -> list[str]:
-    draw = random.Random(2)
-    return sorted({"".join(draw.choices(cjk(6_900), k=3)) for _ in range(count)})
-
-
-def tools(count: int) -> list[dict[str, object]]:
-    schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
-    return [
-        {"name": f"tool_{i}", "description": "", "parameters": {**schema, "required": ["city"]}} for i in range(count)
-    ]
-
-
-def nested_schema(depth: int) -> dict[str, object]:
-    schema: dict[str, object] = {"type": "string"}
-    for _ in range(depth):
-        schema = {"type": "array", "items": schema}
-    return {"name": "deep", "parameters": {"type": "object", "properties": {"value": schema}, "required": ["value"]}}
-
-
-def patterns(count: int, pattern: str) -> list[dict[str, object]]:
-    values = {f"p{i}": {"type": "string", "pattern": pattern % i} for i in range(count)}
-    return [{"name": "f", "parameters": {"type": "object", "properties": values, "required": list(values)}}]
-
-
-def enumeration(count: int) -> list[dict[str, object]]:
-    value = {"type": "string", "enum": names(count)}
-    return [{"name": "pick", "parameters": {"type": "object", "properties": {"value": value}, "required": ["value"]}}]
-
-
-INDEX, LIMIT, EITHER = "index", "LimitError", "index or LimitError"
-REFUSED = "LimitError or SchemaError"
-
-# Name: what must come of it, and how it is made.
-CASES: dict[str, tuple[str, Callable[[], Spec]]] = {
-    "a{1,100000}": (INDEX, lambda: Regex("a{1,100000}")),
-    "[\\w\\W]{500}": (INDEX, lambda: Regex(r"[\w\W]{500}")),
-    "NUL": (INDEX, lambda: Regex("\0")),
-    "50,000 names": (INDEX, lambda: Regex("|".join(names()))),
-    "50,000 names, Choice": (INDEX, lambda: Choice(names())),
-    "(?i) 50,000 names": (INDEX, lambda: Regex("(?i)" + "|".join(names()))),
-    "(50,000 names)*": (INDEX, lambda: Regex("(?:" + "|".join(names()) + ")*")),
-    ".*(5,000 names).*": (EITHER, lambda: Regex(".*(?:" + "|".join(names()[:5_000]) + ").*")),
-    ".*(20,000 names).*": (EITHER, lambda: Regex(".*(?:" + "|".join(names()[:20_000]) + ").*")),
-    "(a|b)*a(a|b){25}": (LIMIT, lambda: Regex("(a|b)*a(a|b){25}")),
-    "(a|b)*a(a|b){18}": (INDEX, lambda: Regex("(a|b)*a(a|b){18}")),
-    "100,000 nested groups": (LIMIT, lambda: Regex("(" * 100_000 + ")" * 100_000)),
-    "5 MB of a": (LIMIT, lambda: Regex("a" * 5_000_000)),
-    "900,000 letters": (INDEX, lambda: Regex("".join(random.Random(3).choices(string.ascii_lowercase, k=900_000)))),
-    "((a{1000}){1000}){1000}": (LIMIT, lambda: Regex("((a{1000}){1000}){1000}")),
-    "((a{0,100}){0,100}){0,100}": (EITHER, lambda: Regex("((a{0,100}){0,100}){0,100}")),
-    "(a|aa|...|a{600})*": (INDEX, lambda: Regex("(?:" + "|".join("a" * i for i in range(1, 601)) + ")*")),
-    "(a)? 250,000 times": (LIMIT, lambda: Regex("(a)?" * 249_999)),
-    "(|) 330,000 times": (EITHER, lambda: Regex("(|)" * 330_000)),
-    "a? 20,000 times": (EITHER, lambda: Regex("a?" * 20_000)),
-    "a+b+ 240,000 times": (EITHER, lambda: Regex("a+b+" * 240_000)),
-    "$ 1,000,000 times": (EITHER, lambda: Regex("$" * 1_000_000)),
-    "lookaheads within a repeat": (LIMIT, lambda: Regex("(?:(?=.*a.{9}).)*(?:(?=.*b.{9}).)*")),
-    "eight lookaheads": (LIMIT, lambda: Regex("".join(f"(?=.*{c}.*{c}.*{c})" for c in "abcdefgh") + ".*")),
-    "not 3,000 names": (LIMIT, lambda: Regex("(?!(?:" + "|".join(names()[:3_000]) + r")\b)\w+")),
-    "\\w{1,500}": (INDEX, lambda: Regex(r"\w{1,500}")),
-    "\\w{1,2000}": (INDEX, lambda: Regex(r"\w{1,2000}")),
-    "\\w{1,3000}": (LIMIT, lambda: Regex(r"\w{1,3000}")),
-    ".{1,100000}": (INDEX, lambda: Regex(".{1,100000}")),
-    '"[^"]{0,100000}"': (INDEX, lambda: Regex('"[^"]{0,100000}"')),
-    "a.*b.*c...": (EITHER, lambda: Regex(".*".join(string.ascii_lowercase * 26))),
-    "[\\w\\w...]": (INDEX, lambda: Regex("[" + r"\w" * 499_998 + "]")),
-    "[^\\W] 200,000 times": (LIMIT, lambda: Regex(r"[^\W]" * 199_999)),
-    "(?i)[\\u0100-\\uffff] 200,000 times": (LIMIT, lambda: Regex("(?i)" + "[\u0100-\uffff]" * 199_999)),
-    "6,900 CJK characters": (INDEX, lambda: Regex("[" + cjk(6_900) + "]{1,20}")),
-    "20,000 CJK words": (INDEX, lambda: Regex("|".join(cjk_words(20_000)))),
-    "100,000 charsets": (
-        LIMIT,
-        lambda: Regex("".join(f"[{chr(0x4E00 + i % 20_000)}-{chr(0x9FFF + i // 20_000)}]" for i in range(100_000))),
-    ),
-    "5,000 negated sets": (LIMIT, lambda: Regex("|".join(f"[^{chr(0x4E00 + i)}]{i}" for i in range(5_000)))),
-    "2,500 sets with \\w": (EITHER, lambda: Regex("".join(f"[\\w{chr(0x2000 + i)}]" for i in range(2_500)))),
-    "100,000 complements": (EITHER, lambda: nested(100_000, Complement)),
-    "100,000 intersections": (EITHER, lambda: nested(100_000, lambda node: Intersect((node, Literal("a"))))),
-    "complements 2^60 times": (EITHER, lambda: nested(60, lambda node: Alternate((Complement(node), node)))),
-    "100,000 repeats": (INDEX, lambda: nested(100_000, lambda node: Repeat(node, 0, 1))),
-    "complements of intersections": (EITHER, lambda: nested(2_000, lambda node: Complement(Intersect((node, ANY))))),
-    "26 letters in any order": (
-        LIMIT,
-        lambda: Tree(Intersect(tuple(Concat((ANY, Literal(letter), ANY)) for letter in string.ascii_lowercase))),
-    ),
-    "not 50,000 names": (LIMIT, lambda: Tree(Complement(Alternate(tuple(map(Literal, names())))))),
-    "one node 2^60 times": (LIMIT, lambda: nested(60, lambda node: Concat((node, node)))),
-    "nothing 2^60 times": (LIMIT, lambda: nested(60, lambda node: Alternate((node, node)))),
-    "1,000,000 nodes deep": (EITHER, lambda: nested(1_000_000, lambda node: Concat((node,)))),
-    "26 texts of 300,000 bytes": (LIMIT, lambda: Choice([letter * 300_000 for letter in string.ascii_lowercase])),
-    "10,000 tools": (EITHER, lambda: Tools(tools(10_000))),
-    "an enum of 50,000 names": (EITHER, lambda: Tools(enumeration(50_000))),
-    "50 patterns of 15,000 states": (EITHER, lambda: Tools(patterns(50, "^%d(a|b)*a(a|b){13}$"))),
-    "50 patterns with lookaheads": (EITHER, lambda: Tools(patterns(50, "^%d(?:(?=.*a.{6}).)*$"))),
-    "20 patterns that explode": (LIMIT, lambda: Tools(patterns(20, "^%d(?:(?=.*a.{9}).)*(?:(?=.*b.{9}).)*$"))),
-    "arrays 200 deep": (REFUSED, lambda: Tools([nested_schema(200)])),
-    "arrays 100,000 deep": (REFUSED, lambda: Tools([nested_schema(100_000)])),
-}
-
-# Cases that every run measures; the others are marked slow.
-QUICK = (
-    "a{1,100000}", "[\\w\\W]{500}", "NUL", "50,000 names", "50,000 names, Choice", "(a|b)*a(a|b){25}", "100,000 nested groups",
-    "5 MB of a", "((a{1000}){1000}){1000}", "(a|aa|...|a{600})*", "eight lookaheads", "\\w{1,500}", "[\\w\\w...]", "6,900 CJK characters",
-    "20,000 CJK words", "100,000 charsets", "100,000 complements", "one node 2^60 times", "10,000 tools", "arrays 100,000 deep",
-    "50 patterns with lookaheads",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a case: CPU seconds, peak megabytes, and what it was."""
-
-    seconds: float
-    megabytes: int
-    kind: str
-    detail: str
-
-
-@cache
-def vocabulary() -> Vocabulary:
-    """The vocabulary of all cases, read and warmed up before anything is measured."""
-    found = real_vocabulary("smollm2")
-    for spec in (Regex(r"(?=a)[ab]*"), Regex(r"(?i)(\w|b){3}|\d\b|[^a]c"), Choice(["a", "ab"]), Tools(tools(1))):
-        compile_spec(spec, found)
-    compile_spec(nested(2, lambda node: Complement(Intersect((node, ANY)))), found)
-    return found
-
-
-def measure(make: Callable[[], Spec]) -> Outcome:
-    """Compile in a child process: CPU time and peak memory of the compile, and its result."""
-    shared = vocabulary()
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        code = 1
-        try:
-            os.write(writer, _compiled(make, shared).encode())
-            code = 0
-        except BaseException:
-            os.write(writer, f"0\n0\ncrash\n{traceback.format_exc()[-2000:]}".encode())
-        finally:
-            os._exit(code)
-    os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(child, 0)
-    assert said, f"the process ended with status {status}"
-    seconds, megabytes, kind, detail = said.split("\n", 3)
-    return Outcome(float(seconds), int(megabytes), kind, detail)
-
-
-def _compiled(make: Callable[[], Spec], shared: Vocabulary) -> str:
-    import resource
-
-    # Why a limit far above the one that is asserted: a hang must end, and be told as a failure.
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = time.process_time()
-    try:
-        index = compile_spec(make(), shared)
-        kind, detail = INDEX, f"{index.n_states:,} states, {len(index.tables.row_targets):,} pairs"
-    except GuidedError as error:
-        kind, detail = type(error).__name__, str(error).split(";")[0].split("\n")[0]
-    seconds = time.process_time() - before
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
-    assert peak is not None
-    return f"{seconds}\n{int(peak[1]) // 1024}\n{kind}\n{detail}"
+from tests.hostile_specs import CASES, CPU_SECONDS, INDEX, MEGABYTES, QUICK, Outcome, patterns, vocabulary
 
 
 def marked(name: str) -> object:
@@ -247,7 +30,7 @@ def measured() -> Iterator[Callable[[str], Outcome]]:
     """Measures a case by its name, in a child of a process without the tests' own memory."""
     vocabulary()
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.test_limits", "--serve"],
+        [sys.executable, "-m", "tests.hostile_specs"],
         cwd=Path(__file__).parents[1],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -352,6 +135,26 @@ def test_masks_beyond_their_room_are_built_each_time() -> None:
     assert not any(mask is not None for mask in none.tables._masks)
 
 
+def test_the_document_has_all_limits() -> None:
+    """``python -m benchmarks.hostile --only limits --write`` puts them there."""
+    text = hostile.DOCUMENT.read_text(encoding="utf-8")
+    assert "\n".join(hostile.limits_table()) in text
+
+
+def test_the_document_tells_what_came_of_each_spec() -> None:
+    """``python -m benchmarks.hostile --only specs --write`` measures them."""
+    text = hostile.DOCUMENT.read_text(encoding="utf-8")
+    table = text.partition("<!-- specs -->")[2].partition("<!-- end of specs -->")[0]
+    rows = [row.split(" | ") for row in table.replace("\\|", "\0").splitlines() if row.startswith("| `")]
+    found = {row[0].removeprefix("| `").removesuffix("`").replace("\0", "|"): row[1:] for row in rows}
+    assert list(found) == list(CASES)
+    for name, (outcome, seconds, megabytes) in found.items():
+        kind = outcome[1:].partition("`")[0] if outcome.startswith("`") else INDEX
+        assert kind in CASES[name][0].split(" or "), name
+        assert float(seconds) < CPU_SECONDS
+        assert int(megabytes.removesuffix(" |")) < MEGABYTES
+
+
 @pytest.mark.parametrize("value", [True, 1.0, "1", None])
 def test_a_budget_is_an_int(value: object) -> None:
     with pytest.raises(TypeError, match="states is an int"):
@@ -428,22 +231,3 @@ def test_deep_definitions_need_no_recursion() -> None:
         }
     with pytest.raises(SchemaError):
         Tools([{"name": "f", "parameters": {"type": "object", **schema}}])
-
-
-def main(chosen: list[str]) -> None:
-    """Print the table of docs/limits.md, or measure cases whose names are read one by one."""
-    if chosen == ["--serve"]:
-        vocabulary()
-        for line in sys.stdin:
-            print(json.dumps(asdict(measure(CASES[line.rstrip("\n")][1]))), flush=True)
-        return
-    print("| case | result | CPU seconds | peak MB |\n|---|---|---|---|")
-    for name in chosen or CASES:
-        outcome = measure(CASES[name][1])
-        what = outcome.detail if outcome.kind == INDEX else f"`{outcome.kind}`: {outcome.detail}"
-        shown = name.replace("|", "\\|")
-        print(f"| `{shown}` | {what} | {outcome.seconds:.2f} | {outcome.megabytes} |", flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -23,7 +23,7 @@ from guided.limits import Limits
 __all__ = ["build"]
 
 # Steps of a determinization (8 ns) that take as long as: a step from one state, a comparison with an earlier state, a symbol of a part.
-_FOLLOW, _COMPARE, _SYMBOL = 60, 2, 30
+_FOLLOW, _COMPARE, _SYMBOL = 100, 5, 50
 _TOO_LARGE = "the pattern is too large for interegular: use builder='guided'"
 
 _RANGE = re.compile(r"(?s)(?=(.)-(.))")

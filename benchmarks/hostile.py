@@ -1,0 +1,132 @@
+"""Hostile inputs, measured: the tables of docs/limits.md.
+
+``python -m benchmarks.hostile`` prints them: the limits, what comes of each large or exploding spec (CPU time, peak of memory), and
+what comes of random hostile inputs. ``--fuzz SECONDS`` is how much CPU time these get (600 by default, 0 for none), ``--seed`` the
+first seed, ``--write`` puts the tables into the document.
+
+Every spec is compiled in a process of its own (`tests.hostile_specs`); random inputs come from `tests.hostile` and are judged by
+`tests.test_hostile`.
+"""
+
+import argparse
+import re
+import sys
+from collections import Counter
+from dataclasses import fields
+from inspect import getdoc
+from pathlib import Path
+
+from benchmarks import machine
+from guided.limits import Limits
+
+__all__ = ["DOCUMENT", "limits_table", "main"]
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "limits.md"
+
+# What to do where a limit is passed.
+ADVICE = {
+    "pattern_length": "`Choice` for lists of texts; a shorter pattern",
+    "depth": "fewer groups within groups",
+    "intervals": "fewer Unicode classes; `(?a)` where ASCII will do",
+    "nfa_states": "lower counts, fewer or shorter texts",
+    "states": "lower counts; no `.*` before long counts; another language",
+    "transitions": "lower counts of Unicode classes (`[a-z]` for `\\w`); fewer different sets",
+    "steps": "less ambiguity: fewer `.*`, lookaheads, intersections, complements",
+    "tokens": "check the width of the logits",
+    "token_length": "check the vocabulary",
+    "index_bytes": "as for `transitions`",
+    "mask_bytes": "nothing; more memory makes repeated masks faster",
+}
+
+
+def limits_table() -> list[str]:
+    """The limits with their defaults, in the words of their own documentation."""
+    text = getdoc(Limits) or ""
+    said = dict(re.findall(r"^(\w+) : int\n((?: {4}.*\n?)+)", text, flags=re.MULTILINE))
+    rows = ["| limit | default | counts | passing it | what to do |", "|---|---|---|---|---|"]
+    for field in fields(Limits):
+        counts = " ".join(said[field.name].split()).replace("``", "`")
+        outcome = "no error: masks are built each time" if field.name == "mask_bytes" else "`LimitError`"
+        rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")
+    return rows
+
+
+def specs_table() -> list[str]:
+    """What comes of each spec, CPU seconds and peak of memory."""
+    from tests.hostile_specs import CASES, INDEX, measure
+
+    rows = ["| spec | outcome | CPU seconds | peak MB |", "|---|---|---:|---:|"]
+    for name, (_, make) in CASES.items():
+        outcome = measure(make)
+        what = outcome.detail if outcome.kind == INDEX else f"`{outcome.kind}`: {outcome.detail}"
+        shown = name.replace("|", "\\|")
+        rows.append(f"| `{shown}` | {what} | {outcome.seconds:.2f} | {outcome.megabytes} |")
+        print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def fuzz_table(seconds: float, seed: int) -> list[str]:
+    """Kinds of inputs, how many were tried, what came of them."""
+    from tests.test_hostile import run
+
+    results: Counter[str] = Counter()
+    findings, spent, first = [], 0.0, seed
+    while spent < seconds:
+        some, found, took = run(seed, 500, 900)
+        results, spent, seed = results + some, spent + took, seed + 1
+        findings += found
+        print(f"{results.total():,} inputs, {spent:.0f} s, {len(findings)} findings", file=sys.stderr)
+    for finding in findings:
+        print(finding, file=sys.stderr)
+    kinds = sorted({name.partition(": ")[0] for name in results})
+    rows = ["| kind | inputs | results | typed errors |", "|---|---:|---:|---|"]
+    for kind in kinds:
+        mine = {name.partition(": ")[2]: count for name, count in results.items() if name.startswith(f"{kind}: ")}
+        n_results = mine.pop("result", 0)
+        errors = ", ".join(f"{name} {count:,}" for name, count in sorted(mine.items()))
+        total = n_results + sum(mine.values())
+        rows.append(f"| {kind.replace('_', ' ')} | {total:,} | {n_results:,} | {errors or 'none'} |")
+    total, tail = results.total(), f"seeds {first} to {seed - 1} of 500 inputs each"
+    rows += ["", f"{total:,} inputs in {spent:.0f} s of CPU, {len(findings)} findings ({tail})."]
+    return rows
+
+
+def about() -> list[str]:
+    """Where the figures were taken."""
+    found = machine.describe()
+    words = f"{found['processor']}, {found['cores']} cores shared with other work (load {found['load at start'][0]})"
+    return [f"Taken on {found['date'][:10]}: {words}, Python {found['python']}, numba {found['versions']['numba']}."]
+
+
+def main() -> int:
+    """Print the tables, or put them into the document."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--fuzz", type=float, default=600, metavar="SECONDS", help="CPU time for random inputs")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed of the random inputs")
+    parser.add_argument("--only", choices=("limits", "specs", "fuzz"), help="one table")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/limits.md")
+    chosen = parser.parse_args()
+    tables: dict[str, list[str]] = {}
+    if chosen.only in (None, "limits"):
+        tables["limits"] = limits_table()
+    if chosen.only in (None, "specs"):
+        tables["about"] = about()
+        tables["specs"] = specs_table()
+    if chosen.only in (None, "fuzz") and chosen.fuzz > 0:
+        tables["fuzz"] = fuzz_table(chosen.fuzz, chosen.seed)
+    text = DOCUMENT.read_text(encoding="utf-8") if chosen.write else ""
+    for name, rows in tables.items():
+        table = "\n".join(rows)
+        if chosen.write:
+            begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+            before, _, rest = text.partition(begin)
+            text = before + begin + table + end + rest.partition(end)[2]
+        else:
+            print(table, end="\n\n")
+    if chosen.write:
+        DOCUMENT.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
