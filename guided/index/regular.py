@@ -108,7 +108,7 @@ class RegularIndex:
         """States of the automaton; ``final`` is one more."""
         return self.automaton.n_states
 
-    @property
+    @cached_property
     def final(self) -> int:
         """The state after EOS."""
         return self.automaton.n_states
