@@ -273,9 +273,9 @@ def main() -> int:
     )
     parser.add_argument("--pattern", nargs="+", default=tuple(load()), choices=tuple(load()), metavar="NAME")
     parser.add_argument("--engine", nargs="+", default=engines.NAMES, choices=engines.NAMES, metavar="NAME")
-    parser.add_argument("--repeat", type=int, default=9, help="repetitions (default 9)")
+    parser.add_argument("--repeat", type=int, default=7, help="repetitions (default 7)")
     parser.add_argument(
-        "--budget", type=float, default=2, help="seconds after which an engine repeats a pattern no more (default 2)"
+        "--budget", type=float, default=1, help="seconds after which an engine repeats a pattern no more (default 1)"
     )
     parser.add_argument("--json", type=Path, help="write the record here")
     given = parser.parse_args()
