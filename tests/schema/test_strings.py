@@ -115,9 +115,10 @@ def test_any_string_over_all_short_bodies(escapes: str) -> None:
     formulas = Formulas()
     leaf = build(formulas, [TRUE], escapes)
     assert is_canonical(leaf.automaton)
-    for alphabet, length in (('\\"/ubn0\x1fé', 4), ("\\u0dD18cCfF", 0)):
-        bodies = ["".join(letters) for n in range(length + 1) for letters in product(alphabet, repeat=n)]
-        check(formulas, [TRUE], leaf, bodies, escapes)
+    bodies = ["".join(letters) for n in range(5) for letters in product('\\"/ubn0\x1fé', repeat=n)]
+    digits = ["".join(letters) for letters in product("0dD8cf", repeat=4)]
+    bodies += [f"{before}\\u{four}" for before in ("", "\\ud83d", "\\uDBFF", "x") for four in digits]
+    check(formulas, [TRUE], leaf, bodies, escapes)
 
 
 @pytest.mark.parametrize("escapes", ESCAPES)

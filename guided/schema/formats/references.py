@@ -11,7 +11,7 @@ __all__ = ["PRIVATE", "UCSCHAR", "iri", "iri_reference", "uri", "uri_reference"]
 _UNRESERVED, _SUB_DELIMS = r"A-Za-z0-9._~\-", "!$&'()*+,;="
 _PERCENT = "%[0-9A-Fa-f]{2}"
 # Characters beyond ASCII that an IRI may have anywhere, and those that only its query may have.
-_PLANES = "".join(rf"\U000{plane:x}0000-\U000{plane:x}fffd" for plane in range(1, 14))
+_PLANES = "".join(rf"\U000{plane:x}0000-\U000{plane:x}fffd" for plane in range(1, 15))
 UCSCHAR = r"\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + _PLANES.replace(r"\U000e0000", r"\U000e1000")
 PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 
