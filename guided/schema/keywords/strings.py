@@ -3,6 +3,7 @@
 from typing import Any
 
 from guided.errors import SchemaError
+from guided.schema.formats import LENGTHS, REFUSED
 from guided.schema.formula import FALSE
 from guided.schema.keywords.counts import count_or
 from guided.schema.site import Site, pointer_of
@@ -46,7 +47,11 @@ def format_of_string(site: Site, value: Any) -> None:
     mode = site.lowering.options.format
     if mode == "annotate":
         return
-    if value in FORMATS:
+    if value in REFUSED:
+        site.unenforced("format", f"the format {value!r} cannot be enforced: {REFUSED[value]}")
+    elif value in FORMATS:
         site.strings.append(site.atom("format", value))
+        if value in LENGTHS:
+            site.strings.append(site.atom("length", *LENGTHS[value]))
     elif mode == "strict":
         raise SchemaError(f"the format {value!r} is unknown", pointer_of(site.location), "format")
