@@ -29,10 +29,10 @@ def draw(record: Mapping[str, Any], folder: Path) -> None:
 
     for name, panels in zip(NAMES, (_matching, _growth), strict=True):
         figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.4), layout="constrained", sharey=name == "matching")
-        panels(record, axes)
         for axis in axes:
             axis.set(xscale="log", yscale="log")
             axis.grid(alpha=0.3)
+        panels(record, axes)
         figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
         pyplot.close(figure)
 
@@ -67,4 +67,6 @@ def _growth(record: Mapping[str, Any], axes: Any) -> None:
             axes[1].plot([row["n"] for row in rows], [row["step_us"] for row in rows], **style)
     axes[0].set(xlabel="characters counted to", ylabel="whole index, milliseconds")
     axes[1].set(xlabel="characters counted to", ylabel="ready step, microseconds")
-    axes[0].legend(fontsize="small")
+    axes[0].legend(fontsize="small", loc="upper left")
+    axes[0].set_ylim(top=5 * max(row["whole_ms"] for rows in record["pattern size"].values() for row in rows))
+    axes[1].set_ylim(bottom=0.1)
