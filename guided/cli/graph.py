@@ -12,7 +12,7 @@ from guided.cli.output import shown_bytes
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton
 
-__all__ = ["Edge", "Graph", "byte_set", "graph_of", "to_dot"]
+__all__ = ["Edge", "Graph", "byte_set", "graph_of", "least_nodes", "to_dot"]
 
 _SHOWN = 6
 _ASCII = frozenset(range(128))
@@ -83,6 +83,15 @@ def graph_of(automaton: "Automaton") -> Graph:
             more = [f"{len(pieces) - _SHOWN} more"] if len(pieces) > _SHOWN else []
             edges.append(Edge(node, place, ", ".join(pieces[:_SHOWN] + more)))
     return Graph(nodes, frozenset(node for node in nodes if automaton.accepting[node]), tuple(edges))
+
+
+def least_nodes(automaton: "Automaton") -> int:
+    """A lower bound of the number of nodes, without making the graph: states that read more than one byte are nodes."""
+    import numpy as np
+
+    n_bytes = np.bincount(automaton.classes, minlength=automaton.table.shape[1])
+    reads_more = (automaton.table >= 0) @ n_bytes != 1
+    return int((reads_more | automaton.accepting).sum())
 
 
 def byte_set(values: list[int]) -> str:

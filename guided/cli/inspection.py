@@ -154,15 +154,16 @@ def _as_data(samples: dict[int, list[tuple[int, bytes]]], mask: int) -> dict[str
 
 def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
     from guided.cli.drawing import to_svg
-    from guided.cli.graph import graph_of, to_dot
+    from guided.cli.graph import graph_of, least_nodes, to_dot
 
     writers = {".dot": to_dot, ".gv": to_dot, ".svg": to_svg}
     if path.suffix not in writers:
         raise UsageError(f"--graph {path}: a graph is written as .dot or .svg, and the file's name says which")
-    graph = graph_of(automaton)
-    if len(graph.nodes) > limit:
+    # Why first: the graph of a million states takes a while, and is not drawn.
+    graph = None if (count := least_nodes(automaton)) > limit else graph_of(automaton)
+    if graph is None or (count := len(graph.nodes)) > limit:
         raise UsageError(
-            f"--graph: {len(graph.nodes):,} states are more than the {limit:,} that are drawn at most; "
+            f"--graph: {count:,} states or more are too many, {limit:,} are drawn at most; "
             "--max-states draws more, and will be hard to read"
         )
     path.write_text(writers[path.suffix](graph), encoding="utf-8")

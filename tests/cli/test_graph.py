@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.cli.drawing import _GAP, _apart, to_svg
-from guided.cli.graph import Graph, byte_set, graph_of, to_dot
+from guided.cli.graph import Graph, byte_set, graph_of, least_nodes, to_dot
 from guided.engine.specs import Choice, Regex
 from guided.limits import Limits
 
@@ -70,6 +70,13 @@ def test_nodes_are_states_that_do_not_only_pass_on(pattern: str) -> None:
     assert found.ends == {state for state in range(automaton.n_states) if automaton.accepting[state]}
     assert len({(edge.source, edge.target) for edge in found.edges}) == len(found.edges)
     assert {node for edge in found.edges for node in (edge.source, edge.target)} <= set(found.nodes)
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS, "hello|world[0-9]x", "(ab)+"])
+def test_a_bound_of_the_number_of_nodes(pattern: str) -> None:
+    automaton = Regex(pattern).lower(Limits())
+    assert 0 < least_nodes(automaton) <= len(graph_of(automaton).nodes)
+    assert least_nodes(Regex("a{300}[bc]{200}").lower(Limits())) == 201
 
 
 def test_runs_of_single_bytes_are_one_edge() -> None:

@@ -102,7 +102,7 @@ def test_errors(folder: Path) -> None:
     assert errors_of("inspect", "ranks") == "Error: ranks is no index file\n"
     assert "--graph a.png: a graph is written as .dot or .svg" in errors_of("inspect", "a.index", "--graph", "a.png")
     message = errors_of("inspect", "a.index", "--graph", "a.svg", "--max-states", "3")
-    assert "states are more than the 3 that are drawn at most; --max-states draws more" in message
+    assert "states or more are too many, 3 are drawn at most; --max-states draws more" in message
     assert not Path("a.svg").exists()
     assert "no/a.svg: No such file" in errors_of("inspect", "a.index", "--graph", "no/a.svg")
     assert "was compiled for another vocabulary" in errors_of(
