@@ -19,11 +19,22 @@ def split(formulas: Formulas, state: Sequence[int]) -> tuple[Job, tuple[int, ...
     must = state[0]
     if must == FALSE:
         return None
-    forced = [formulas.nodes[member][1] for member in formulas.members(must) if formulas.nodes[member][0] == "value"]
-    rest = told(formulas, state, dict.fromkeys(forced, TRUE)) if forced else tuple(state)
+    nodes = formulas.nodes
+    truth: dict[int, int] = {}
+    forced: list[int] = []
+    for member in formulas.members(must):
+        node = nodes[member]
+        if node[0] == "value":
+            truth[node[1]] = TRUE
+            forced.append(node[1])
+        elif node[0] == "!" and nodes[node[1]][0] == "value":
+            value = nodes[node[1]][1]
+            truth[value] = FALSE
+            forced.append(formulas.negation(value))
+    rest = told(formulas, state, truth) if truth else tuple(state)
     observed = {atom[1] for formula in rest for atom in formulas.atoms(formula) if atom[0] == "value"}
     job = formulas.conjunction(forced)
-    return None if job == FALSE else ((job, *sorted(observed)), rest)
+    return None if job == FALSE or rest[0] == FALSE else ((job, *sorted(observed)), rest)
 
 
 def told(formulas: Formulas, state: Sequence[int], truth: dict[int, int]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from guided.automata.automaton import Automaton
 from guided.limits import Limits
 from guided.schema import objects
 from guided.schema.atoms import JsonOptions
+from guided.schema.disjoint import separated
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import key_automaton
 from guided.schema.leaf import Leaf
@@ -49,6 +50,7 @@ class Kinds:
         self.alphabet = alphabet
         self._has_all_bytes = bool(alphabet.all())
         self._typed: dict[str, dict[int, int]] = {}
+        self._separated: dict[int, int] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
         self._tables: list[objects.KeyTable] = []
         self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
@@ -60,7 +62,13 @@ class Kinds:
         """A formula of a value as one over the atoms of a type: what it says of values of that type."""
         if formula <= TRUE:
             return formula
-        return restrict(self.formulas, self.lowering, formula, kind, self._typed.setdefault(kind, {}))
+        found = restrict(self.formulas, self.lowering, formula, kind, self._typed.setdefault(kind, {}))
+        if kind == "object" and found > TRUE:
+            known = self._separated.get(found)
+            if known is None:
+                known = self._separated[found] = separated(self.formulas, found, self.typed)
+            return known
+        return found
 
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """The automaton of a string's or number's text."""
@@ -155,16 +163,10 @@ class Kinds:
         """How each name of a table is spelled, where it has no automaton."""
         return self._spellings[number]
 
-    def after_key(self, state: objects.ObjectState, label: int) -> objects.ObjectState | None:
-        """The state after a key, its value pending; None where the key cannot come."""
-        return objects.after_key(
-            self.formulas,
-            self._tables[state.table],
-            state,
-            label,
-            self._pattern_places[state.table],
-            self.options.property_order == "schema",
-        )
+    def after_key(self, state: objects.ObjectState, label: int, is_ordered: bool) -> objects.ObjectState | None:
+        """The state after a key, its value pending; None where the key cannot come. ``is_ordered``: declared names before it are past."""
+        places = self._pattern_places[state.table]
+        return objects.after_key(self.formulas, self._tables[state.table], state, label, places, is_ordered)
 
 
 def _is_possible_text(atom: Atom) -> bool:

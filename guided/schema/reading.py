@@ -15,7 +15,7 @@ in all but contrived schemas; budgets bound the rest (LimitError).
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from guided.errors import LimitError
 from guided.schema import arrays, objects
@@ -23,13 +23,16 @@ from guided.schema.atoms import TYPES
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import Job, split, told
 from guided.schema.kinds import Kinds
+from guided.schema.terms import terms
 
 __all__ = ["Next", "Reading"]
 
 # Values within values, each some frames of Python deep.
 _DEEPEST = 60
-_MOST_REPORTS = 1024
+_MOST_TERMS = 512
 _MOST_STATES = 20_000
+
+_State: TypeAlias = "objects.ObjectState | tuple[int, ...]"
 
 
 class Next(NamedTuple):
@@ -53,12 +56,13 @@ class Reading:
     def __init__(self, kinds: Kinds) -> None:
         self.kinds = kinds
         self.formulas = kinds.formulas
+        self._is_ordered = kinds.options.property_order == "schema"
         self._satisfiable: dict[int, bool] = {}
         self._open: set[int] = set()
         self._assumed = 0
         self._depth = 0
-        self._live_objects: dict[objects.ObjectState, bool] = {}
-        self._live_arrays: dict[int, bool] = {}
+        self._live_objects: dict[_State, bool] = {}
+        self._live_arrays: dict[_State, bool] = {}
         self._members: dict[tuple[objects.ObjectState, int], Next | None] = {}
         self._items: dict[tuple[int, ...], Next | None] = {}
 
@@ -104,40 +108,104 @@ class Reading:
             return self.is_live_array((formula,))
         return formula == TRUE
 
-    def reports(self, job: Job) -> list[int]:
-        """The truths that the observed formulas of a job can have together, as bits."""
-        must, *observed = job
+    def _next(self, after: objects.ObjectState | tuple[int, ...]) -> Next | None:
+        """The value that comes and the state after it, given the state in which it is pending."""
+        is_object = isinstance(after, objects.ObjectState)
+        parts = split(self.formulas, after.formulas if isinstance(after, objects.ObjectState) else after)
+        if parts is None:
+            return None
+        (must, *observed), rest = parts
         if not observed:
-            return [0] if self.is_satisfiable(must) else []
-        conjunction, negation = self.formulas.conjunction, self.formulas.negation
-        found = [(must, 0)] if self.is_satisfiable(must) else []
-        for i, formula in enumerate(observed):
-            refined = []
-            for given, bits in found:
-                for truth, more in ((formula, 1 << i), (negation(formula), 0)):
-                    both = conjunction((given, truth))
-                    if self.is_satisfiable(both):
-                        refined.append((both, bits | more))
-            found = refined
-            if len(found) > _MOST_REPORTS:
-                raise LimitError(
-                    "reports", len(found), _MOST_REPORTS, "a value is observed for too many formulas at once"
-                )
-        return [bits for _, bits in found]
+            if not self.is_satisfiable(must) or not self._is_live(after, rest[:1]):
+                return None
+        else:
+            must = self._allowed(after, must, observed, rest)
+            if not self.is_satisfiable(must):
+                return None
+        state = after._replace(formulas=rest) if isinstance(after, objects.ObjectState) and is_object else rest
+        return Next((must, *observed), state)
 
-    def _restricted(self, job: Job, possible: list[int], allowed: list[int]) -> Job:
-        """The job that only has the allowed reports."""
-        if len(allowed) == len(possible):
-            return job
-        must, *observed = job
+    def _is_live(self, like: objects.ObjectState | tuple[int, ...], formulas: tuple[int, ...]) -> bool:
+        if isinstance(like, objects.ObjectState):
+            return self.is_live_object(like._replace(formulas=formulas))
+        return self.is_live_array(formulas)
+
+    def _allowed(
+        self, after: objects.ObjectState | tuple[int, ...], must: int, observed: list[int], rest: tuple[int, ...]
+    ) -> int:
+        """What must hold of a value, where some of its reports would leave no way to end."""
         formulas = self.formulas
-        cases = [
+        if not any(atom[0] == "value" for atom in formulas.atoms(rest[0])):
+            return must if self._is_live(after, rest[:1]) else FALSE
+        if not any(self.kinds.typed(must, kind) for kind in ("array", "object")):
+            return self._allowed_reports(after, must, observed, rest)
+        ways: list[int] = []
+        for count, term in enumerate(terms(formulas, rest[0])):
+            if count > _MOST_TERMS:
+                raise LimitError("terms", count, _MOST_TERMS, "a value is observed for too many formulas at once")
+            about_value, others = self._parted(term)
+            if (not ways or about_value not in ways) and self._is_live(after, (formulas.conjunction(others),)):
+                ways.append(about_value)
+                if about_value == TRUE:
+                    break
+        return formulas.conjunction((must, formulas.disjunction(ways)))
+
+    def _parted(self, term: tuple[int, ...]) -> tuple[int, list[int]]:
+        """What a term says of the pending value, and its other literals."""
+        nodes, negation = self.formulas.nodes, self.formulas.negation
+        values: list[int] = []
+        others: list[int] = []
+        for literal in term:
+            node = nodes[literal]
+            if node[0] == "value":
+                values.append(node[1])
+            elif node[0] == "!" and nodes[node[1]][0] == "value":
+                values.append(negation(nodes[node[1]][1]))
+            else:
+                others.append(literal)
+        return self.formulas.conjunction(values), others
+
+    def _allowed_reports(
+        self, after: objects.ObjectState | tuple[int, ...], must: int, observed: list[int], rest: tuple[int, ...]
+    ) -> int:
+        """The same for values without members, whose automaton knows all reports."""
+        job = (must, *observed)
+        possible = self.reports(job)
+        allowed = [bits for bits in possible if self._is_live(after, self.told(rest[:1], job, bits))]
+        if len(allowed) == len(possible):
+            return must
+        formulas = self.formulas
+        cases = (
             formulas.conjunction(
                 formula if bits >> i & 1 else formulas.negation(formula) for i, formula in enumerate(observed)
             )
             for bits in allowed
-        ]
-        return (formulas.conjunction((must, formulas.disjunction(cases))), *observed)
+        )
+        return formulas.conjunction((must, formulas.disjunction(cases)))
+
+    def reports(self, job: Job) -> tuple[int, ...]:
+        """The truths that the observed formulas can have together, as bits, of a value that is no object or array."""
+        must, *observed = job
+        found: set[int] = set()
+        for kind in _CHEAP_FIRST[:5]:
+            first = self.kinds.typed(must, kind)
+            if first != FALSE:
+                found.update(self._reports_of(kind, (first, *(self.kinds.typed(one, kind) for one in observed))))
+        return tuple(sorted(found))
+
+    def _reports_of(self, kind: str, wanted: Job) -> tuple[int, ...]:
+        must, *observed = wanted
+        certain = sum(1 << i for i, formula in enumerate(observed) if formula == TRUE)
+        places: dict[int, int] = {}
+        for i, formula in enumerate(observed):
+            if formula > TRUE:
+                places[formula] = places.get(formula, 0) | 1 << i
+        if kind not in ("string", "number"):
+            return (certain,)
+        leaf = self.kinds.leaf(kind, (must, *places))
+        automaton = leaf.automaton
+        labels = {leaf.bits(label) for label in set(automaton.labels[automaton.accepting].tolist())}
+        return tuple(certain | sum(at for j, at in enumerate(places.values()) if bits >> j & 1) for bits in labels)
 
     def member(self, state: objects.ObjectState, label: int) -> Next | None:
         """What comes after a key of this label; None where it cannot come."""
@@ -145,17 +213,8 @@ class Reading:
         if key in self._members:
             return self._members[key]
         mark = self._assumed
-        after = self.kinds.after_key(state, label)
-        answer = None
-        parts = None if after is None else split(self.formulas, after.formulas)
-        if after is not None and parts is not None:
-            job, rest = parts
-            possible = self.reports(job)
-            allowed = [
-                bits for bits in possible if self.is_live_object(after._replace(formulas=self.told(rest, job, bits)))
-            ]
-            if allowed:
-                answer = Next(self._restricted(job, possible, allowed), after._replace(formulas=rest))
+        after = self.kinds.after_key(state, label, self._is_ordered)
+        answer = None if after is None else self._next(after)
         if answer is not None or self._assumed == mark or not self._open:
             self._members[key] = answer
         return answer
@@ -166,14 +225,7 @@ class Reading:
             return self._items[state]
         mark = self._assumed
         after = arrays.after_item(self.formulas, state)
-        answer = None
-        parts = None if after is None else split(self.formulas, after)
-        if parts is not None:
-            job, rest = parts
-            possible = self.reports(job)
-            allowed = [bits for bits in possible if self.is_live_array(self.told(rest, job, bits))]
-            if allowed:
-                answer = Next(self._restricted(job, possible, allowed), rest)
+        answer = None if after is None else self._next(after)
         if answer is not None or self._assumed == mark or not self._open:
             self._items[state] = answer
         return answer
@@ -186,99 +238,85 @@ class Reading:
 
     def is_live_object(self, state: objects.ObjectState) -> bool:
         """Can an object in this state end?"""
-        state = state._replace(formulas=state.formulas[:1])
-        if state.formulas[0] == FALSE:
-            return False
-        found = self._live_objects.get(state)
-        if found is not None:
-            return found
-        mark = self._assumed
-        seen = {state}
-        path = [(state, self._object_successors(state))]
-        answer = objects.at_close(self.formulas, state) is not None
-        while path and not answer:
-            after = next(path[-1][1], None)
-            if after is None:
-                path.pop()
-                continue
-            known = self._live_objects.get(after)
-            if known or (known is None and objects.at_close(self.formulas, after) is not None):
-                answer = True
-            elif known is None and after not in seen:
-                seen.add(after)
-                if len(seen) > _MOST_STATES:
-                    raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether an object can end")
-                path.append((after, self._object_successors(after)))
-        if answer:
-            self._live_objects.update((on_path, True) for on_path, _ in path)
-            self._live_objects[state] = True
-        elif self._assumed == mark or not self._open:
-            self._live_objects.update(dict.fromkeys(seen, False))
-        return answer
-
-    def _object_successors(self, state: objects.ObjectState) -> Iterator[objects.ObjectState]:
-        needed = {atom[1] for atom in self.formulas.atoms(state.formulas[0]) if atom[0] == "required"}
-        table = self.kinds.key_table(state.table)
-        labels = sorted(
-            range(len(table.labels)),
-            key=lambda label: (
-                table.labels[label][0] < 0 or table.names[table.labels[label][0]] not in needed,
-                table.labels[label][0],
-            ),
-        )
-        for label in labels:
-            after = self.kinds.after_key(state, label)
-            parts = None if after is None else split(self.formulas, after.formulas)
-            if after is None or parts is None:
-                continue
-            job, rest = parts
-            for bits in self.reports(job):
-                formulas = self.told(rest, job, bits)
-                if formulas[0] != FALSE:
-                    yield after._replace(formulas=formulas[:1])
+        return self._has_way(state._replace(formulas=state.formulas[:1]), self._live_objects)
 
     def is_live_array(self, state: tuple[int, ...]) -> bool:
         """Can an array in this state end?"""
-        must = state[0]
-        if must == FALSE:
-            return False
-        found = self._live_arrays.get(must)
+        return self._has_way(state[:1], self._live_arrays)
+
+    def _has_way(self, start: _State, known: dict[_State, bool]) -> bool:
+        """Depth-first search for a state that may end; on the way every formula is one of its terms."""
+        found = known.get(start)
         if found is not None:
             return found
         mark = self._assumed
-        seen = {must}
-        path = [(must, self._array_successors(must))]
-        answer = arrays.at_close(self.formulas, (must,)) is not None
+        seen = {start}
+        path = [(start, iter(self._terms_of(start)))]
+        answer = self._may_end(start)
         while path and not answer:
             after = next(path[-1][1], None)
             if after is None:
                 path.pop()
                 continue
-            known = self._live_arrays.get(after)
-            if known or (known is None and arrays.at_close(self.formulas, (after,)) is not None):
+            so_far = known.get(after)
+            if so_far or (so_far is None and self._may_end(after)):
                 answer = True
-            elif known is None and after not in seen:
+            elif so_far is None and after not in seen:
                 seen.add(after)
                 if len(seen) > _MOST_STATES:
-                    raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether an array can end")
-                path.append((after, self._array_successors(after)))
+                    raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether a value can end")
+                path.append((after, self._ways_on(after)))
         if answer:
-            self._live_arrays.update((on_path, True) for on_path, _ in path)
-            self._live_arrays[must] = True
+            known.update((on_path, True) for on_path, _ in path)
+            known[start] = True
         elif self._assumed == mark or not self._open:
-            self._live_arrays.update(dict.fromkeys(seen, False))
+            known.update(dict.fromkeys(seen, False))
         return answer
 
-    def _array_successors(self, must: int) -> Iterator[int]:
-        after = arrays.after_item(self.formulas, (must,))
-        parts = None if after is None else split(self.formulas, after)
-        if parts is None:
+    def _terms_of(self, state: _State) -> Iterator[_State]:
+        """The state by each of its terms alone; of a term, what may follow it."""
+        formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
+        for term in terms(self.formulas, formula):
+            alone = self.formulas.conjunction(term)
+            if alone == formula:
+                yield from self._ways_on(state)
+            else:
+                yield state._replace(formulas=(alone,)) if isinstance(state, objects.ObjectState) else (alone,)
+
+    def _may_end(self, state: _State) -> bool:
+        if isinstance(state, objects.ObjectState):
+            return objects.at_close(self.formulas, state) is not None
+        return arrays.at_close(self.formulas, state) is not None
+
+    def _ways_on(self, state: _State) -> Iterator[_State]:
+        """States one member on: for each term of what holds then, whose value can be."""
+        conjunction = self.formulas.conjunction
+        for after in self._pending(state):
+            formula = after.formulas[0] if isinstance(after, objects.ObjectState) else after[0]
+            for term in terms(self.formulas, formula):
+                value, others = self._parted(term)
+                if self.is_satisfiable(value):
+                    rest = (conjunction(others),)
+                    yield after._replace(formulas=rest) if isinstance(after, objects.ObjectState) else rest
+
+    def _pending(self, state: _State) -> Iterator[_State]:
+        if not isinstance(state, objects.ObjectState):
+            after_item = arrays.after_item(self.formulas, state)
+            if after_item is not None:
+                yield after_item
             return
-        job, rest = parts
-        for bits in self.reports(job):
-            formulas = self.told(rest, job, bits)
-            if formulas[0] != FALSE:
-                yield formulas[0]
+        # Why without order: what can come in any order can come in the schema's, as names that are past are gone already.
+        table = self.kinds.key_table(state.table)
+        nodes = self.formulas.nodes
+        needed = {nodes[i][1] for i in self.formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
+        labels = range(len(table.labels))
+        if needed:
+            # Why one: all of them must come, and which comes first makes no difference.
+            labels = [i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed][:1]
+        for label in labels:
+            after = self.kinds.after_key(state, label, is_ordered=False)
+            if after is not None:
+                yield after
 
 
 _CHEAP_FIRST = ("null", "true", "false", "number", "string", "array", "object")
