@@ -159,22 +159,22 @@ class Line:
         if ranges and self._groups[group][0] == count:
             group, ranges = group + 1, ranges[1:]
         self._steps.spend(_COST * len(ranges), ADVICE)
+        digits = self._digits
+        present = {digits[cut][count] for low, high in ranges for cut in range(low, high)}
         starts = [low for low, _ in ranges]
         row: list[int] = []
-        # The state after a digit that no cut has here; it changes where one has.
-        between: int | None = None
-        for digit in "0123456789":
+        for digit in sorted(present):
+            missing = ord(digit) - 48 - len(row)
+            if missing:  # digits that no cut has here all come to the same
+                row += [self._state(count + 1, group, tuple(zip(starts, starts, strict=True)))] * missing
             stops = starts.copy()
             for i, (_, high) in enumerate(ranges):
-                while stops[i] < high and self._digits[stops[i]][count] == digit:
+                while stops[i] < high and digits[stops[i]][count] == digit:
                     stops[i] += 1
-            if stops != starts:
-                row.append(self._state(count + 1, group, tuple(zip(starts, stops, strict=True))))
-                starts, between = stops, None
-                continue
-            if between is None:
-                between = self._state(count + 1, group, tuple(zip(starts, stops, strict=True)))
-            row.append(between)
+            row.append(self._state(count + 1, group, tuple(zip(starts, stops, strict=True))))
+            starts = stops
+        if len(row) < 10:
+            row += [self._state(count + 1, group, tuple(zip(starts, starts, strict=True)))] * (10 - len(row))
         return row
 
     def _state(self, count: int, group: int, ranges: _Ranges) -> int:
