@@ -20,6 +20,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.minimize import canonical
 from guided.automata.partition import Partition
 from guided.automata.utf8 import decision_tree, expanded
+from guided.kernels.spelling import narrow
 from guided.limits import Limits
 from guided.schema.hexadecimal import HexTree
 from guided.schema.memo import Memo
@@ -31,7 +32,7 @@ _N_CONTINUATION, _BACKSLASH = 64, 0x5C
 # Bytes inside of an escape, in the order of their columns after the continuation bytes.
 _INSIDE = b'"\\/nrtu0123456789abcdefABCDEF'
 _COLUMN = {byte: _N_CONTINUATION + i for i, byte in enumerate(_INSIDE)}
-_BYTES = (*range(0x80, 0x80 + _N_CONTINUATION), *_INSIDE)
+_BYTES = np.array([*range(0x80, 0x80 + _N_CONTINUATION), *_INSIDE], np.int32)
 _DIGIT_VALUES = np.array([*range(16), *range(10, 16)])
 _DIGIT_COLUMNS = np.array([_COLUMN[byte] for byte in b"0123456789abcdefABCDEF"])
 _CUTS = np.array(sorted({0, *(point for low, high in RAW.ranges for point in (low, high + 1))} - {0x110000}), np.int32)
@@ -117,8 +118,9 @@ def _decide(parts: Partition, spelling: Spelling) -> _Paths:
     root, utf8 = decision_tree(points, np.where(is_raw, classes, DEAD).astype(np.int32), parts.n_classes)
     tree = HexTree(points, classes, len(utf8))
     inside = np.full(len(_COLUMN) + _N_CONTINUATION, DEAD, np.int32)
-    for character, escape in spelling.short:
-        inside[_COLUMN[ord(escape[1])]] = tree.class_of(ord(character))
+    escapes = [(_COLUMN[ord(escape[1])], ord(character)) for character, escape in spelling.short]
+    columns, characters = zip(*escapes, strict=True)
+    inside[list(columns)] = tree.classes_of(characters)
     inside[_COLUMN[ord("u")]] = tree.root(spelling.escaped)
     n_hex = len(tree.rows)
     inner = np.full((len(utf8) + n_hex + 1, len(inside)), DEAD, np.int32)
@@ -141,20 +143,10 @@ def _place(inner: Int32Array, rows: list[list[int]]) -> None:
 
 def _narrowed(root: Int32Array, inner: Int32Array) -> _Paths:
     """Equal columns as one."""
-    firsts, first_of = np.unique(root, return_inverse=True)
-    alike: dict[bytes, int] = {np.full(len(inner), DEAD, np.int32).tobytes(): DEAD}
-    kept: list[int] = []
-    further = np.full(256, DEAD, np.int64)
-    for i, column in enumerate(np.ascontiguousarray(inner.T)):
-        number = alike.setdefault(column.tobytes(), len(kept))
-        if number == len(kept):
-            kept.append(i)
-        further[_BYTES[i]] = number
-    # Why column 0 where there is none: states inside of a character have no edge by any column of first bytes.
-    joined = first_of.reshape(-1) * (len(kept) + 1) + further + 1
-    joint, classes = np.unique(joined, return_inverse=True)
-    columns = np.empty((len(joint), 2), np.int32)
-    columns[:, 0], inside = np.divmod(joint, len(kept) + 1)
-    columns[:, 1] = np.where(inside > 0, len(firsts) + inside - 1, 0)
-    narrow = np.ascontiguousarray(inner[:, kept])
-    return _Paths(firsts.astype(np.int32), narrow, classes.reshape(-1).astype(np.uint8), columns)
+    width = inner.shape[1]
+    firsts, kept, further = np.empty(256, np.int32), np.empty(width, np.int32), np.empty(256, np.int32)
+    classes, columns, counts = np.empty(256, np.uint8), np.empty((256, 2), np.int32), np.empty(3, np.int32)
+    hashes, pairs = np.empty(width, np.int64), np.empty(256 * (width + 1), np.int32)
+    narrow(root, inner, _BYTES, hashes, firsts, kept, further, pairs, classes, columns, counts)
+    n_firsts, n_kept, n_classes = counts.tolist()
+    return _Paths(firsts[:n_firsts], np.ascontiguousarray(inner[:, kept[:n_kept]]), classes, columns[:n_classes])

@@ -7,6 +7,8 @@ over all of Unicode has a tree of some hundred nodes.
 Complexity: O(65,536 + 1,024 for each high surrogate whose characters differ), by arrays.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array
@@ -35,9 +37,9 @@ class HexTree:
         self._starts, self._classes, self._first = starts, classes, first
         self.rows: list[list[int]] = []
 
-    def class_of(self, point: int) -> int:
-        """The class of a code point."""
-        return int(self._classes[np.searchsorted(self._starts, point, side="right") - 1])
+    def classes_of(self, points: Sequence[int]) -> Int32Array:
+        """The classes of code points."""
+        return self._classes[np.searchsorted(self._starts, points, side="right") - 1]
 
     def root(self, escaped: Charset) -> int:
         r"""The value of ``\u`` for the characters that may be escaped: all of them, or some below 256."""
@@ -58,7 +60,7 @@ class HexTree:
 
     def _controls(self, escaped: Charset) -> int:
         """The same for some of the first 32 characters. PERF: a tenth of the time."""
-        classes = self._each(0, _CONTROLS).tolist()
+        classes = self.classes_of(range(_CONTROLS)).tolist()
         values = [DEAD] * _CONTROLS
         for low, high in escaped.ranges:
             values[low : high + 1] = classes[low : high + 1]
