@@ -69,6 +69,19 @@ def warm(advance: Callable[[str], None]) -> None:
     (~(automaton & other) - (automaton | other)).witness()
     from_tree(parse("[a-z]{3,9}") & ~parse("a+"), Limits())
 
+    advance("JSON strings")
+    from guided.schema.atoms import JsonOptions
+    from guided.schema.formula import Formulas
+    from guided.schema.keys import key_automaton
+    from guided.schema.strings import string_automaton
+
+    formulas = Formulas()
+    pattern = formulas.atom(("pattern", "^[a-c]+$"))
+    both = formulas.conjunction([pattern, formulas.negation(formulas.atom(("length", 3, 9)))])
+    for options in (JsonOptions(), JsonOptions(escapes="any")):
+        string_automaton(formulas, (both, formulas.atom(("strings", ("ab",)))), options, Limits())
+        key_automaton(["ab"], [], formulas, options, Limits())
+
     advance("vocabularies, indices and masks")
     # Why pairs: masks of many tokens of one kind are made by a kernel of their own.
     pairs = [bytes([first, second]) for first in range(97, 123) for second in range(97, 123)]
