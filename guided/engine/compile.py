@@ -73,12 +73,19 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
 def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> Index:
     if not vocabulary.eos:
         raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
-    alphabet = bytes(byte not in vocabulary.missing_bytes for byte in range(256))
+    alphabet = _alphabet(vocabulary)
     lowered = spec.pushdown(limits, alphabet)
     shared = _shared(vocabulary, lowered.family)
     tables = PushdownIndex(lowered.automaton, vocabulary, limits, shared, lowered.n_common)
     notes = () if all(alphabet) else ("texts that need bytes without a token of their own are left out",)
     return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes)
+
+
+@lru_cache(maxsize=16)
+def _alphabet(vocabulary: Vocabulary) -> bytes:
+    """256 bytes, 1 for each byte that has a token of its own."""
+    missing = vocabulary.missing_bytes
+    return bytes(byte not in missing for byte in range(256))
 
 
 @lru_cache(maxsize=16)

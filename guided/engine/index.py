@@ -157,8 +157,9 @@ class Index:
         return Explanation(token, None, allowed, 0, expected, reason)
 
     def _checked(self, state: int) -> int:
-        if not 0 <= state <= self.final:
-            raise ValueError(f"states run from 0 to {self.final}, not {shown(state)}")
+        last = max(self.final, self.tables.n_states - 1)
+        if not 0 <= state <= last:
+            raise ValueError(f"states run from 0 to {last}, not {shown(state)}")
         return state
 
     def check_vocabulary(self, vocabulary: Vocabulary) -> None:
