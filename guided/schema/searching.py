@@ -36,37 +36,64 @@ def found_in(pattern: Node) -> Node:
 
 def _extended(root: Node, anchor: Look, step: int) -> Node:
     """The pattern with anything before (``step`` 1) or after (-1) it; the anchor at that edge says that there is nothing."""
-    # Post-order along the edge: a node is met again, marked, when its part at the edge has been extended.
-    done: dict[int, Node] = {}
+    # None: no anchor is at the edge, so anything may stand there. Post-order: a node is met again, marked, when its parts are done.
+    done: dict[int, Node | None] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
         node, is_ready = stack.pop()
         if id(node) in done:
             continue
-        match node:
-            case Concat(items) if items:
-                edge = items[0] if step == 1 else items[-1]
-                if is_ready:
-                    rest = items[1:] if step == 1 else items[:-1]
-                    done[id(node)] = concat([done[id(edge)], *rest] if step == 1 else [*rest, done[id(edge)]])
-                else:
-                    stack.extend(((node, True), (edge, False)))
-            case Alternate(items) if items:
-                if is_ready:
-                    done[id(node)] = alternate(done[id(item)] for item in items)
-                else:
-                    stack.append((node, True))
-                    stack.extend((item, False) for item in items)
-            case Repeat(item, 0, 1):
-                if is_ready:
-                    done[id(node)] = alternate([done[id(item)], _ANYTHING])
-                else:
-                    stack.extend(((node, True), (item, False)))
-            case _ if node is anchor:
-                done[id(node)] = Literal("")
-            case _:
-                done[id(node)] = concat([_ANYTHING, node] if step == 1 else [node, _ANYTHING])
-    return done[id(root)]
+        parts = _at_edge(node, step)
+        if parts and not is_ready:
+            stack.append((node, True))
+            stack.extend((part, False) for part in parts)
+        elif node is anchor:
+            done[id(node)] = Literal("")
+        elif all(done[id(part)] is None for part in parts):
+            done[id(node)] = None
+        else:
+            done[id(node)] = _rebuilt(node, done, step)
+    found = done[id(root)]
+    return _beside(root, step) if found is None else found
+
+
+def _at_edge(node: Node, step: int) -> tuple[Node, ...]:
+    """The parts of a node that begin (``step`` 1) or end (-1) where it does, and whose anchors so say something about the text's end."""
+    match node:
+        case Concat(items) if items:
+            return (items[0] if step == 1 else items[-1],)
+        case Alternate(items):
+            return items
+        case Repeat(item, 0, 1):
+            return (item,)
+    return ()
+
+
+def _rebuilt(node: Node, done: dict[int, Node | None], step: int) -> Node:
+    """A node of which some part at the edge has an anchor there."""
+    match node:
+        case Concat(items) if step == 1:
+            return concat([_part(items[0], done), *items[1:]])
+        case Concat(items):
+            return concat([*items[:-1], _part(items[-1], done)])
+        case Repeat(item):
+            return alternate([_part(item, done), _ANYTHING])
+        case Alternate(items):
+            # PERF: alternatives that all may have anything beside them share it. With one for each, states are sets of those that matched.
+            free = [item for item in items if done[id(item)] is None]
+            held = [_part(item, done) for item in items if done[id(item)] is not None]
+            return alternate([_beside(alternate(free), step), *held] if free else held)
+    raise TypeError(f"no part of a {type(node).__name__} is at its edge")
+
+
+def _part(node: Node, done: dict[int, Node | None]) -> Node:
+    found = done[id(node)]
+    assert found is not None
+    return found
+
+
+def _beside(node: Node, step: int) -> Node:
+    return concat([_ANYTHING, node] if step == 1 else [node, _ANYTHING])
 
 
 def _of_whole_texts(root: Node) -> Node:
