@@ -56,6 +56,8 @@ class Lowering:
         Formula of the whole value.
     sequence : dict of int to int
         Id of each ``properties`` and ``required`` atom -> how many came before it in the schema's text.
+    constants : dict of int to int
+        Formulas of the arrays and objects of ``enum`` and ``const``, by their identity.
     types : dict of (str, int) to (int, frozenset of str)
         Formula and types of each name of a type in the drafts of a year, as they are met.
     nested : int
@@ -73,11 +75,13 @@ class Lowering:
         "_active",
         "_expanded",
         "_flat",
+        "_inside",
         "_keys",
         "_parts",
         "_places",
         "_room",
         "_unenforced",
+        "constants",
         "formulas",
         "limits",
         "nested",
@@ -109,6 +113,8 @@ class Lowering:
         self._active: dict[int, int] = {}
         self._parts = 0
         self._flat: dict[tuple[Any, ...], int] = {}
+        self._inside: dict[tuple[int, int], int] = {}
+        self.constants: dict[int, int] = {}
         self.types: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
         self.nested = 0
         self._room = _AT_ONCE
@@ -210,9 +216,16 @@ class Lowering:
             raise _no_schema(schema, location)
         if depth > self.limits.depth:
             raise LimitError("depth", depth, self.limits.depth, "schemas about the same value nest too deep")
-        if self.nested >= _DEEPEST:
-            return self.formulas.atom(("schema", self._key(schema, context, location, depth)))
-        return self._lower(schema, self.references.entered(schema, context, location), location, depth)
+        # Why: one dict may stand in many places (Python's, or an alias of YAML), and they double at every level.
+        place = (id(schema), id(context))
+        found = self._inside.get(place)
+        if found is None:
+            if self.nested >= _DEEPEST:
+                return self.formulas.atom(("schema", self._key(schema, context, location, depth)))
+            found = self._inside[place] = self._lower(
+                schema, self.references.entered(schema, context, location), location, depth
+            )
+        return found
 
     def referred(self, keyword: str, reference: str, context: Context, location: Location, depth: int) -> int:
         """The formula of what a reference leads to, about the same value."""

@@ -336,10 +336,12 @@ class References:
         document.indexed = True
         root = document.root
         todo: list[tuple[Any, Resource, Dialect, Location]] = [(document.schema, root, root.dialect, document.location)]
+        seen: set[tuple[int, int]] = set()
         while todo:
             schema, resource, dialect, location = todo.pop()
-            if not isinstance(schema, dict):
+            if not isinstance(schema, dict) or (id(schema), id(resource)) in seen:
                 continue
+            seen.add((id(schema), id(resource)))
             resource, dialect = self._identified(schema, resource, dialect, location)
             if dialect.reference_stands_alone and "$ref" in schema:
                 if location is document.location or "definitions" in schema:

@@ -55,7 +55,7 @@ def _one_of(lowering: "Lowering", values: list[Any], location: Location, depth: 
         elif is_number(value):
             numbers.append(formulas.atom(("equals", fraction(value))))
         else:
-            raise SchemaError(f"{shown(value)} is no JSON value", pointer_of(location), "enum")
+            raise SchemaError(f"{shown(value)} is no JSON value", pointer_of(location[0]), str(location[1]))
     if texts:
         listed = formulas.atom(("strings", tuple(sorted(set(texts)))))
         others.append(formulas.conjunction([formulas.atom(("type", "string")), formulas.atom(("string", listed))]))
@@ -66,9 +66,16 @@ def _one_of(lowering: "Lowering", values: list[Any], location: Location, depth: 
 
 
 def _part(lowering: "Lowering", value: Any, location: Location, depth: int) -> int:
-    if depth < _DEEPEST or not isinstance(value, list | dict):
+    if not isinstance(value, list | dict):
         return constant(lowering, value, location, depth)
-    return lowering.constant_later(value, location)
+    # Why: one list may stand in many places (Python's, or an alias of YAML), and they double at every level.
+    found = lowering.constants.get(id(value))
+    if found is None:
+        found = (
+            constant(lowering, value, location, depth) if depth < _DEEPEST else lowering.constant_later(value, location)
+        )
+        lowering.constants[id(value)] = found
+    return found
 
 
 def _array(lowering: "Lowering", value: list[Any], location: Location, depth: int) -> int:

@@ -25,7 +25,7 @@ def distinct(site: Site) -> None:
         site.arrays.append(site.atom("uniqueItems"))
         return
     for value in values:
-        formula = constant(site.lowering, value, site.location, 0)
+        formula = constant(site.lowering, value, (site.location, "items"), 0)
         site.arrays.append(site.atom("contains", formula, 0, 1))
 
 
