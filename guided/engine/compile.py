@@ -89,6 +89,6 @@ def _alphabet(vocabulary: Vocabulary) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _shared(vocabulary: Vocabulary, family: Hashable) -> Shared:
+def _shared(vocabulary: Vocabulary, _family: Hashable) -> Shared:
     """What the indices of one family of automata over a vocabulary share."""
     return Shared(vocabulary)
