@@ -87,7 +87,9 @@ def number_and_group(functions: TokenFunctions, trie: TokenTrie, size: int) -> t
 def groups_of(token_function: Int32Array, size: int) -> Groups:
     """The groups of tokens whose functions are numbered without gaps."""
     n = len(token_function)
-    all_tokens, begin, end = np.arange(n, dtype=np.int32), np.zeros(1, np.int32), np.full(1, n, np.int32)
+    # Why read-only, as a trie's arrays are: kernels are compiled anew for arrays of another kind.
+    all_tokens = freeze(np.arange(n, dtype=np.int32))
+    begin, end = np.zeros(1, np.int32), np.full(1, n, np.int32)
     n_functions = int(token_function.max(initial=-1)) + 1
     return _grouped(token_function, all_tokens, all_tokens, begin, end, n_tokens=n, n_functions=n_functions, size=size)[
         2

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guided.arrays import UNKNOWN, Int32Array, Int64Array
+from guided.arrays import UNKNOWN, Int32Array, Int64Array, freeze
 from guided.automata.automaton import Automaton
 from guided.errors import LimitError
 from guided.kernels import walk as kernel
@@ -94,7 +94,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
     count = int(cursor[1])
     used = int(ptr[count])
     _check(2 * used, limits.transitions)
-    return TokenFunctions(node_function, roots[: cursor[2]], ptr[: count + 1], src[:used], dst[:used])
+    return TokenFunctions(freeze(node_function), roots[: cursor[2]], ptr[: count + 1], src[:used], dst[:used])
 
 
 def _check(given: int, limit: int) -> None:

@@ -15,6 +15,7 @@ from guided.errors import VocabularyError
 from guided.index import groups, regular
 from guided.index.groups import Groups
 from guided.index.regular import RegularIndex, build_regular
+from guided.kernels import rows as kernel
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.patterns.tree import Node
@@ -256,3 +257,20 @@ def test_arrays_are_read_only() -> None:
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[:] = 0
+
+
+def test_groups_follow_from_the_functions_of_tokens_by_the_same_compiled_kernels() -> None:
+    index = build_regular(automaton_of("[a-f]{1,4}(é|[0-9]x)"), ALL_BYTES, Limits())
+    compiled = [kernel.spread_tokens, kernel.number_functions, kernel.list_tokens, kernel.fill_mask]
+    index.mask(0)
+    before = [len(each.signatures) for each in compiled]
+    found = groups.groups_of(index.token_function, index.size)
+    for name in Groups.__slots__:
+        if name != "rows":
+            assert np.array_equal(getattr(found, name), getattr(index.groups, name))
+    # Row 0 holds what the walk met without a function; no mask is made of it.
+    assert np.array_equal(found.rows[1:], index.groups.rows[1:])
+    words = np.zeros(mask_words(index.size), np.int32)
+    found.allow(index.row_functions[: index.row_indptr[1]], words)
+    assert np.array_equal(words, index.mask(0))
+    assert [len(each.signatures) for each in compiled] == before
