@@ -25,7 +25,7 @@ from guided.kernels.trie import build_trie
 from guided.limits import Limits
 from guided.patterns.tree import Alternate, Chars, Intersect, Literal, Node
 
-__all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_characters"]
+__all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_characters", "spend_together"]
 
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
@@ -53,8 +53,10 @@ def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
     return Automaton.from_characters(over_characters(tree, bounds), bounds)
 
 
-def over_characters(tree: Node, limits: Limits | None = None) -> CharDFA:
+def over_characters(tree: Node, limits: Limits | None = None, steps: Steps | None = None) -> CharDFA:
     """The automaton over classes of characters of the texts that a pattern tree matches from end to end; not minimal.
+
+    What it costs is added to ``steps``.
 
     Raises
     ------
@@ -62,7 +64,7 @@ def over_characters(tree: Node, limits: Limits | None = None) -> CharDFA:
         A budget of ``limits`` is passed.
     """
     bounds = limits or Limits()
-    steps = Steps(bounds.steps)
+    steps = steps or Steps(bounds.steps)
     characters = partial(_over_characters, limits=bounds, steps=steps)
     return characters(lower_operands(tree, characters, bounds, steps))
 
@@ -80,9 +82,20 @@ def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
     characters = partial(_over_characters, limits=bounds, steps=steps)
     found = lower_operands(Intersect((tree,)), characters, bounds, steps)
     assert isinstance(found, Operand)
-    if (together := _together.get()) is not None:
-        together.spend(steps.spent, "too many costly patterns")
+    spend_together(steps.spent)
     return replace(found, steps=steps.spent)
+
+
+def spend_together(count: int) -> None:
+    """Count steps of something that was built, now or before, within `one_budget`; nothing outside of it.
+
+    Raises
+    ------
+    LimitError
+        ``steps`` is passed.
+    """
+    if (together := _together.get()) is not None:
+        together.spend(count, "too many costly patterns")
 
 
 @contextmanager

@@ -163,16 +163,13 @@ def _intersection(certain: Mapping[Atom, bool], limits: Limits) -> CharDFA:
         window = _window(atom, holds)
         if window is None:
             made = known(atom, limits)
-            found.append((made if holds else Known(complement(made.dfa), 0, None), named(atom)))
+            found.append((made if holds else Known(complement(made.dfa)), named(atom)))
             continue
         is_bounded = True
         least = max(least, window[0])
         most = window[1] if most == ANY_LENGTH else most if window[1] == ANY_LENGTH else min(most, window[1])
     found.sort(key=lambda each: len(each[0].dfa.table))
-    if is_bounded and not any(
-        each.least >= least and (most == ANY_LENGTH or (each.most is not None and each.most <= most))
-        for each, _ in found
-    ):
+    if is_bounded and not any(each.has_lengths(least, most) for each, _ in found):
         if least > most != ANY_LENGTH:
             return nothing()
         found.append((known(("length", least, most), limits), named(("length", least, most))))

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray
-from guided.automata.build import over_characters
+from guided.automata.build import over_characters, spend_together
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import minimal
 from guided.automata.partition import INVALID, partition
 from guided.automata.product import char_intersection
+from guided.automata.steps import Steps
 from guided.errors import LimitError, shown
 from guided.limits import Limits
 from guided.patterns.charset import Charset
@@ -24,7 +25,7 @@ from guided.schema.formats import FORMATS
 from guided.schema.formula import Atom
 from guided.schema.memo import Memo
 
-__all__ = ["ANY_LENGTH", "Known", "complement", "known", "named", "nothing", "truth"]
+__all__ = ["ANY_LENGTH", "Known", "complement", "known", "named", "nothing", "steps_of", "truth"]
 
 # No greatest length.
 ANY_LENGTH = -1
@@ -38,21 +39,29 @@ class Known:
     ----------
     dfa : CharDFA
         Its minimal automaton; no edge by a class without characters.
-    least : int
-    most : int or None
-        Bounds of the lengths of its texts; None where there is no greatest.
+    tree : Node or None
+        What it was made of, if it was a tree.
+    steps : int
+        What it took to build.
     """
 
     dfa: CharDFA
-    least: int
-    most: int | None
+    tree: Node | None = None
+    steps: int = 0
+
+    def has_lengths(self, least: int, most: int) -> bool:
+        """Are all its texts certainly of ``least`` to ``most`` characters?"""
+        if self.tree is None or min_width(self.tree) < least:
+            return False
+        widest = max_width(self.tree)
+        return most == ANY_LENGTH or (widest is not None and widest <= most)
 
 
 _memo: Memo[Known] = Memo(2048, 1 << 23)
 
 
 def known(atom: Atom, limits: Limits) -> Known:
-    """The strings of which an atom holds.
+    """The strings of which an atom holds. Within `guided.automata.build.one_budget` its steps count each time.
 
     Raises
     ------
@@ -64,14 +73,21 @@ def known(atom: Atom, limits: Limits) -> Known:
     key = atom, limits
     found = _memo.get(key)
     if found is not None:
+        spend_together(found.steps)
         return found
     if atom[0] == "length":
-        dfa, least, most = _length(atom[1], atom[2], limits), atom[1], atom[2]
-        made = Known(dfa, least, None if most == ANY_LENGTH else most)
+        made = Known(_length(atom[1], atom[2], limits))
     else:
-        tree = _tree(atom)
-        made = Known(_of_tree(tree, limits), min_width(tree), max_width(tree))
+        tree, steps = _tree(atom, limits), Steps(limits.steps)
+        made = Known(_of_tree(tree, limits, steps), tree, steps.spent)
+        spend_together(steps.spent)
     return _memo.put(key, made, made.dfa.table.size + 64)
+
+
+def steps_of(atom: Atom, limits: Limits) -> int:
+    """What `known` counted for an atom that it has made."""
+    found = _memo.get((atom, limits))
+    return 0 if found is None else found.steps
 
 
 def complement(dfa: CharDFA) -> CharDFA:
@@ -115,23 +131,23 @@ def nothing() -> CharDFA:
     return CharDFA(np.full((1, parts.n_classes), DEAD, np.int32), np.zeros(1, np.bool_), parts)
 
 
-def _tree(atom: Atom) -> Node:
+def _tree(atom: Atom, limits: Limits) -> Node:
     match atom[0]:
         case "pattern":
-            return ecma_tree(atom[1])
+            return ecma_tree(atom[1], limits)
         case "format":
             return FORMATS[atom[1]]()
         case _:
             raise ValueError(f"no regular property of strings: {shown(atom)}")
 
 
-def _of_tree(tree: Node, limits: Limits) -> CharDFA:
+def _of_tree(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     """The minimal automaton of a tree; intersections at its top are products at once, without a way through operands."""
     items = tree.items if isinstance(tree, Intersect) else (tree,)
     found = None
     for item in items:
         is_other = isinstance(item, Complement)
-        dfa = over_characters(item.item if isinstance(item, Complement) else item, limits)
+        dfa = over_characters(item.item if isinstance(item, Complement) else item, limits, steps)
         table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
         dfa = CharDFA(table, accepting, dfa.partition)
         dfa = complement(dfa) if is_other else dfa

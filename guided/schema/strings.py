@@ -18,13 +18,13 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_strings
+from guided.automata.build import from_strings, spend_together
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.bodies import spelled
 from guided.schema.combination import below, evaluate, language
 from guided.schema.formula import FALSE, Atom, Formulas
-from guided.schema.languages import ANY_LENGTH, known, truth
+from guided.schema.languages import ANY_LENGTH, known, steps_of, truth
 from guided.schema.leaf import DIRECT, Leaf
 from guided.schema.memo import Memo
 from guided.schema.overlay import canonical_body, has_one_body, overlay
@@ -32,7 +32,7 @@ from guided.schema.spelling import SPELLINGS
 
 __all__ = ["string_automaton"]
 
-_memo: Memo[Leaf] = Memo(4096, 1 << 24)
+_memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 24)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOTHING = Automaton.from_table(np.full((1, 1), DEAD, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
 
@@ -58,12 +58,7 @@ def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOpt
     LimitError
         A budget is passed.
     """
-    key = structure(formulas, wanted), options.escapes, limits
-    found = _memo.get(key)
-    if found is None:
-        found = _made(formulas, wanted, options, limits)
-        _memo.put(key, found, found.automaton.table.size + 64)
-    return found
+    return _kept(formulas, wanted, options, limits)[0]
 
 
 def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
@@ -83,24 +78,46 @@ def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
     return tuple(nodes), tuple(local[formula] for formula in wanted)
 
 
-def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
-    atoms = dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula))
-    listed = {text for atom in atoms if atom[0] == "strings" for text in atom[1]}
-    if not listed and not any(atom[0] == "strings" for atom in atoms):
-        return _unlisted(formulas, wanted, options, limits)
-    memo: dict[int, int] = {}
-    rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
-    texts = sorted(listed)
+def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
+    """The automaton, and the steps that its patterns count each time (`guided.automata.build.one_budget`)."""
+    key = structure(formulas, wanted), options.escapes, limits
+    found = _memo.get(key)
+    if found is not None:
+        spend_together(found[1])
+        return found
+    made = _made(formulas, wanted, options, limits)
+    return _memo.put(key, made, made[0].automaton.table.size + 64)
+
+
+def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    if not any(atom[0] == "strings" for atom in atoms):
+        leaf = _unlisted(formulas, wanted, options, limits)
+        return leaf, sum(steps_of(atom, limits) for atom in atoms)
+    texts = sorted({text for atom in atoms if atom[0] == "strings" for text in atom[1]})
     if _SURROGATE.search("".join(texts)):
         texts = [text for text in texts if not _SURROGATE.search(text)]
-    must, bits = _judged(formulas, wanted, list(atoms), texts, limits)
-    base = Leaf(_NOTHING) if rest[0] == FALSE else string_automaton(formulas, rest, options, limits)
+    memo: dict[int, int] = {}
+    rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
+    must, bits = _judged(formulas, wanted, atoms, texts, limits)
+    steps = sum(steps_of(atom, limits) for atom in atoms)
     if rest[0] == FALSE:
-        texts = [text for text, holds in zip(texts, must.tolist(), strict=True) if holds]
-        bits, must = bits[must], must[must]
-        if not bits.any() and options.escapes == "canonical" and has_one_body(texts):
-            found = from_strings([canonical_body(text) for text in texts], limits)
-            return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())
+        kept = [text for text, holds in zip(texts, must.tolist(), strict=True) if holds]
+        return _listed(kept, bits[must], options, limits), steps
+    base, more = _kept(formulas, rest, options, limits)
+    return _laid(base, texts, must, bits, options, limits), steps + more
+
+
+def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
+    """The bodies of some texts and no others."""
+    if bits.any() or options.escapes != "canonical" or not has_one_body(texts):
+        return _laid(Leaf(_NOTHING), texts, np.ones(len(texts), np.bool_), bits, options, limits)
+    found = from_strings([canonical_body(text) for text in texts], limits)
+    return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())
+
+
+def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
+    """An automaton of other texts, with these laid over it."""
     laid = overlay(base.automaton, texts, SPELLINGS[options.escapes], limits)
     vectors, labels = _numbered(bits, base.vectors)
     laid.accepting[laid.ends] = must

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree, over_characters
+from guided.automata.build import from_tree, one_budget, over_characters
 from guided.automata.minimize import minimal
 from guided.errors import LimitError, PatternError
 from guided.limits import Limits
@@ -19,6 +19,7 @@ from guided.schema.atoms import JsonOptions
 from guided.schema.bodies import spelled
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import OTHER, KeyLabel, key_automaton
+from guided.schema.languages import known
 from guided.schema.leaf import Leaf
 from guided.schema.spelling import SPELLINGS, lifted
 from guided.schema.strings import string_automaton
@@ -355,3 +356,24 @@ def test_names_with_lone_surrogates_are_no_keys() -> None:
     leaf = key_automaton(["\ud800", "b"], [], Formulas(), JsonOptions(), LIMITS)
     assert key(leaf, "b") == KeyLabel(1, 0)
     assert is_canonical(leaf.automaton)
+
+
+# ---------------------------------------------------------------------------------------------------------------- budgets
+
+
+def test_patterns_count_in_one_budget_whether_or_not_they_are_kept() -> None:
+    source = "(a|b)*a(a|b){7}$"
+    took = known(("pattern", source), LIMITS).steps
+    assert took > 0
+    for beside in ((), ("a",)):
+        for _ in range(2):
+            formulas = Formulas()
+            wanted = [
+                formulas.conjunction(
+                    [formulas.atom(("pattern", source)), formulas.negation(formulas.atom(("strings", beside)))]
+                )
+            ]
+            with one_budget(Limits(steps=2 * took)):
+                build(formulas, wanted)
+            with pytest.raises(LimitError, match="steps"), one_budget(Limits(steps=took - 1)):
+                build(formulas, wanted)

@@ -7,7 +7,7 @@ days had one is not told apart, since it is not known of days to come.
 
 from functools import cache
 
-from guided.patterns.tree import Node
+from guided.patterns.tree import Literal, Node, alternate, concat
 from guided.schema.formats.syntax import pattern
 
 __all__ = ["date", "date_time", "duration", "time"]
@@ -30,13 +30,20 @@ def date() -> Node:
 @cache
 def time() -> Node:
     """``full-time``."""
-    return pattern(_time())
+    usual = pattern(f"{_CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{_CLOCK})")
+    fraction = pattern(_FRACTION)
+    leap: list[Node] = []
+    for offset in range(0, _MINUTES_OF_DAY, _QUARTER):
+        ends = [f"+{_clock(offset)}", f"-{_clock(-offset)}", *(() if offset else "Zz")]
+        local = Literal(f"{_clock(_LAST_MINUTE + offset)}:60")
+        leap.append(concat([local, fraction, alternate(map(Literal, ends))]))
+    return alternate([usual, *leap])
 
 
 @cache
 def date_time() -> Node:
     """``date-time``; the letters in either case, and nothing but ``T`` between date and time."""
-    return pattern(f"{_DATE}[Tt]{_time()}")
+    return concat([date(), pattern("[Tt]"), time()])
 
 
 @cache
@@ -50,18 +57,6 @@ def duration() -> Node:
     month = f"[0-9]+M(?:{day})?"
     year = f"[0-9]+Y(?:{month})?"
     return pattern(f"P(?:(?:{day}|{month}|{year})(?:{clock})?|{clock}|[0-9]+W)")
-
-
-@cache
-def _time() -> str:
-    usual = f"{_CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{_CLOCK})"
-    leap = []
-    for offset in range(0, _MINUTES_OF_DAY, _QUARTER):
-        ends = [f"[+]{_clock(offset)}", f"-{_clock(-offset)}"]
-        if not offset:
-            ends.append("[Zz]")
-        leap.append(f"{_clock(_LAST_MINUTE + offset)}:60{_FRACTION}(?:{'|'.join(ends)})")
-    return f"(?:{usual}|{'|'.join(leap)})"
 
 
 def _clock(minutes: int) -> str:
