@@ -1,4 +1,4 @@
-"""`max_width` against the longest text that the oracle finds."""
+"""`max_width` and `min_width` against the longest and shortest texts that the oracle finds."""
 
 import itertools
 
@@ -7,7 +7,7 @@ from hypothesis import given
 
 from guided.patterns.parse import parse
 from guided.patterns.tree import Complement, Intersect, Literal, Node, Repeat
-from guided.patterns.width import max_width
+from guided.patterns.width import max_width, min_width
 from tests.oracles import matches
 from tests.strategies import trees
 
@@ -52,3 +52,25 @@ def test_of_operations(node: Node, width: int | None) -> None:
 def test_is_an_upper_bound(node: Node) -> None:
     width = max_width(node)
     assert width is None or all(len(word) <= width for word in WORDS if matches(node, word))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "width"),
+    [
+        ("", 0),
+        ("abc", 3),
+        ("a|bcd", 1),
+        ("a{2,5}b?", 2),
+        ("a*", 0),
+        ("(?:ab|cde)+", 2),
+        (r"\b^$", 0),
+        ("(?:a{1000000}){9}", 9 * 10**6),
+    ],
+)
+def test_least_of_patterns(pattern: str, width: int) -> None:
+    assert min_width(parse(pattern)) == width
+
+
+@given(trees("ab", max_leaves=5, max_count=2))
+def test_is_a_lower_bound(node: Node) -> None:
+    assert all(len(word) >= min_width(node) for word in WORDS if matches(node, word))
