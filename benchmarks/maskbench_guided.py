@@ -7,7 +7,7 @@ from benchmarks.engines import Matcher
 from benchmarks.maskbench_engines import Refused
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
-from guided.engine.specs import JsonSchema
+from guided.engine.json_schema import JsonSchema
 from guided.errors import GuidedError, LimitError, SchemaError
 from guided.vocabulary.vocabulary import Vocabulary
 

@@ -91,6 +91,8 @@ def measured(engine: Engine, content: Any, cut: Cut, eos: Sequence[int], overhea
     gc.disable()
     try:
         found |= _passes(compiled, texts, eos, overhead)
+    except Exception as error:  # noqa: BLE001, RUF100 - an engine that gives up while matching says so in many ways
+        return found | {"status": "failed", "reason": f"{type(error).__name__}: {error}"[:300]}
     finally:
         gc.enable()
     error = compiled.error()
