@@ -19,7 +19,8 @@ __all__ = ["HexTree"]
 _BACKSLASH, _U, _WIDTH = 16, 17, 18
 _CONTROLS = 0x20
 _HIGH, _LOW, _SUPPLEMENTARY, _END = 0xD800, 0xDC00, 0x10000, 0x110000
-_WEIGHTS = np.random.default_rng(1).integers(1, 1 << 62, 16, np.uint64)
+# Numbers whose sums tell rows apart, but for accidents.
+_WEIGHTS = np.array([pow(3, 40 * i + 1, 2**61 - 1) for i in range(16)], np.uint64)
 
 
 class HexTree:
@@ -111,7 +112,8 @@ class HexTree:
         for i, row in enumerate(block[index]):
             if (row != DEAD).any():
                 numbers[i] = self._node(row.tolist())
-        return numbers[inverse.reshape(-1)]
+        found: Int32Array = numbers[inverse.reshape(-1)]
+        return found
 
     def _step(self, values: Int32Array, column: int) -> Int32Array:
         """A node before each value, with that one column."""

@@ -15,13 +15,15 @@ from guided.automata.minimize import minimal
 from guided.errors import LimitError, PatternError
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from guided.schema import bodies, hexadecimal
 from guided.schema.atoms import JsonOptions
 from guided.schema.bodies import spelled
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import OTHER, KeyLabel, key_automaton
 from guided.schema.languages import known
 from guided.schema.leaf import Leaf
-from guided.schema.spelling import SPELLINGS, lifted
+from guided.schema.memo import Memo
+from guided.schema.spelling import ANY, SPELLINGS, lifted
 from guided.schema.strings import string_automaton
 from tests.schema.oracle_ecma import search
 from tests.strategies import patterns
@@ -182,6 +184,16 @@ def test_arrays_spell_as_trees_do(source: str, escapes: str) -> None:
 )
 def test_arrays_spell_as_trees_do_in_hard_cases(source: str, escapes: str) -> None:
     test_arrays_spell_as_trees_do.hypothesis.inner_test(source, escapes)  # type: ignore[attr-defined]
+
+
+def test_accidents_among_sums_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    dfa = over_characters(parse(r"[a-z]\n?|\d😀*"))
+    table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+    expected = spelled(table, accepting, labels, dfa.partition, ANY, LIMITS)
+    monkeypatch.setattr(hexadecimal, "_WEIGHTS", np.zeros(16, np.uint64))
+    monkeypatch.setattr(bodies, "_WEIGHTS", np.zeros(256, np.int64))
+    monkeypatch.setattr(bodies, "_memo", Memo())
+    assert spelled(table, accepting, labels, dfa.partition, ANY, LIMITS) == expected
 
 
 # -------------------------------------------------------------------------------------------------------------- formulas
