@@ -38,7 +38,7 @@ NAMES = [field.name for field in fields(Limits)]
 )  # fmt: skip
 def test_what_explodes_is_refused(pattern: str, what: str) -> None:
     with pytest.raises(LimitError) as error:
-        from_tree(parse(pattern))
+        from_tree(parse(pattern), Limits(steps=20_000_000) if what == "steps" else Limits())
     assert error.value.what == what
     assert error.value.given > error.value.limit
     assert f"{what}: " in str(error.value)
@@ -88,15 +88,15 @@ def nested(depth: int, wrap: Callable[[Node], Node]) -> Node:
 @pytest.mark.parametrize(
     ("depth", "wrap", "n_states", "text"),
     [
-        (100_000, lambda node: Concat((node,)), 2, "a"),
-        (100_000, lambda node: Concat((node, Literal("b"))), 100_002, "a" + "b" * 100_000),
-        (100_000, lambda node: Concat((Literal("b"), node)), 100_002, "b" * 100_000 + "a"),
-        (100_000, lambda node: Alternate((node, Literal("b"))), 2, "b"),
-        (100_000, lambda node: Alternate((Literal("b"), node)), 2, "a"),
-        (100_000, lambda node: Repeat(node, 0, None), 1, "aa"),
-        (100_000, lambda node: Repeat(node, 1, None), 2, "aa"),
-        (100_000, lambda node: Repeat(node, 0, 1), 2, ""),
-        (100_000, lambda node: Repeat(node, 1, 1), 2, "a"),
+        (20_000, lambda node: Concat((node,)), 2, "a"),
+        (20_000, lambda node: Concat((node, Literal("b"))), 20_002, "a" + "b" * 20_000),
+        (20_000, lambda node: Concat((Literal("b"), node)), 20_002, "b" * 20_000 + "a"),
+        (20_000, lambda node: Alternate((node, Literal("b"))), 2, "b"),
+        (20_000, lambda node: Alternate((Literal("b"), node)), 2, "a"),
+        (20_000, lambda node: Repeat(node, 0, None), 1, "aa"),
+        (20_000, lambda node: Repeat(node, 1, None), 2, "aa"),
+        (20_000, lambda node: Repeat(node, 0, 1), 2, ""),
+        (20_000, lambda node: Repeat(node, 1, 1), 2, "a"),
         (2_000, Complement, 2, "a"),
         (1_000, lambda node: Intersect((node, Literal("a"))), 2, "a"),
         (50, lambda node: Look(node, behind=False, negative=False) + Literal("a"), 2, "a"),
@@ -112,7 +112,7 @@ def test_deep_patterns_need_no_recursion() -> None:
     assert from_tree(parse("(" * 10_000 + "ab" + ")*" * 10_000)) == from_tree(parse("(ab)*"))
 
 
-@pytest.mark.parametrize("pattern", ["a{1,100000}", "(?:ab?){50000}", "[a-z]{400000}", "a{100000}b|a{100000}c"])
+@pytest.mark.parametrize("pattern", ["a{1,100000}", "(?:ab?){50000}", "[a-z]{100000}", "a{100000}b|a{100000}c"])
 def test_large_counts_work(pattern: str) -> None:
     automaton = from_tree(parse(pattern))
     witness = automaton.witness()
