@@ -1,12 +1,13 @@
 """Objects that cannot be the same: alternatives told apart by a member that all of them require.
 
-"Exactly one of these" is "one of these" where no two can hold together, and then liveness needs no negations. Alternatives of real schemas mostly
-differ in a required member with a constant or a type of its own, the discriminator, and that is all that is looked for here. No is no proof
-of overlap.
+"Exactly one of these" is "one of these" where no two can hold together, and then liveness needs no negations. Alternatives of real
+schemas mostly differ in a required member with a constant or a type of its own, the discriminator, and that is all that is looked
+for here. No is no proof of overlap: alternatives that are not told apart stay together, beside the others.
 
 Complexity: O(pairs x required names) look-ups.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
 from guided.schema.atoms import TYPES
@@ -14,12 +15,14 @@ from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 
 __all__ = ["separated"]
 
+# Patterns that are nothing but words.
+_LITERALS = re.compile(r"\^(?:\(([\w|-]+)\)|([\w-]+))\$")
 # What a value may be: of each type that is possible its constants, or None where they are not listed.
 _Possible = Mapping[str, frozenset[object] | None]
 
 
 def separated(formulas: Formulas, formula: int, typed: Callable[[int, str], int]) -> int:
-    """The formula of an object with "exactly one" made "any" where no two members can hold together.
+    """The formula of an object with "exactly one" made "any" between members of which no two can hold together.
 
     Parameters
     ----------
@@ -31,11 +34,9 @@ def separated(formulas: Formulas, formula: int, typed: Callable[[int, str], int]
     """
     node = formulas.nodes[formula]
     if node[0] == "1":
-        members = [_Alternative(formulas, member, typed) for member in node[1]]
-        pairs = ((first, second) for i, first in enumerate(members) for second in members[i + 1 :])
-        if all(first.excludes(second) for first, second in pairs):
-            return formulas.disjunction(node[1])
-    elif node[0] in ("&", "|"):
+        groups = _groups([_Alternative(formulas, member, typed) for member in node[1]])
+        return formulas.disjunction([formulas.exactly_one(node[1][i] for i in group) for group in groups])
+    if node[0] in ("&", "|"):
         combined = formulas.conjunction if node[0] == "&" else formulas.disjunction
         return combined([separated_once(formulas, member, typed) for member in node[1]])
     return formula
@@ -44,6 +45,16 @@ def separated(formulas: Formulas, formula: int, typed: Callable[[int, str], int]
 def separated_once(formulas: Formulas, formula: int, typed: Callable[[int, str], int]) -> int:
     """The same without looking into conjunctions and disjunctions."""
     return separated(formulas, formula, typed) if formulas.nodes[formula][0] == "1" else formula
+
+
+def _groups(members: "list[_Alternative]") -> list[list[int]]:
+    """The members that are not told apart, together."""
+    groups: list[list[int]] = []
+    for i, member in enumerate(members):
+        near = [group for group in groups if not all(member.excludes(members[j]) for j in group)]
+        groups = [group for group in groups if group not in near]
+        groups.append(sorted([i, *(j for group in near for j in group)]))
+    return groups
 
 
 class _Alternative:
@@ -94,9 +105,12 @@ def _constants(formulas: Formulas, formula: int) -> frozenset[object] | None:
     node: Atom = formulas.nodes[formula]
     if node[0] == "strings":
         return frozenset(node[1])
+    if node[0] == "pattern":
+        literal = _LITERALS.fullmatch(node[1])
+        return None if literal is None else frozenset((literal[1] or literal[2]).split("|"))
     if node[0] == "equals":
         return frozenset([node[1]])
-    if node[0] == "|":
+    if node[0] in ("|", "1"):
         parts = [_constants(formulas, member) for member in node[1]]
         return None if None in parts else frozenset().union(*(part for part in parts if part is not None))
     if node[0] == "&":

@@ -62,13 +62,16 @@ class Kinds:
         """A formula of a value as one over the atoms of a type: what it says of values of that type."""
         if formula <= TRUE:
             return formula
-        found = restrict(self.formulas, self.lowering, formula, kind, self._typed.setdefault(kind, {}))
+        found = self._as_written(formula, kind)
         if kind == "object" and found > TRUE:
             known = self._separated.get(found)
             if known is None:
-                known = self._separated[found] = separated(self.formulas, found, self.typed)
+                known = self._separated[found] = separated(self.formulas, found, self._as_written)
             return known
         return found
+
+    def _as_written(self, formula: int, kind: str) -> int:
+        return restrict(self.formulas, self.lowering, formula, kind, self._typed.setdefault(kind, {}))
 
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """The automaton of a string's or number's text."""

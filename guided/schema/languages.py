@@ -103,19 +103,21 @@ def complement(dfa: CharDFA) -> CharDFA:
 
 
 def truth(dfa: CharDFA, texts: Sequence[str]) -> BoolArray:
-    """Which texts an automaton accepts. O(characters), in as many steps of arrays as the longest text has characters."""
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    """Which texts an automaton accepts. O(characters)."""
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    classes = dfa.partition.classes[np.searchsorted(dfa.partition.starts, points, side="right") - 1]
-    offsets = np.cumsum(lengths) - lengths
-    state = np.zeros(len(texts), np.int32)
-    for i in range(int(lengths.max(initial=0))):
-        going = np.flatnonzero((lengths > i) & (state >= 0))
-        if not len(going):
-            break
-        read = classes[offsets[going] + i]
-        state[going] = np.where(read == INVALID, DEAD, dfa.table[state[going], read])
-    return dfa.accepting[state] & (state >= 0)
+    classes = dfa.partition.classes[np.searchsorted(dfa.partition.starts, points, side="right") - 1].tolist()
+    onward, accepting = dfa.table.item, dfa.accepting.tolist()
+    found = np.zeros(len(texts), np.bool_)
+    end = 0
+    for i, text in enumerate(texts):
+        begin, end = end, end + len(text)
+        state = 0
+        for read in classes[begin:end]:
+            state = onward(state, read) if read != INVALID else DEAD
+            if state < 0:
+                break
+        found[i] = state >= 0 and accepting[state]
+    return found
 
 
 def named(atom: Atom) -> str:
