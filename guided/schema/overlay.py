@@ -88,7 +88,7 @@ def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: L
     if total > limits.nfa_states:
         raise LimitError("nfa_states", total, limits.nfa_states, "fewer or shorter texts")
     is_simple = spelling is CANONICAL and has_one_body(texts)
-    trie = _bytes_trie(base, texts) if is_simple else _graph(base, texts, spelling)
+    trie = _bytes_trie(base, texts) if is_simple else _graph(base, texts, spelling, limits)
     n, n_nodes = base.n_states, len(trie.shadow)
     used = np.unique(trie.byte)
     if n + n_nodes > limits.states:
@@ -129,7 +129,7 @@ def _bytes_trie(base: Automaton, texts: Sequence[str]) -> _Trie:
     return _Trie(parent + 1, byte[:n], nodes, np.append(np.zeros(1, np.int32), shadow), ends)
 
 
-def _graph(base: Automaton, texts: Sequence[str], spelling: Spelling) -> _Trie:
+def _graph(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: Limits) -> _Trie:
     onward: dict[tuple[int, str], int] = {}
     inside: dict[tuple[int, int], int] = {}
     edges: dict[tuple[int, int], int] = {}
@@ -143,6 +143,8 @@ def _graph(base: Automaton, texts: Sequence[str], spelling: Spelling) -> _Trie:
     for text in texts:
         node = 0
         for character in text:
+            if len(shadow) > limits.states:
+                raise LimitError("states", len(shadow), limits.states, "fewer or shorter texts")
             target = onward.get((node, character), DEAD)
             if target < 0:
                 for path in _spellings(character, spelling):

@@ -389,3 +389,15 @@ def test_patterns_count_in_one_budget_whether_or_not_they_are_kept() -> None:
                 build(formulas, wanted)
             with pytest.raises(LimitError, match="steps"), one_budget(Limits(steps=took - 1)):
                 build(formulas, wanted)
+
+
+def test_long_lists_pass_limits() -> None:
+    formulas = Formulas()
+    listed = formulas.atom(("strings", ("a" * 2_000,)))
+    for escapes, bounds in product(
+        ESCAPES, (Limits(states=1_000), Limits(nfa_states=1_000), Limits(transitions=1_000))
+    ):
+        with pytest.raises(LimitError):
+            build(formulas, [listed], escapes, bounds)
+        with pytest.raises(LimitError):
+            key_automaton(["a" * 2_000], [], formulas, JsonOptions(escapes=escapes), bounds)
