@@ -3,7 +3,8 @@ r"""Text of an ECMA-262 regular expression -> tree of the texts in which it is f
 A pattern means what it means with the flag ``u``: characters are code points, ``\d`` and ``\w`` are ASCII, ``.`` is any character but
 a line terminator, ``^`` and ``$`` are the ends of the text. Where that would be a syntax error, it means what Annex B (the web's
 legacy syntax) says: ``{`` that begins no count is a character, ``\-`` is ``-``, ``\x`` and ``\u`` without their digits are letters, a
-backslash and a number that no group has are octal, lookahead can be repeated. ES2025's modifiers ``(?i:...)`` are read.
+backslash and a number that no group has are octal, lookahead can be repeated. That is decided piece by piece, not for the pattern as a
+whole. ES2025's modifiers ``(?i:...)`` are read.
 
 What others write and ECMA-262 has no meaning for: ``(?i)``, ``(?s)`` and ``(?m)`` at the start are flags for all of the pattern,
 ``(?P<n>...)`` is a named group, ``(?#...)`` a comment, ``\A`` the start, ``\Z`` and ``\z`` the end of the text. Refused: backreferences
