@@ -20,7 +20,8 @@ from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.keywords.enumerations import constant
-from guided.schema.references import Context, References, Target
+from guided.schema.references import References
+from guided.schema.resources import Context, Target
 from guided.schema.site import Location, Site, loop, pointer_of, typed
 
 __all__ = ["Lowering"]
@@ -297,7 +298,10 @@ class Lowering:
         memo = tuple(content)
         found = self._flat.get(memo)
         if found is None:
-            found = self._flat[memo] = self._lower(schema, context, location, 0)
+            recorded = len(self._unenforced)
+            found = self._lower(schema, context, location, 0)
+            if len(self._unenforced) == recorded:  # Why: what is recorded is so at every place
+                self._flat[memo] = found
         return found
 
     def _key(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:

@@ -1,9 +1,8 @@
 """Which schema a reference means: resources, their URIs and anchors, dynamic scopes, registries.
 
-A *document* is the user's schema, one of the registry's, or a metaschema. A *resource* is a document's root or a subschema with an
-identifier of its own (``$id``, or ``id`` up to draft-04), whose URI is the base of the references within. A *context* says where a
-schema stands: its resource, its dialect, and its dynamic scope, the resources entered on the way to it. Only resources with dynamic
-anchors that are not bound yet stay in a scope, so there are few scopes, and in most schemas one context.
+The documents are the user's schema, those of the registry that it leads to, and the metaschemas (`guided.schema.resources` says what is in
+one). Only resources with dynamic anchors that are not bound yet stay in a dynamic scope, so there are few scopes, and in most schemas one
+context.
 
 Nothing is fetched: what neither the document nor the registry has is a `SchemaError`. The metaschemas of the drafts are read as data from
 the package ``jsonschema_specifications`` where that is installed.
@@ -12,101 +11,18 @@ Cost: a pointer is followed token by token; a document is read through once, and
 second resource is entered from draft 2019-09 on.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from guided.errors import SchemaError, shown
+from guided.errors import SchemaError
 from guided.schema.dialects import DEFAULT, Dialect, known_dialect, with_vocabularies
 from guided.schema.metaschemas import metaschema
+from guided.schema.resources import RECURSIVE, Context, Document, Resource, Target, index
 from guided.schema.site import Location, pointer_of
 from guided.schema.uris import resolve_uri, split_fragment
 
-__all__ = ["Context", "References", "Resource", "Target"]
-
-_RECURSIVE = "$recursiveAnchor"
-
-
-@dataclass(slots=True, eq=False)
-class Document:
-    """One JSON text of schemas.
-
-    Attributes
-    ----------
-    schema : dict or bool
-    location : tuple
-        Of the root.
-    indexed : bool
-        Have its resources and anchors been listed?
-    root : Resource
-        Of the whole.
-    """
-
-    schema: Any
-    location: Location
-    indexed: bool = False
-    root: "Resource" = field(init=False)
-
-
-@dataclass(slots=True, eq=False)
-class Resource:
-    """A schema with a URI of its own.
-
-    Attributes
-    ----------
-    uri : str
-        Absolute where the document has such URIs; without fragment.
-    schema : dict or bool
-    location : tuple
-    dialect : Dialect
-    document : Document
-    anchors : dict of str to (schema, location)
-        By name; dynamic ones too.
-    dynamic : dict of str to (schema, location)
-        Dynamic ones alone. ``$recursiveAnchor: true`` is one, of that name.
-    """
-
-    uri: str
-    schema: Any
-    location: Location
-    dialect: Dialect
-    document: Document
-    anchors: dict[str, tuple[Any, Location]] = field(default_factory=dict)
-    dynamic: dict[str, tuple[Any, Location]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Context:
-    """Where a schema stands. Equal contexts are one object.
-
-    Attributes
-    ----------
-    resource : Resource
-    dialect : Dialect
-    scope : tuple of Resource
-        Resources with dynamic anchors that were entered on the way, outermost first.
-    """
-
-    resource: Resource
-    dialect: Dialect
-    scope: tuple[Resource, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a reference leads to.
-
-    Attributes
-    ----------
-    schema : dict or bool
-    context : Context
-    location : tuple
-    """
-
-    schema: Any
-    context: Context
-    location: Location
+__all__ = ["References"]
 
 
 class References:
@@ -161,7 +77,7 @@ class References:
             if keyword == "$dynamicRef":
                 target = self._dynamic(split_fragment(reference)[1], "$dynamicAnchor", target, context)
             elif keyword == "$recursiveRef":
-                target = self._dynamic(_RECURSIVE, _RECURSIVE, target, context)
+                target = self._dynamic(RECURSIVE, RECURSIVE, target, context)
             self._targets[memo] = target
         return target
 
@@ -179,7 +95,7 @@ class References:
         if fragment.startswith("/"):
             found = self._follow(fragment, resource, context, resource.dialect)
         else:
-            self._index(resource.document)
+            index(resource.document, self._identified)
             named = resource.anchors.get(fragment)
             inner = self._enter(context, resource, resource.dialect)
             found = None if named is None else Target(named[0], inner, named[1])
@@ -207,11 +123,11 @@ class References:
 
     def _dynamic(self, name: str, keyword: str, target: Target, context: Context) -> Target:
         """The outermost schema of the scope with this dynamic anchor, if the target itself has it."""
-        wanted = True if keyword == _RECURSIVE else name
+        wanted = True if keyword == RECURSIVE else name
         if not isinstance(target.schema, dict) or target.schema.get(keyword) != wanted:
             return target
         for resource in (*context.scope, target.context.resource):
-            self._index(resource.document)
+            index(resource.document, self._identified)
             found = resource.dynamic.get(name)
             if found is not None:
                 inner = self._enter(context, resource, resource.dialect)
@@ -223,7 +139,7 @@ class References:
         if found is not None:
             return found
         for document in self._documents:
-            self._index(document)
+            index(document, self._identified)
         found = self._resources.get(uri)
         if found is None:
             schema = self._document(uri)
@@ -316,7 +232,7 @@ class References:
         bound: set[str] = set()
         kept = []
         for resource in resources:
-            self._index(resource.document)
+            index(resource.document, self._identified)
             if not bound.issuperset(resource.dynamic):
                 bound.update(resource.dynamic)
                 kept.append(resource)
@@ -328,61 +244,3 @@ class References:
         if found is None:
             found = self._contexts[key] = Context(resource, dialect, scope)
         return found
-
-    def _index(self, document: Document) -> None:
-        """List the resources and anchors of a document. O(document), once."""
-        if document.indexed:
-            return
-        document.indexed = True
-        root = document.root
-        todo: list[tuple[Any, Resource, Dialect, Location]] = [(document.schema, root, root.dialect, document.location)]
-        seen: set[tuple[int, int]] = set()
-        while todo:
-            schema, resource, dialect, location = todo.pop()
-            if not isinstance(schema, dict) or (id(schema), id(resource)) in seen:
-                continue
-            seen.add((id(schema), id(resource)))
-            resource, dialect = self._identified(schema, resource, dialect, location)
-            if dialect.reference_stands_alone and "$ref" in schema:
-                if location is document.location or "definitions" in schema:
-                    todo.extend(_below(schema, {"definitions": "map"}, resource, dialect, location))
-                continue
-            _name_anchors(schema, resource, dialect, location)
-            todo.extend(_below(schema, dialect.positions, resource, dialect, location))
-
-
-def _name_anchors(schema: dict[str, Any], resource: Resource, dialect: Dialect, location: Location) -> None:
-    place = (schema, location)
-    if dialect.year < 2019:
-        identifier = schema.get(dialect.identifier)
-        if isinstance(identifier, str) and len(identifier) > 1 and "#" in identifier[:-1]:
-            resource.anchors.setdefault(split_fragment(identifier)[1], place)
-        return
-    for keyword in ("$anchor", "$dynamicAnchor"):
-        name = schema.get(keyword)
-        if isinstance(name, str) and (keyword == "$anchor" or dialect.year >= 2020):
-            resource.anchors.setdefault(name, place)
-            if keyword == "$dynamicAnchor":
-                resource.dynamic.setdefault(name, place)
-        elif keyword in schema and not isinstance(name, str):
-            raise SchemaError(f"an anchor is a name, not {shown(name)}", pointer_of(location), keyword)
-    if dialect.year == 2019 and schema is resource.schema and schema.get(_RECURSIVE) is True:
-        resource.dynamic.setdefault(_RECURSIVE, place)
-
-
-def _below(
-    schema: dict[str, Any], positions: Mapping[str, str], resource: Resource, dialect: Dialect, location: Location
-) -> Iterator[tuple[Any, Resource, Dialect, Location]]:
-    """The subschemas of a schema."""
-    for keyword, value in schema.items():
-        kind = positions.get(keyword)
-        if kind is None:
-            continue
-        if isinstance(value, dict) and kind.startswith("map"):
-            for name, member in value.items():
-                yield member, resource, dialect, (location, keyword, name)
-        elif isinstance(value, list) and "schemas" in kind:
-            for i, member in enumerate(value):
-                yield member, resource, dialect, (location, keyword, i)
-        elif kind.startswith("schema"):
-            yield value, resource, dialect, (location, keyword)

@@ -14,7 +14,7 @@ from guided.schema.formula import TRUE, Formulas
 
 if TYPE_CHECKING:
     from guided.schema.lowering import Lowering
-    from guided.schema.references import Context
+    from guided.schema.resources import Context
 
 __all__ = ["Location", "Site", "loop", "pointer_of", "typed"]
 

@@ -412,3 +412,15 @@ def test_the_evaluator_can_tell_right_from_wrong():
     assert truth.of_value(lowering.root, {"a": "xy"})
     assert not truth.of_value(lowering.root, {"a": "yx"})
     assert not truth.of_value(lowering.root, {})
+
+
+def test_what_is_recorded_is_so_at_every_place():
+    part = {"format": "idn-hostname"}
+    lowering = lowered({"properties": {"a": part, "b": dict(part)}, "items": dict(part)}, unsupported="record")
+    assert lowering.unenforced == [(place, "format") for place in ("/properties/a", "/properties/b", "/items")]
+
+
+def test_names_of_members_are_strings_however_the_schema_came_to_be():
+    for schema in ({"properties": {1: {}}}, {"const": {1: 2}}, {"required": [1]}, {"dependentSchemas": {None: {}}}):
+        with pytest.raises(SchemaError):
+            lowered(schema)

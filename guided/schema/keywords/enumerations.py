@@ -43,14 +43,14 @@ def _one_of(lowering: "Lowering", values: list[Any], location: Location, depth: 
     others: list[int] = []
     for value in values:
         if isinstance(value, str):
-            texts.append(value)
+            texts.append(value if type(value) is str else "".join(value))
         elif value is None:
             others.append(formulas.atom(("type", "null")))
         elif isinstance(value, bool):
             others.append(formulas.atom(("type", "true" if value else "false")))
         elif isinstance(value, list):
             others.append(_array(lowering, value, location, depth))
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
             others.append(_object(lowering, value, location, depth))
         elif is_number(value):
             numbers.append(formulas.atom(("equals", fraction(value))))

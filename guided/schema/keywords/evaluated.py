@@ -19,7 +19,7 @@ from guided.schema.site import Location, loop
 
 if TYPE_CHECKING:
     from guided.schema.lowering import Lowering
-    from guided.schema.references import Context
+    from guided.schema.resources import Context
 
 __all__ = ["NOTHING", "Case", "Evaluated", "TooManyCases", "Walk", "cases_of"]
 

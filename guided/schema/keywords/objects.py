@@ -27,7 +27,7 @@ def table_of(site: Site, keyword: str) -> dict[str, Any]:
     value = site.schema.get(keyword)
     if value is None and keyword not in site.schema:
         return {}
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise site.wrong(keyword, f"{keyword} is an object of schemas")
     return value
 

@@ -3,19 +3,12 @@
 from typing import Any
 
 from guided.errors import SchemaError
-from guided.schema.formats import LENGTHS, REFUSED
+from guided.schema.formats import FORMATS, LENGTHS, REFUSED
 from guided.schema.formula import FALSE
 from guided.schema.keywords.counts import count_or
 from guided.schema.site import Site, pointer_of
 
-__all__ = ["FORMATS", "format_of_string", "least_length", "most_length", "pattern"]
-
-# fmt: off
-FORMATS = frozenset({
-    "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uuid", "uri",
-    "uri-reference", "iri", "iri-reference", "uri-template", "json-pointer", "relative-json-pointer", "regex",
-})
-# fmt: on
+__all__ = ["format_of_string", "least_length", "most_length", "pattern"]
 
 
 def least_length(site: Site, _: Any) -> None:

@@ -11,7 +11,7 @@ from guided.schema.site import Location, Site
 
 if TYPE_CHECKING:
     from guided.schema.lowering import Lowering
-    from guided.schema.references import Context
+    from guided.schema.resources import Context
 
 __all__ = ["unevaluated_items", "unevaluated_properties"]
 
@@ -57,7 +57,7 @@ def _append(site: Site, keyword: str, formula: int, kind: str, own: tuple[Own, O
     tables = [
         condition if parts.everything else formulas.conjunction([condition, table(parts)]) for condition, parts in cases
     ]
-    if len(cases) > 1 or cases[0][0] != TRUE:
+    if len(cases) != 1 or cases[0][0] != TRUE:
         tables.append(formulas.negation(site.atom("type", kind)))
     site.values.append(formulas.disjunction(tables))
 

@@ -10,7 +10,7 @@ from guided.schema.keywords.enumerations import constant
 from guided.schema.site import Location, Site
 
 if TYPE_CHECKING:
-    from guided.schema.references import Context
+    from guided.schema.resources import Context
 
 __all__ = ["distinct"]
 
