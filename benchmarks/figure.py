@@ -67,6 +67,5 @@ def _growth(record: Mapping[str, Any], axes: Any) -> None:
             axes[1].plot([row["n"] for row in rows], [row["step_us"] for row in rows], **style)
     axes[0].set(xlabel="characters counted to", ylabel="whole index, milliseconds")
     axes[1].set(xlabel="characters counted to", ylabel="ready step, microseconds")
-    axes[0].legend(fontsize="small", loc="upper left")
-    axes[0].set_ylim(top=5 * max(row["whole_ms"] for rows in record["pattern size"].values() for row in rows))
+    axes[1].legend(handles=axes[0].lines, fontsize="small", loc="center right")
     axes[1].set_ylim(bottom=0.1)

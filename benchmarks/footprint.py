@@ -200,12 +200,12 @@ def main() -> None:
         children = {"import": child_import, "engine": child_engine, "first": child_first, "files": child_files}
         print(json.dumps(children[what](*arguments)))
         return
+    from benchmarks import machine
     from benchmarks.vocabularies import MAIN
 
     record = run(given.repeat, MAIN)
     if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        machine.write(record, given.json)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,19 @@
 """Where a record was taken: machine, load, versions, commit. Kept in every record."""
 
+import json
 import os
 import platform
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numba
 
-__all__ = ["describe", "load", "one_core"]
+__all__ = ["describe", "load", "one_core", "write"]
 
 _PACKAGES = ("guided-decoding", "llguidance", "outlines_core", "xgrammar", "numba", "llvmlite", "numpy", "regex")
 
@@ -41,6 +43,23 @@ def one_core() -> None:
     """Stay on one core where the system lets a process choose, so that no engine wins by threads."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def write(record: Mapping[str, Any], path: Path) -> None:
+    """Write a record as JSON; lists and objects that hold no others are on one line each."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_written(record, "\n") + "\n", encoding="utf-8")
+
+
+def _written(value: Any, newline: str) -> str:
+    inside = list(value.values()) if isinstance(value, Mapping) else value
+    if not isinstance(inside, list | tuple) or not any(isinstance(each, Mapping | list | tuple) for each in inside):
+        return json.dumps(value, ensure_ascii=False)
+    items = [_written(each, newline + " ") for each in inside]
+    if isinstance(value, Mapping):
+        items = [f"{json.dumps(key, ensure_ascii=False)}: {item}" for key, item in zip(value, items, strict=True)]
+        return "{" + newline + " " + f",{newline} ".join(items) + newline + "}"
+    return "[" + newline + " " + f",{newline} ".join(items) + newline + "]"
 
 
 def _version(name: str) -> str:

@@ -16,7 +16,6 @@ the definitions, and the other engines' masks are compared with guided's at ever
 """
 
 import argparse
-import json
 import random
 import sys
 import time
@@ -281,8 +280,7 @@ def main() -> int:
     given = parser.parse_args()
     record, wrong = run(given.vocabulary, given.pattern, given.engine, given.repeat, given.budget)
     if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        machine.write(record, given.json)
     for line in wrong:
         print("WRONG", line, file=sys.stderr)
     return 1 if wrong else 0

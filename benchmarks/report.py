@@ -263,6 +263,8 @@ def _output_length(record: Record) -> str:
 
 
 def _matching(record: Record) -> str:
+    shown = {(row["vocabulary"], row["place"]) for row in record["matching by length"]}
+    others = [row for row in record["matching by vocabulary"] if (row["vocabulary"], row["place"]) not in shown]
     rows = [
         [
             row["vocabulary"],
@@ -272,7 +274,7 @@ def _matching(record: Record) -> str:
             f"{row['index_us']:.2f}",
             f"{row['naive_us'] / row['index_us']:,.0f}x",
         ]
-        for row in (*record["matching by length"], *record["matching by vocabulary"])
+        for row in (*record["matching by length"], *others)
     ]
     return table(("vocabulary", "tokens", "at token", "naive ms", "index us", "ratio"), rows)
 
