@@ -1,22 +1,35 @@
 """`JsonSchema`: the spec of the JSON texts whose values a schema allows."""
 
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from guided.engine.specs import Lowered, fingerprint_of
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
+from guided.schema.inputs import input_of
 from guided.schema.lowering import Lowering
 from guided.schema.machine import Machine
+from guided.schema.reader import TypeReader
 
-__all__ = ["JsonSchema"]
+__all__ = ["JsonSchema", "SchemaOptions"]
+
+
+class SchemaOptions(TypedDict, total=False):
+    """The keyword arguments of `JsonSchema`."""
+
+    whitespace: str
+    property_order: Literal["schema", "any"]
+    numbers: Literal["plain", "any"]
+    escapes: Literal["canonical", "any"]
+    format: Literal["assert", "annotate", "strict"]
+    unsupported: Literal["refuse", "record"]
+    registry: Mapping[str, Any] | None
+    operation: str | None
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -25,10 +38,12 @@ class JsonSchema:
 
     Parameters
     ----------
-    schema : dict, bool, str or path
-        A JSON Schema as parsed JSON, as JSON text, or a file of it. Draft 2020-12 unless ``$schema`` names another.
+    schema : dict, bool, str, path, type or callable
+        A JSON Schema as parsed JSON, as JSON text, or a file of it (draft 2020-12 unless ``$schema`` names another); a type: a pydantic
+        model, dataclass, TypedDict, NamedTuple, Enum, Literal, Annotated, container, union, or whatever pydantic knows; a
+        function, whose arguments are meant; a tool as OpenAI, Anthropic or MCP define it; an operation of OpenAPI 3.
     whitespace : str
-        ``"compact"``, ``"flexible"``, or a regular expression.
+        ``"compact"``, ``"flexible"``, ``"pretty(N)"``, or a regular expression.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any"}
@@ -41,11 +56,21 @@ class JsonSchema:
         A keyword that cannot be enforced is refused, or dropped and listed in ``index.unenforced``.
     registry : mapping of str to schema, optional
         Schemas that ``$ref`` may lead to, by URI. Nothing is fetched.
+    operation : str, optional
+        Of a document of OpenAPI: which operation, by ``operationId`` or as ``"POST /pets"``.
+
+    Attributes
+    ----------
+    schema : dict or bool
+        What it comes to.
+    options : JsonOptions
+    registry : Mapping of str to schema
 
     Raises
     ------
     SchemaError
-        The text is no JSON; when compiled: the schema is malformed, or cannot be enforced, with JSON Pointer and keyword.
+        The text is no JSON, or the type has no schema; when compiled: the schema is malformed, or cannot be enforced, with JSON Pointer
+        and keyword.
     TypeError, ValueError
         An argument is of another type, or an option unknown.
     """
@@ -54,6 +79,8 @@ class JsonSchema:
     options: JsonOptions
     registry: Mapping[str, Any] = field(repr=False)
     _text: str = field(repr=False)
+    _reader: TypeReader | None = field(repr=False)
+    _unenforced: tuple[tuple[str, str], ...] = field(repr=False)
 
     def __init__(
         self,
@@ -66,13 +93,23 @@ class JsonSchema:
         format: Literal["assert", "annotate", "strict"] = "assert",  # noqa: A002 - the contract's name
         unsupported: Literal["refuse", "record"] = "refuse",
         registry: Mapping[str, Any] | None = None,
+        operation: str | None = None,
     ) -> None:
-        parsed = _parsed(schema)
         options = JsonOptions(whitespace, property_order, numbers, escapes, format, unsupported)
-        object.__setattr__(self, "schema", parsed)
-        object.__setattr__(self, "options", options)
-        object.__setattr__(self, "registry", dict(registry or {}))
-        object.__setattr__(self, "_text", _text_of([parsed, self.registry]))
+        given = input_of(schema, operation)
+        if given.unenforced and unsupported == "refuse":
+            pointer, keyword = given.unenforced[0]
+            raise SchemaError("no keyword of JSON Schema says this, so it cannot be enforced", pointer, keyword)
+        known = dict(registry or {})
+        for name, value in (
+            ("schema", given.schema),
+            ("options", options),
+            ("registry", known),
+            ("_text", _text_of([given.schema, known])),
+            ("_reader", given.reader),
+            ("_unenforced", given.unenforced),
+        ):
+            object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
         return hash((self._text, self.options))
@@ -91,28 +128,51 @@ class JsonSchema:
         """
         formulas = Formulas()
         lowering = Lowering(self.schema, self.options, formulas, limits, self.registry)
+        lowering.check()
         machine = Machine(lowering, formulas, self.options, limits, alphabet)
         if machine.is_empty:
             raise SchemaError("no value satisfies the schema", "", "schema")
         common = machine.structure
-        unenforced = tuple(f"{pointer or '/'} {keyword}" for pointer, keyword in lowering.unenforced)
+        unenforced = tuple(
+            f"{pointer or '/'} {keyword}" for pointer, keyword in (*self._unenforced, *lowering.unenforced)
+        )
         return Lowered(machine, common, common.tables.n_controls, unenforced)
 
+    def read(self, text: str | bytes) -> Any:
+        """The value of a text: an instance of the type that was given; of a schema, the parsed JSON, numbers as int and float.
 
-def _parsed(schema: Any) -> Any:
-    if isinstance(schema, (dict, bool)):
-        return schema
-    if isinstance(schema, os.PathLike):
+        A type's own validators run.
+
+        Raises
+        ------
+        SchemaError
+            The text is no JSON, or the type does not take its value: with the place in the value.
+        """
+        if self._reader is not None:
+            return self._reader.read(text)
         try:
-            schema = Path(schema).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"the file cannot be read: {error}", "", "schema") from error
-    if isinstance(schema, str):
-        try:
-            return json.loads(schema, parse_float=Decimal)
+            return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise SchemaError(f"the text is no JSON: {error}", "", "schema") from error
-    raise TypeError(f"a schema is a dict, a bool, JSON text or a path, not {type(schema).__name__}")
+
+    def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
+        """The value of a part of a text, as `read` has it there; ``parsed`` where the type of the part is not known.
+
+        Parameters
+        ----------
+        path : sequence of str and int
+            Keys and indices that lead to it.
+        text : str
+            The part's own.
+        parsed : Any
+            The same as parsed JSON.
+
+        Raises
+        ------
+        SchemaError
+            The type does not take it.
+        """
+        return parsed if self._reader is None else self._reader.read_part(path, text, parsed)
 
 
 def _text_of(value: Any) -> str:

@@ -1,0 +1,126 @@
+"""What a schema may be given as, and the one JSON Schema that it comes to.
+
+=====================================================  ==========================================================
+given                                                  is
+=====================================================  ==========================================================
+dict, bool, JSON text, path to a file of JSON          a JSON Schema
+a tool (OpenAI, Anthropic, MCP), a response format     the schema in it (`guided.schema.definitions`)
+an OpenAPI 3 operation, or a document and a name       the operation's arguments (`guided.schema.openapi`)
+a type, or pydantic's TypeAdapter of one               pydantic's schema of it (`guided.schema.typed`)
+a function                                             its arguments by name (`guided.schema.signatures`)
+=====================================================  ==========================================================
+
+A type reads what is generated: `Input.reader`. Everything else is read as plain JSON.
+"""
+
+import inspect
+import json
+import os
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from guided.errors import SchemaError, shown
+from guided.schema.definitions import is_operation, schema_in
+from guided.schema.openapi import operation_schema
+from guided.schema.reader import TypeReader
+from guided.schema.signatures import arguments_of
+from guided.schema.typed import schema_of
+
+__all__ = ["Input", "input_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """What was given, as a JSON Schema.
+
+    Attributes
+    ----------
+    schema : dict or bool
+        Numbers of a text are int or Decimal.
+    reader : TypeReader or None
+        Reads values as the given type has them; None: as plain JSON.
+    unenforced : tuple of (str, str)
+        JSON Pointer and keyword of what the type asks for and no schema says.
+    """
+
+    schema: Any
+    reader: TypeReader | None = None
+    unenforced: tuple[tuple[str, str], ...] = ()
+
+
+def input_of(given: Any, operation: str | None = None) -> Input:
+    """The JSON Schema of anything in the table above.
+
+    Parameters
+    ----------
+    given : dict, bool, str, path, type or callable
+    operation : str, optional
+        Of a document of OpenAPI, which one.
+
+    Raises
+    ------
+    SchemaError
+        A text or file is no JSON, a definition has no schema, or a type none.
+    TypeError
+        It is none of these.
+    """
+    if isinstance(given, str | os.PathLike):
+        given = _parsed(given)
+        if not isinstance(given, Mapping | bool):
+            raise SchemaError(f"a schema is an object or a bool, not {shown(given)}", "", "schema")
+    if isinstance(given, bool):
+        return Input(_without_operation(given, operation))
+    if isinstance(given, Mapping):
+        if is_operation(given) or operation is not None:
+            return Input(operation_schema(given, operation))
+        schema = schema_in(given)
+        return Input(schema if isinstance(schema, dict | bool) else dict(schema))
+    reader = TypeReader(_type_of(_without_operation(given, operation)))
+    schema, unenforced = schema_of(reader.adapter, reader.given)
+    return Input(schema, reader, unenforced)
+
+
+def _type_of(given: Any) -> Any:
+    """The type that values are read as."""
+    if isinstance(given, type | pydantic.TypeAdapter | typing.NewType) or typing.get_origin(given) is not None:
+        return given
+    if type(given).__module__ in ("typing", "typing_extensions") or (
+        hasattr(given, "__type_params__") and hasattr(given, "__value__")
+    ):
+        return given
+    if inspect.isroutine(given) or isinstance(given, partial):
+        return arguments_of(given)
+    if isinstance(given, pydantic.BaseModel):
+        raise TypeError(f"a schema is made from a model's class, and this is an instance of {type(given).__name__}")
+    if callable(given):
+        return arguments_of(given)
+    raise TypeError(
+        f"a schema is a dict, a bool, JSON text, a path, a type or a function, not {'None' if given is None else type(given).__name__}"
+    )
+
+
+def _parsed(given: str | os.PathLike[str]) -> Any:
+    text = given
+    if isinstance(text, os.PathLike):
+        try:
+            text = Path(text).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SchemaError(f"the file cannot be read: {error}", "", "schema") from error
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        advice = "" if isinstance(given, os.PathLike) else "; a file is given as a pathlib.Path"
+        raise SchemaError(f"the text is no JSON: {error}{advice}", "", "schema") from error
+
+
+def _without_operation(given: Any, operation: str | None) -> Any:
+    if operation is not None:
+        raise TypeError("operation is for documents of OpenAPI")
+    return given

@@ -1,0 +1,180 @@
+"""OpenAPI 3 operations: the object of an operation's parameters, and its request body as ``body``.
+
+Names are those of the parameters, whether they stand in path, query, headers or cookies. References lead into the document, which stays
+beside the schema as ``components``. A document of version 3.0 has its own dialect, which is put into JSON Schema's: ``nullable``, boolean
+``exclusiveMinimum``, and nothing beside ``$ref``. Schemas of 3.1 are JSON Schemas.
+
+Iterative, linear in the document. Nothing is fetched.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from guided.errors import SchemaError, shown
+
+__all__ = ["operation_schema"]
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+# Keywords of 3.0 below which schemas stand: one, a list, or a mapping of names to them.
+_ONE = ("items", "not", "additionalProperties")
+_LISTS = ("allOf", "anyOf", "oneOf")
+_LONGEST_CHAIN = 100
+
+
+def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[str, Any]:
+    """The schema of an operation's arguments.
+
+    Parameters
+    ----------
+    given : Mapping
+        An operation object (with ``components`` beside its own keys, if it refers to them), or a document.
+    operation : str, optional
+        Which one of a document: its ``operationId``, or method and path (``"POST /pets"``). A document with one operation needs none.
+
+    Raises
+    ------
+    SchemaError
+        There is no such operation, a parameter is malformed, two have one name, or a reference leads nowhere.
+    """
+    pointer, shared, chosen = ("", [], given) if "paths" not in given else _chosen(given, operation)
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for place, parameter in _parameters(given, pointer, shared, chosen):
+        name = parameter.get("name")
+        if not isinstance(name, str):
+            raise SchemaError("a parameter has a name", place, "name")
+        if name in properties:
+            raise SchemaError(f"two parameters are called {name!r}", place, "name")
+        properties[name] = _described(_schema_of(parameter, place), parameter)
+        if parameter.get("required") or parameter.get("in") == "path":
+            required.append(name)
+    if chosen.get("requestBody") is not None:
+        body = _resolved(given, chosen["requestBody"], f"{pointer}/requestBody")
+        if "body" in properties:
+            raise SchemaError("a parameter is called 'body', as the request body is", pointer, "requestBody")
+        properties["body"] = _described(_schema_of(body, f"{pointer}/requestBody"), body)
+        if body.get("required"):
+            required.append("body")
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+    schema["additionalProperties"] = False
+    if "components" in given:
+        schema["components"] = given["components"]
+    if not str(given.get("openapi", "3.1")).startswith("3.0"):
+        return schema
+    return {"$schema": _DRAFT_4, **_of_version_3_0(schema)}
+
+
+def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[Any], Mapping[str, Any]]:
+    """Pointer, parameters of the path, and object of an operation."""
+    paths = document["paths"]
+    found: dict[str, tuple[str, list[Any], Mapping[str, Any]]] = {}
+    names: list[str] = []
+    for path, item in paths.items() if isinstance(paths, Mapping) else ():
+        for method in _METHODS:
+            operation = item.get(method) if isinstance(item, Mapping) else None
+            if isinstance(operation, Mapping):
+                pointer = f"/paths/{path.replace('~', '~0').replace('/', '~1')}/{method}"
+                entry = (pointer, list(item.get("parameters", ())), operation)
+                name = operation.get("operationId")
+                found[f"{method.upper()} {path}"] = entry
+                names.append(name if isinstance(name, str) else f"{method.upper()} {path}")
+                found[names[-1]] = entry
+    if wanted is None and len(names) == 1:
+        return found[names[0]]
+    if wanted not in found:
+        what = "name one of its operations" if wanted is None else f"there is no operation {wanted!r}"
+        raise SchemaError(f"{what}: {', '.join(names[:20]) or 'it has none'}", "/paths", "operation")
+    return found[wanted]
+
+
+def _parameters(
+    document: Mapping[str, Any], pointer: str, shared: list[Any], operation: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Place and object of each parameter; those of the operation replace those of its path."""
+    found: dict[tuple[Any, Any], tuple[str, Mapping[str, Any]]] = {}
+    own = operation.get("parameters", ())
+    above = pointer.rpartition("/")[0]
+    for where, parameters in ((above, shared), (pointer, own)):
+        if not isinstance(parameters, list | tuple):
+            raise SchemaError(f"parameters are a list, not {shown(parameters)}", where, "parameters")
+        for place, parameter in enumerate(parameters):
+            at = f"{where}/parameters/{place}"
+            inner = _resolved(document, parameter, at)
+            found[str(inner.get("name")), str(inner.get("in"))] = at, inner
+    yield from found.values()
+
+
+def _resolved(document: Mapping[str, Any], given: Any, pointer: str) -> Mapping[str, Any]:
+    """What a reference within the document leads to."""
+    for _ in range(_LONGEST_CHAIN):
+        if not isinstance(given, Mapping):
+            raise SchemaError(f"an object is expected, not {shown(given)}", pointer, "$ref")
+        reference = given.get("$ref")
+        if reference is None:
+            return given
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            raise SchemaError(
+                f"only references within the document are followed, not {shown(reference)}", pointer, "$ref"
+            )
+        given = document
+        for part in reference[2:].split("/"):
+            key = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(given, Mapping) or key not in given:
+                raise SchemaError(f"{reference!r} leads nowhere", pointer, "$ref")
+            given = given[key]
+    raise SchemaError("references lead to references for ever", pointer, "$ref")
+
+
+def _schema_of(holder: Mapping[str, Any], pointer: str) -> Any:
+    """The schema of a parameter or body: its own, or that of its JSON content."""
+    if "schema" in holder:
+        return holder["schema"]
+    content = holder.get("content")
+    for kind, media in content.items() if isinstance(content, Mapping) else ():
+        name = kind.partition(";")[0].strip().lower()
+        if isinstance(media, Mapping) and (name == "application/json" or name.endswith("+json")):
+            return media.get("schema", True)
+    raise SchemaError("it has neither a schema nor content of JSON", pointer, "content")
+
+
+def _described(schema: Any, holder: Mapping[str, Any]) -> Any:
+    text = holder.get("description")
+    if isinstance(schema, Mapping) and isinstance(text, str) and not {"description", "$ref"} & schema.keys():
+        return {**schema, "description": text}
+    return schema
+
+
+def _of_version_3_0(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema, and those in its components, in the terms of draft 4."""
+    root = dict(schema)
+    work: list[dict[str, Any]] = [root]
+    components = root.get("components")
+    if isinstance(components, Mapping):
+        root["components"] = components = dict(components)
+        if isinstance(components.get("schemas"), Mapping):
+            components["schemas"] = _copies(components["schemas"], work)
+    while work:
+        item = work.pop()
+        for keyword in _ONE:
+            if isinstance(item.get(keyword), Mapping):
+                item[keyword] = _copies({keyword: item[keyword]}, work)[keyword]
+        for keyword in _LISTS:
+            if isinstance(item.get(keyword), list):
+                item[keyword] = list(_copies(dict(enumerate(item[keyword])), work).values())
+        if isinstance(item.get("properties"), Mapping):
+            item["properties"] = _copies(item["properties"], work)
+    return root
+
+
+def _copies(schemas: Mapping[Any, Any], work: list[dict[str, Any]]) -> dict[Any, Any]:
+    """Copies of schemas, whose own parts are still to be copied, each with null where it is nullable."""
+    copies: dict[Any, Any] = {}
+    for key, schema in schemas.items():
+        copies[key] = schema
+        if isinstance(schema, Mapping):
+            copy = {name: value for name, value in schema.items() if name != "nullable"}
+            work.append(copy)
+            nullable = schema.get("nullable") is True and "$ref" not in schema and "type" in schema
+            copies[key] = {"anyOf": [copy, {"type": "null"}]} if nullable else copy
+    return copies
