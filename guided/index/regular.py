@@ -159,7 +159,7 @@ class RegularIndex:
 
     def is_accepting(self, state: int) -> bool:
         """May a text end in this state of the automaton?"""
-        return self.lookup.accepting[state]
+        return bool(self.lookup.accepting[state])
 
     def remaining(self, state: int) -> int:
         """Least number of tokens from a state of the automaton to acceptance."""

@@ -149,7 +149,8 @@ class Kinds:
             self._automata.append(automaton)
             labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
             possible = set(np.unique(automaton.labels[automaton.accepting]).tolist())
-        self._tables.append(objects.KeyTable(names, n_ordered, patterns, labels, frozenset(possible)))
+        places = {name: i for i, name in enumerate(names)}
+        self._tables.append(objects.KeyTable(names, n_ordered, patterns, labels, frozenset(possible), places))
 
     def _can_spell(self, data: bytes) -> bool:
         return self._has_all_bytes or all(self.alphabet[byte] for byte in data)
@@ -157,6 +158,10 @@ class Kinds:
     def key_table(self, number: int) -> objects.KeyTable:
         """A table of keys."""
         return self._tables[number]
+
+    def pattern_places(self, number: int) -> dict[int, int]:
+        """Position in the patterns of a table of each formula of names, or `ALWAYS` or `NEVER`."""
+        return self._pattern_places[number]
 
     def key_automaton(self, number: int) -> Automaton | None:
         """The automaton of a table's keys; None where they are but names and others."""

@@ -13,7 +13,7 @@ A report is the truth of the observed formulas of the value that has ended, as b
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from guided.schema.jobs import Job
 from guided.schema.key_frames import KeyFrames
 from guided.schema.kinds import Kinds
 from guided.schema.lowering import Lowering
+from guided.schema.plain import PlainState
 from guided.schema.reading import Next, Reading
 from guided.schema.structure import (
     AFTER_NUMBER,
@@ -65,12 +66,21 @@ class _Object(NamedTuple):
     observed: tuple[int, ...]
 
 
+class _Plain(NamedTuple):
+    """A cell: a plain object that is open; nothing in it is observed."""
+
+    state: PlainState
+
+
 class _Array(NamedTuple):
     """A cell: an array that is open. ``empty``: what it reports if it ends before its first item (-1: it cannot, -2: it has begun)."""
 
     state: tuple[int, ...]
     observed: tuple[int, ...]
     empty: int
+
+
+_Cell: TypeAlias = _Object | _Plain | _Array
 
 
 @dataclass(slots=True, eq=False)
@@ -117,8 +127,8 @@ class Machine:
         self.reading = Reading(self.kinds)
         self.keys = KeyFrames(self.kinds, self.structure, self.tables)
         self.end = self.structure.end
-        self._cells: list[_Object | _Array | None] = []
-        self._cell_ids: dict[_Object | _Array | None, int] = {}
+        self._cells: list[_Cell | None] = []
+        self._cell_ids: dict[_Cell | None, int] = {}
         self._places: dict[Job, _Place] = {}
         self._place_of: dict[int, _Place] = {}
         self._colons: dict[int, int] = {}
@@ -178,7 +188,9 @@ class Machine:
             return DEAD
         if kind == "object":
             state = self.kinds.object_start(wanted)
-            return direct(self.tables, Reaction(0, self._cell(_Object(state, ())), self.structure.object_first))
+            plain = self.reading.plain(state.table, wanted[0]) if len(wanted) == 1 else None
+            cell = _Object(state, ()) if plain is None else _Plain(PlainState(plain[0], 0, 0))
+            return direct(self.tables, Reaction(0, self._cell(cell), self.structure.object_first))
         if kind == "array":
             return self._array_entry(wanted)
         if kind == "string":
@@ -203,7 +215,8 @@ class Machine:
 
     def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
         first = self._frame("number", wanted)
-        return self.tables.rows[first, _LETTERS["number"]].copy()
+        entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
+        return entries
 
     def _frame(self, kind: str, wanted: tuple[int, ...]) -> int:
         """The first control of a string (after its quote) or of a number."""
@@ -242,8 +255,7 @@ class Machine:
         if item is None:
             cell, job = _Array(wanted, (), empty), None
         else:
-            assert isinstance(item.state, tuple)
-            cell, job = _Array(item.state, item.job[1:], empty), item.job
+            cell, job = _Array(_of_array(item), item.job[1:], empty), item.job
         return direct(self.tables, Reaction(0, self._cell(cell), self._first(job, ended is not None)))
 
     def _first(self, job: Job | None, may_end: bool) -> int:
@@ -278,28 +290,30 @@ class Machine:
 
     # Cells
 
-    def _cell(self, content: _Object | _Array | None) -> int:
+    def _cell(self, content: _Cell | None) -> int:
         found = self._cell_ids.get(content)
         if found is None:
-            allow = self._allowed(content.state) if isinstance(content, _Object) else None
+            allow = None if content is None or isinstance(content, _Array) else self._allowed(content)
             found = self._cell_ids[content] = self.tables.cell(allow)
             self._cells.append(content)
         return found
 
-    def _allowed(self, state: objects.ObjectState) -> tuple[int, ...]:
+    def _allowed(self, content: _Object | _Plain) -> tuple[int, ...]:
         """The labels of keys that may come, as words of 64 bits."""
-        n = len(self.kinds.key_table(state.table).labels)
-        words = [0] * (-(-n // 64))
-        for label in range(n):
-            if self.reading.member(state, label) is not None:
-                words[label >> 6] |= 1 << (label & 63)
-        return tuple(words)
+        reading = self.reading
+        if isinstance(content, _Plain):
+            n = len(self.kinds.key_table(reading.plain_table(content.state)).labels)
+            labels = reading.plain_labels(content.state)
+        else:
+            n = len(self.kinds.key_table(content.state.table).labels)
+            labels = sum(1 << i for i in range(n) if reading.member(content.state, i) is not None)
+        return tuple(labels >> shift & 0xFFFFFFFFFFFFFFFF for shift in range(0, n, 64))
 
     def react(self, action: int, cell: int) -> None:
         """Make known what a cell does on an action."""
         self.tables.reacts(action, cell, self._reaction(action, self._cells[cell]))
 
-    def _reaction(self, action: int, content: _Object | _Array | None) -> Reaction | None:
+    def _reaction(self, action: int, content: _Cell | None) -> Reaction | None:
         report = self._report_of.get(action)
         if content is None:
             return Reaction(0, -1, self.end) if report is not None else None
@@ -308,25 +322,37 @@ class Machine:
         structure = self.structure
         if isinstance(content, _Array):
             return self._array_reaction(action, content)
-        state = content.state
         if action == structure.key_start:
-            return self._if_more(state, self.keys.start(state.table))
+            table = self.reading.plain_table(content.state) if isinstance(content, _Plain) else content.state.table
+            return self._if_more(content, self.keys.start(table))
         if action == structure.comma:
-            return self._if_more(state, structure.object_next)
+            return self._if_more(content, structure.object_next)
         if action == structure.close_object:
-            ended = objects.at_close(self.formulas, state)
-            return None if ended is None else Reaction(1, -1, self._done_entry(_bits(ended)))
+            return self._object_end(content)
         label = self.keys.label(action)
         if label is None:
             return None
-        after = self.reading.member(state, label)
+        if isinstance(content, _Plain):
+            if not self.reading.plain_labels(content.state) >> label & 1:
+                return None
+            value, state = self.reading.after_plain(content.state, label)
+            return Reaction(1, self._cell(_Plain(state)), self._colon((value,)))
+        after = self.reading.member(content.state, label)
         if after is None:
             return None
         assert isinstance(after.state, objects.ObjectState)
         return Reaction(1, self._cell(_Object(after.state, after.job[1:])), self._colon(after.job))
 
-    def _if_more(self, state: objects.ObjectState, goes_to: int) -> Reaction | None:
-        return Reaction(0, -1, goes_to) if any(self._allowed(state)) else None
+    def _if_more(self, content: _Object | _Plain, goes_to: int) -> Reaction | None:
+        return Reaction(0, -1, goes_to) if any(self._allowed(content)) else None
+
+    def _object_end(self, content: _Object | _Plain) -> Reaction | None:
+        if isinstance(content, _Plain):
+            bits = 0 if self.reading.plain_may_end(content.state) else None
+        else:
+            ended = objects.at_close(self.formulas, content.state)
+            bits = None if ended is None else _bits(ended)
+        return None if bits is None else Reaction(1, -1, self._done_entry(bits))
 
     def _array_reaction(self, action: int, content: _Array) -> Reaction | None:
         structure = self.structure
@@ -340,14 +366,13 @@ class Machine:
         item: Next | None = self.reading.item(content.state)
         if item is None:
             return None
-        assert isinstance(item.state, tuple)
-        cell = self._cell(_Array(item.state, item.job[1:], -2))
+        cell = self._cell(_Array(_of_array(item), item.job[1:], -2))
         return Reaction(1, cell, self._place(item.job).views[0][0])
 
-    def _told(self, content: _Object | _Array, report: int) -> Reaction | None:
+    def _told(self, content: _Cell, report: int) -> Reaction | None:
         """What an open object or array does when its pending value has ended."""
-        goes_to = self.structure.object_done if isinstance(content, _Object) else self.structure.array_done
-        if not content.observed:
+        goes_to = self.structure.array_done if isinstance(content, _Array) else self.structure.object_done
+        if isinstance(content, _Plain) or not content.observed:
             return Reaction(0, -1, goes_to)
         job = (TRUE, *content.observed)
         if isinstance(content, _Object):
@@ -357,6 +382,11 @@ class Machine:
             return Reaction(1, self._cell(_Object(content.state._replace(formulas=formulas), ())), goes_to)
         state = self.reading.told(content.state, job, report)
         return None if state[0] == FALSE else Reaction(1, self._cell(_Array(state, (), -2)), goes_to)
+
+
+def _of_array(item: Next) -> tuple[int, ...]:
+    assert not isinstance(item.state, objects.ObjectState)
+    return item.state
 
 
 def _bits(truths: tuple[int, ...]) -> int:

@@ -11,7 +11,7 @@ Plain objects, nearly all of them, have one table of properties, names that are 
 is rewritten (`PlainObject`). All others go through formulas.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,6 +58,8 @@ class KeyTable:
         Of each label: index of the name (`OTHER`: none), and bits of the patterns that hold of it.
     possible : frozenset of int
         Labels that some text of a key has.
+    places : mapping of str to int
+        Index of each name.
     """
 
     names: tuple[str, ...]
@@ -65,6 +67,7 @@ class KeyTable:
     patterns: tuple[int, ...]
     labels: tuple[tuple[int, int], ...]
     possible: frozenset[int]
+    places: Mapping[str, int]
 
     def closed_by(self, name: int, is_ordered: bool) -> int:
         """Bits of the names that cannot come after name ``name``."""

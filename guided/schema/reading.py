@@ -14,7 +14,7 @@ Complexity: a search over the states of one object or array, in an order that ta
 in all but contrived schemas; budgets bound the rest (LimitError).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from guided.errors import LimitError
@@ -23,6 +23,7 @@ from guided.schema.atoms import TYPES
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import Job, split, told
 from guided.schema.kinds import Kinds
+from guided.schema.plain import PlainObject, PlainState, plain_object
 from guided.schema.terms import terms
 
 __all__ = ["Next", "Reading"]
@@ -61,6 +62,10 @@ class Reading:
         self._open: set[int] = set()
         self._assumed = 0
         self._depth = 0
+        self._plain: list[PlainObject] = []
+        self._plain_ids: dict[tuple[int, int], int] = {}
+        self._alive: dict[int, int] = {}
+        self._useful_names: dict[int, frozenset[str] | None] = {}
         self._live_objects: dict[_State, bool] = {}
         self._live_arrays: dict[_State, bool] = {}
         self._members: dict[tuple[objects.ObjectState, int], Next | None] = {}
@@ -238,7 +243,78 @@ class Reading:
 
     def is_live_object(self, state: objects.ObjectState) -> bool:
         """Can an object in this state end?"""
-        return self._has_way(state._replace(formulas=state.formulas[:1]), self._live_objects)
+        plain = self.plain(state.table, state.formulas[0])
+        if plain is not None:
+            return plain[1].is_live(PlainState(plain[0], state.seen, 0), self.is_satisfiable)
+        useful = self._useful(state.formulas[0])
+        seen = state.seen
+        if useful is not None:
+            # Why: names that cannot help make no difference, so states that differ in them have one answer.
+            names = self.kinds.key_table(state.table).places
+            seen &= sum(1 << names[name] for name in useful if name in names)
+        return self._has_way(state._replace(seen=seen, formulas=state.formulas[:1]), self._live_objects)
+
+    def plain(self, table: int, formula: int) -> tuple[int, PlainObject] | None:
+        """The plain object of a formula, with its number; None where it is not plain."""
+        key = (table, formula)
+        if key not in self._plain_ids:
+            found = plain_object(self.formulas, self.kinds, table, formula)
+            self._plain_ids[key] = -1 if found is None else len(self._plain)
+            if found is not None:
+                self._plain.append(found)
+        number = self._plain_ids[key]
+        return None if number < 0 else (number, self._plain[number])
+
+    def plain_labels(self, state: PlainState) -> int:
+        """Labels of keys that may come in a plain object, as bits."""
+        plain = self._plain[state.number]
+        alive = self._alive.get(state.number)
+        if alive is None:
+            alive = sum(1 << i for i in range(len(plain.values)) if self.is_satisfiable(plain.value(i)))
+            self._alive[state.number] = alive
+        return plain.allowed(state, alive, self._is_ordered)
+
+    def after_plain(self, state: PlainState, label: int) -> tuple[int, PlainState]:
+        """The formula of the value of a key, and the state of a plain object after it."""
+        plain = self._plain[state.number]
+        return plain.value(label), plain.after(state, label, self._is_ordered)
+
+    def plain_may_end(self, state: PlainState) -> bool:
+        """May a plain object end here?"""
+        return self._plain[state.number].may_end(state)
+
+    def plain_table(self, state: PlainState) -> int:
+        """The table of keys of a plain object."""
+        return self._plain[state.number].table
+
+    def _useful(self, formula: int) -> frozenset[str] | None:
+        """Names whose members can help a formula of an object to become true; None where any member can."""
+        if formula in self._useful_names:
+            return self._useful_names[formula]
+        nodes = self.formulas.nodes
+        names: set[str] = set()
+        todo, seen = [(formula, True)], {(formula, True)}
+        answer: frozenset[str] | None = frozenset()
+        while todo and answer is not None:
+            top, is_positive = todo.pop()
+            kind, *content = nodes[top]
+            if kind == "required":
+                names.add(content[0])
+            elif kind == "minProperties" or (
+                not is_positive and kind in ("properties", "propertyNames", "maxProperties")
+            ):
+                answer = None
+            elif kind in ("&", "|", "1", "!"):
+                members = content[0] if kind != "!" else (content[0],)
+                signs = (True, False) if kind == "1" else (is_positive != (kind == "!"),)
+                for one in ((member, sign) for member in members for sign in signs):
+                    if one not in seen:
+                        seen.add(one)
+                        todo.append(one)
+        if answer is not None:
+            answer = frozenset(names)
+        self._useful_names[formula] = answer
+        return answer
 
     def is_live_array(self, state: tuple[int, ...]) -> bool:
         """Can an array in this state end?"""
@@ -259,7 +335,9 @@ class Reading:
                 path.pop()
                 continue
             so_far = known.get(after)
-            if so_far or (so_far is None and self._may_end(after)):
+            if so_far is None:
+                so_far = self._decided(after)
+            if so_far:
                 answer = True
             elif so_far is None and after not in seen:
                 seen.add(after)
@@ -282,6 +360,14 @@ class Reading:
                 yield from self._ways_on(state)
             else:
                 yield state._replace(formulas=(alone,)) if isinstance(state, objects.ObjectState) else (alone,)
+
+    def _decided(self, state: _State) -> bool | None:
+        """Can it end, where that is known without a search?"""
+        if isinstance(state, objects.ObjectState):
+            plain = self.plain(state.table, state.formulas[0])
+            if plain is not None:
+                return plain[1].is_live(PlainState(plain[0], state.seen, 0), self.is_satisfiable)
+        return True if self._may_end(state) else None
 
     def _may_end(self, state: _State) -> bool:
         if isinstance(state, objects.ObjectState):
@@ -309,7 +395,10 @@ class Reading:
         table = self.kinds.key_table(state.table)
         nodes = self.formulas.nodes
         needed = {nodes[i][1] for i in self.formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
-        labels = range(len(table.labels))
+        useful = self._useful(state.formulas[0])
+        labels: Sequence[int] = range(len(table.labels))
+        if useful is not None:
+            labels = [i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in useful]
         if needed:
             # Why one: all of them must come, and which comes first makes no difference.
             labels = [i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed][:1]

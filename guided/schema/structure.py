@@ -142,9 +142,8 @@ def _whitespace(options: JsonOptions) -> Automaton:
     else:
         source = options.whitespace
     spaces = from_tree(parse(source))
-    if spaces.is_empty() or not (expanded(spaces) >= 0).any(axis=0)[list(b" \t\n\r")].sum() >= (
-        (expanded(spaces) >= 0).any(axis=0).sum()
-    ):
+    used = set(np.flatnonzero((expanded(spaces) >= 0).any(axis=0)).tolist())
+    if spaces.is_empty() or not used <= set(b" \t\n\r"):
         raise SchemaError("whitespace is a pattern of spaces, tabs and line ends", "", "whitespace")
     return spaces
 

@@ -1,0 +1,201 @@
+"""Plain objects: one thing after the other must hold, so states are integers and liveness is a count.
+
+An object is plain where its formula is a conjunction of tables of properties, propertyNames, required names and counts: 94 % of
+the objects of real schemas. What may come of a key depends on its label alone (`PlainObject.value`), so a state is the set of names
+that have been and a number of members, no formula is rewritten, and whether the object can end is a matter of sets:
+
+- every required name is still to come, and its value can be;
+- there are members enough for the least number, and not more required ones than the largest number leaves.
+
+Complexity: the value of a label once per object; then a few operations on sets of labels per key.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from guided.schema.formula import FALSE, TRUE, Formulas
+from guided.schema.kinds import Kinds
+from guided.schema.objects import OTHER, value_of
+
+__all__ = ["PlainObject", "PlainState", "plain_object"]
+
+_UNBOUNDED = -1
+
+
+class PlainState(NamedTuple):
+    """Where a plain object stands between two members.
+
+    Attributes
+    ----------
+    number : int
+        Of the `PlainObject`.
+    seen : int
+        Bits of the names that cannot come any more.
+    members : int
+        Members so far, where they count.
+    """
+
+    number: int
+    seen: int
+    members: int
+
+
+@dataclass(slots=True, eq=False)
+class PlainObject:
+    """What is said of a plain object.
+
+    Attributes
+    ----------
+    table : int
+        Number of its table of keys.
+    required : int
+        Bits of the names that must come.
+    banned : int
+        Bits of the names that must not come.
+    least, most : int
+        Number of members; ``most`` -1: no maximum.
+    values : list of int
+        Formula of the value of each label; -1 where it is not known yet.
+    """
+
+    kinds: Kinds
+    table: int
+    parts: tuple[int, ...]
+    required: int
+    banned: int
+    least: int
+    most: int
+    values: list[int]
+    _others: int = field(default=0)
+    _label_of: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        labels = self.kinds.key_table(self.table).labels
+        self._label_of = [0] * len(self.kinds.key_table(self.table).names)
+        for label, (name, _) in enumerate(labels):
+            if name == OTHER:
+                self._others |= 1 << label
+            else:
+                self._label_of[name] = label
+
+    def value(self, label: int) -> int:
+        """The formula of the value of a key with this label; FALSE where there can be no such key."""
+        found = self.values[label]
+        if found < 0:
+            table = self.kinds.key_table(self.table)
+            name, bits = table.labels[label]
+            if label not in table.possible or (name >= 0 and self.banned >> name & 1):
+                found = FALSE
+            else:
+                text = table.names[name] if name >= 0 else None
+                found = self.kinds.formulas.conjunction([self._said_by(part, text, bits) for part in self.parts])
+            self.values[label] = found
+        return found
+
+    def _said_by(self, part: int, name: str | None, bits: int) -> int:
+        formulas, places = self.kinds.formulas, self.kinds.pattern_places(self.table)
+        atom = formulas.nodes[part]
+        if atom[0] == "properties":
+            return value_of(formulas, atom, name, bits, places)
+        place = places[atom[1]]
+        return TRUE if place == -2 or (place >= 0 and bits >> place & 1) else FALSE
+
+    def labels_of(self, names: int) -> int:
+        """The labels of some names, as bits."""
+        found = 0
+        while names:
+            name = (names & -names).bit_length() - 1
+            found |= 1 << self._label_of[name]
+            names &= names - 1
+        return found
+
+    def is_required(self, label: int) -> bool:
+        """Must a key with this label come?"""
+        name = self.kinds.key_table(self.table).labels[label][0]
+        return name >= 0 and bool(self.required >> name & 1)
+
+    def after(self, state: PlainState, label: int, is_ordered: bool) -> PlainState:
+        """The state after a key."""
+        table = self.kinds.key_table(self.table)
+        name = table.labels[label][0]
+        seen = state.seen if name < 0 else state.seen | table.closed_by(name, is_ordered)
+        counts = self.least > 0 or self.most >= 0
+        count = min(state.members + 1, max(self.least, self.most)) if counts else 0
+        return PlainState(state.number, seen, count)
+
+    def may_end(self, state: PlainState) -> bool:
+        """May the object end here?"""
+        return not self.required & ~state.seen and state.members >= self.least
+
+    def allowed(self, state: PlainState, alive: int, is_ordered: bool) -> int:
+        """Labels that may come and leave the object able to end, as bits; ``alive``: those whose value can be."""
+        needed = self.required & ~state.seen
+        labels = alive & ~self.labels_of(state.seen)
+        if is_ordered and needed:
+            first = needed & -needed
+            n_ordered = self.kinds.key_table(self.table).n_ordered
+            if first.bit_length() <= n_ordered:
+                past = (1 << n_ordered) - 1 & ~(2 * first - 1)
+                labels &= ~self.labels_of(past)
+        if self.most >= 0:
+            room = self.most - state.members - needed.bit_count()
+            if room <= 0:
+                labels &= self.labels_of(needed) if room == 0 else 0
+        if self.least > state.members + 1 and not labels & self._others:
+            labels = sum(1 << label for label in _bits(labels) if self._can_reach(state, alive, label, is_ordered))
+        return labels
+
+    def _can_reach(self, state: PlainState, alive: int, label: int, is_ordered: bool) -> bool:
+        after = self.after(state, label, is_ordered)
+        return after.members + (alive & ~self.labels_of(after.seen)).bit_count() >= self.least
+
+    def is_live(self, state: PlainState, can_be: Callable[[int], bool]) -> bool:
+        """Can the object end? ``can_be``: does some value satisfy a formula?"""
+        needed = self.required & ~state.seen
+        if needed & self.banned:
+            return False
+        if self.most >= 0 and (state.members + needed.bit_count() > self.most or self.least > self.most):
+            return False
+        if not all(can_be(self.value(label)) for label in _bits(self.labels_of(needed))):
+            return False
+        short = self.least - state.members - needed.bit_count()
+        if short <= 0:
+            return True
+        more = ~self.labels_of(state.seen | needed) & ((1 << len(self.values)) - 1)
+        if any(can_be(self.value(label)) for label in _bits(more & self._others)):
+            return True
+        available = 0
+        for label in _bits(more & ~self._others):
+            available += can_be(self.value(label))
+            if available >= short:
+                return True
+        return False
+
+
+def _bits(labels: int) -> list[int]:
+    return [i for i in range(labels.bit_length()) if labels >> i & 1]
+
+
+def plain_object(formulas: Formulas, kinds: Kinds, table: int, formula: int) -> PlainObject | None:
+    """The plain object of a formula; None where it is not plain. Names that must not come are plain too."""
+    keys = kinds.key_table(table)
+    required = banned = 0
+    least, most = 0, _UNBOUNDED
+    parts: list[int] = []
+    for member in formulas.members(formula):
+        atom = formulas.nodes[member]
+        kind = atom[0]
+        if kind == "required":
+            required |= 1 << keys.places[atom[1]]
+        elif kind == "!" and formulas.nodes[atom[1]][0] == "required":
+            banned |= 1 << keys.places[formulas.nodes[atom[1]][1]]
+        elif kind in ("properties", "propertyNames"):
+            parts.append(member)
+        elif kind == "minProperties":
+            least = max(least, atom[1])
+        elif kind == "maxProperties":
+            most = atom[1] if most < 0 else min(most, atom[1])
+        elif member != TRUE:
+            return None
+    return PlainObject(kinds, table, tuple(parts), required, banned, least, most, [-1] * len(keys.labels))
