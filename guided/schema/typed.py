@@ -40,6 +40,7 @@ _DURATION = (
     rf"|T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))"
 )
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+_UUID = re.compile("uuid([1-8])")
 _INTEGER = "0|-?[1-9][0-9]*"
 _BOUNDS = ("gt", "ge", "lt", "le", "now_op")
 _NUMBER_BOUNDS = {
@@ -164,12 +165,6 @@ class _Schemas(GenerateJsonSchema):
     def timedelta_schema(self, schema: Any) -> JsonSchemaValue:
         return _bounded(_matching(_DURATION), schema)
 
-    def uuid_schema(self, schema: Any) -> JsonSchemaValue:
-        result = super().uuid_schema(schema)
-        if "version" in schema:
-            result["pattern"] = f"^.{{14}}{schema['version']}.{{4}}[89abAB]"
-        return result
-
     def url_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().url_schema(schema)
         if schema.get("allowed_schemes"):
@@ -193,6 +188,9 @@ class _Schemas(GenerateJsonSchema):
         if parts:
             number["allOf"] = parts
         return number if len(number) > 1 else {"anyOf": [number, _matching(_DECIMAL)]}
+
+    def is_subclass_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.handle_invalid_for_json_schema(schema, "a class")
 
     def complex_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
         return _marked({"type": "string"}, "complex")
@@ -249,6 +247,9 @@ class _Schemas(GenerateJsonSchema):
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         result = super().generate_inner(schema)
+        version = _UUID.fullmatch(str(result.get("format")))
+        if version is not None:
+            result["format"], result["pattern"] = "uuid", f"^.{{14}}{version[1]}.{{4}}[89abAB]"
         if result.get("format") in _OTHER_FORMATS and result.get("type") == "string" and not result.get("pattern"):
             return _marked(result, "format")
         return result
