@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from benchmarks.engines import Matcher
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NAMES", "Compiled", "Engine", "Refused", "engine", "options"]
+__all__ = ["NAMES", "NO_VALUE", "Compiled", "Engine", "Refused", "engine", "options"]
 
 # Name in tables -> module of the adapter, and what it is told.
 _MODULES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -22,6 +22,8 @@ _MODULES: dict[str, tuple[str, dict[str, Any]]] = {
     "outlines-core": ("benchmarks.maskbench_outlines", {}),
 }
 NAMES = tuple(_MODULES)
+# The reason of an engine that says of a schema that no value satisfies it.
+NO_VALUE = "no value satisfies the schema"
 
 
 class Refused(Exception):

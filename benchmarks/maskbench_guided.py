@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.engines import Matcher
-from benchmarks.maskbench_engines import Refused
+from benchmarks.maskbench_engines import NO_VALUE, Refused
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
@@ -26,7 +26,7 @@ class Engine:
         try:
             return _Compiled(compile_spec(JsonSchema(schema, **self.options), self.vocabulary))
         except SchemaError as error:
-            raise Refused(error.keyword, str(error)) from error
+            raise Refused(NO_VALUE if error.reason == NO_VALUE else error.keyword, str(error)) from error
         except LimitError as error:
             raise Refused(f"limit {error.what}", str(error)) from error
         except GuidedError as error:

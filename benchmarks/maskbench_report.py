@@ -1,8 +1,8 @@
 """Sums of a run of MaskBench, and its tables.
 
 A file is *right* when the engine compiles it and every verdict is right; files without instances are right when they compile, and are
-counted apart. *Refused* is said before the first mask; every other trouble has a name of its own. A file is counted once, by the worst that
-befell it, in the order of `VERDICTS`.
+counted apart. *Refused* is said before the first mask; every other trouble has a name of its own. That no value satisfies a schema is no refusal but a
+verdict over all its instances. A file is counted once, by the worst that befell it, in the order of `VERDICTS`.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.maskbench_engines import NO_VALUE
 from benchmarks.tables import table
 
 __all__ = ["VERDICTS", "keywords", "report", "source", "summary", "verdict"]
@@ -63,6 +64,13 @@ def keywords(schema: Any) -> set[str]:
 def _verdict(content: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     """The verdict over a file, and its instances that went wrong."""
     wrong: list[dict[str, Any]] = []
+    if found.get("reason") == NO_VALUE:
+        wrong = [
+            {"test": number, "valid": True, "token": 0, "again": 0, "tokens": -1}
+            for number, test in enumerate(content["tests"])
+            if test["valid"]
+        ]
+        return ("valid rejected" if wrong else "right"), wrong
     if "cold" in found:
         places = zip(content["tests"], found["tokens"], found["cold"]["places"], found["warm"]["places"], strict=True)
         for number, (test, tokens, cold, warm) in enumerate(places):
@@ -97,7 +105,7 @@ def summary(paths: Sequence[Path], found: Mapping[str, Mapping[str, Any]]) -> di
             files[path.name]["wrong"] = wrong
         if content["tests"]:
             tested[kind] += 1
-        if "cold" in result:
+        if "cold" in result or result.get("reason") == NO_VALUE:
             bad = {test["test"]: test for test in wrong}
             for number, test in enumerate(content["tests"]):
                 name = "valid" if test["valid"] else "invalid"

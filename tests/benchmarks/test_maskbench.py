@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.engines import Matcher
 from benchmarks.maskbench import chosen
+from benchmarks.maskbench_engines import NO_VALUE
 from benchmarks.maskbench_report import keywords, report, source, summary, verdict
 from benchmarks.maskbench_tokens import PIECES, RankCutter, tokenizer
 from benchmarks.maskbench_worker import walked
@@ -92,6 +93,9 @@ def test_verdicts(places: list[int], expected: str) -> None:
     assert verdict(content, found) == expected
     assert verdict(content, {**found, "status": "failed"}) == "failed"
     assert verdict(content, {"status": "refused"}) == "refused"
+    nothing = {"status": "refused", "reason": NO_VALUE}
+    assert verdict(content, nothing) == "valid rejected"
+    assert verdict({**content, "tests": content["tests"][1:]}, nothing) == "right"
 
 
 def test_a_record_and_its_tables(tmp_path: Path) -> None:
