@@ -1,8 +1,8 @@
 """Sums of a run of MaskBench, and its tables.
 
-A file is *right* when the engine compiles it and every verdict is right; files without instances are right when they compile, and are
-counted apart. *Refused* is said before the first mask; every other trouble has a name of its own. That no value satisfies a schema is no refusal but a
-verdict over all its instances. A file is counted once, by the worst that befell it, in the order of `VERDICTS`.
+A file is *right* when the engine compiles it and every verdict is right; files without instances are right when they compile, and
+are counted apart. *Refused* is said before the first mask; every other trouble has a name of its own. That no value satisfies a schema
+is no refusal but a verdict over all its instances. A file is counted once, by the worst that befell it, in the order of `VERDICTS`.
 """
 
 import json
