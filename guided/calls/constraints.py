@@ -16,10 +16,11 @@ from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 from guided.patterns.tree import Node
 
-__all__ = ["Caps", "Constraints", "bounded_float", "bounded_int", "constrained_text", "exact_number"]
+__all__ = ["MOST_DIGITS", "Caps", "Constraints", "bounded_float", "bounded_int", "constrained_text", "exact_number"]
 
 _Ordered = TypeVar("_Ordered", Decimal, int)
-# Python writes no numbers of more than 4,300 digits, and no schema needs one of more than 4,000.
+# Python writes no numbers of more than 4,300 digits, and no schema needs one of more than 4,000, or one with as many zeros.
+MOST_DIGITS = 4_000
 _BITS = 13_287
 
 
@@ -184,8 +185,11 @@ def exact_number(value: Any, pointer: str, keyword: str) -> Decimal:
     """A number as it is written: 0.1 is one tenth."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise SchemaError(f"a number is expected, not {shown(value)}", pointer, keyword)
-    if isinstance(value, int) and value.bit_length() > _BITS:
-        raise SchemaError("a number has no more than 4,000 digits", pointer, keyword)
+    is_long = value.bit_length() > _BITS if isinstance(value, int) else False
+    if isinstance(value, Decimal) and value.is_finite():
+        is_long = abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS
+    if is_long:
+        raise SchemaError(f"a number has no more than {MOST_DIGITS:,} digits", pointer, keyword)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
         raise SchemaError(f"{shown(value)} is no finite number", pointer, keyword)

@@ -7,7 +7,7 @@ from typing import Any
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree, one_budget
-from guided.calls.constraints import Caps
+from guided.calls.constraints import MOST_DIGITS, Caps
 from guided.calls.digest import digest
 from guided.calls.formats import Format, format_named
 from guided.calls.lowering import Layout, call_tree, layout_of, part
@@ -42,8 +42,8 @@ class Tools:
     engine : {"nested"}
         What runs the language; signatures with regular arguments need no more.
     max_length, max_digits : int, optional
-        Bounds for strings and numbers that have none of their own. By default they have none: a budget of tokens
-        ends them.
+        Bounds for strings and numbers that have none of their own; ``max_digits`` is 4,000 at most. By default they have
+        none: a budget of tokens ends them.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class Tools:
         form = format_named(format)
         with one_budget():
             found = inventory(tools)
-        caps = Caps(_positive(max_length, "max_length"), _positive(max_digits, "max_digits"))
+        caps = Caps(_positive(max_length, "max_length"), _positive(max_digits, "max_digits", MOST_DIGITS))
         choice = _choice(tool_choice, found)
         chosen = () if choice == "none" else found
         if not isinstance(choice, str):
@@ -211,7 +211,9 @@ def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
     return names
 
 
-def _positive(value: int | None, name: str) -> int | None:
+def _positive(value: int | None, name: str, most: int | None = None) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise ValueError(f"{name} is a number >= 1, not {shown(value)}")
+    if value is not None and most is not None and value > most:
+        raise ValueError(f"{name} is a number from 1 to {most:,}, not {shown(value)}")
     return value

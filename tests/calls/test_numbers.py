@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
+from guided.calls.constraints import exact_number
 from guided.calls.decimals import FRACTION_DIGITS, decimal_multiples, decimals, floats, neighbor
 from guided.calls.numbers import integers, multiples
+from guided.calls.spec import Tools
+from guided.errors import SchemaError
 
 BOUNDS = [None, -1234, -101, -100, -99, -10, -9, -1, 0, 1, 5, 9, 10, 11, 42, 99, 100, 101, 1999, 2000]
 NOT_INTEGERS = [b"", b"-", b"-0", b"+1", b"01", b"-01", b"00", b"1.0", b"1e3", b" 1", b"1 ", b"\xd9\xa1"]
@@ -216,3 +219,17 @@ def test_T14_capped_floats() -> None:
     assert automaton.accepts(b"123.456")
     assert not automaton.accepts(b"1234")
     assert not automaton.accepts(b"0.1234")
+
+
+@pytest.mark.parametrize("bound", [10**5_000, Decimal("1e999999999"), Decimal("1e-999999999")])
+def test_numbers_of_millions_of_digits_are_refused(bound: int | Decimal) -> None:
+    """Before they are computed with, which would take for ever."""
+    with pytest.raises(SchemaError, match="a number has no more than 4,000 digits"):
+        exact_number(bound, "", "minimum")
+
+
+@pytest.mark.parametrize("max_digits", [4_001, 2**31, 10**5_000])
+def test_digits_are_at_most_four_thousand(max_digits: int) -> None:
+    definition = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+    with pytest.raises(ValueError, match="max_digits is a number from 1 to 4,000"):
+        Tools([definition], max_digits=max_digits)
