@@ -23,7 +23,7 @@ Tables only grow, and an entry changes once, from unknown to known. Readers ther
 index. Arrays are replaced when they grow: read them from the tables each time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -107,6 +107,18 @@ class Pushdown(Protocol):
 
     def react(self, action: int, cell: int) -> None:
         """Make the reaction of a cell to an action known."""
+
+    def wish(self, cell: int, own: Hashable) -> Hashable:
+        """What is wished of what comes on top of a cell, so that the text is soon complete.
+
+        ``own``: what is wished of the cell itself; None for the lowest. For the automaton alone to understand.
+        """
+
+    def way_out(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
+        """The next bytes of a short completion, from a control with ``cell`` on top; at least one unless the text is complete.
+
+        A policy: what it gives from a place on the way is the rest. ``needed``: the register.
+        """
 
 
 class PushdownTables:

@@ -32,6 +32,7 @@ from guided.automata.pushdown import (
 )
 from guided.errors import LimitError
 from guided.index.plans import Plan, WalkTrie, plan_of, walk_trie
+from guided.index.pushdown_budget import Budgets, Place
 from guided.kernels import pushdown as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -39,9 +40,6 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["PushdownIndex", "Shared"]
 
 _MOST_FORCED = 1000
-
-# Where a text stands: control, stack node, code points needed and allowed.
-Place = tuple[int, int, int, int]
 
 
 class Shared:
@@ -104,6 +102,7 @@ class PushdownIndex:
         self._places: list[Place] = [start, (-1, -1, 0, 0)]
         self._state_ids: dict[Place, int] = {start: 0}
         self._masks: list[Int32Array | None] = [None, freeze(np.zeros(mask_words(self.size), np.int32))]
+        self._budgets = Budgets(self, self._tokens, self._eos, vocabulary.trie)
         depth = self._shared.trie.max_depth + 2
         self._frames: Int32Array = np.zeros((depth, 9), np.int32)
         # A byte may push more than once, by a chain of reactions; each reads a cell, so chains end.
@@ -215,17 +214,41 @@ class PushdownIndex:
 
     def is_accepting(self, state: int) -> bool:
         """May a text end in this state?"""
-        if state == self.final:
-            return True
-        control, node, needed, _ = self._places[state]
+        return state == self.final or self.is_end(self._places[state])
+
+    def is_end(self, place: Place) -> bool:
+        """May a text end at this place?"""
+        control, node, needed, _ = place
         if control == self.automaton.end:
             return True
         entry = int(self.automaton.tables.info[control, END_ACTION])
         if not entry or needed:
             return False
         with self._lock:
-            place = self._react(entry, node)
-        return place is not None and place[0] == self.automaton.end
+            after = self._react(entry, node)
+        return after is not None and after[0] == self.automaton.end
+
+    def top(self, node: int) -> tuple[int, int]:
+        """The top cell of a stack, and the node below (-1: none)."""
+        return self._cells[node], self._below[node]
+
+    def remaining(self, state: int) -> int:
+        """An upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
+        with self._lock:
+            return 0 if state == self.final else self._budgets.bound(self._places[state])
+
+    def mask_within(self, state: int, budget: int) -> Int32Array:
+        """The mask of tokens after which `remaining` is below ``budget``; EOS where the state accepts.
+
+        The state's own mask where the budget is ample. Not empty if ``budget`` is at least `remaining`.
+        """
+        if state == self.final:
+            return self.mask(state)
+        peak = self._budgets.peaks.get(state)
+        if peak is not None and peak < budget:
+            return self.mask(state)
+        with self._lock:
+            return self._budgets.mask_within(state, budget)
 
     def accepts(self, data: bytes) -> bool:
         """Is a whole text in the language? O(len(data))."""

@@ -12,8 +12,10 @@
 A report is the truth of the observed formulas of the value that has ended, as bits; each kind of report is one action (`_done`).
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from functools import cached_property
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +52,7 @@ from guided.schema.structure import (
     literal_chain,
     structure_of,
 )
+from guided.schema.witness import Content, Parts, Wishes, Witness
 
 __all__ = ["Machine"]
 
@@ -70,6 +73,7 @@ class _Plain(NamedTuple):
     """A cell: a plain object that is open; nothing in it is observed."""
 
     state: PlainState
+    observed: tuple[int, ...] = ()
 
 
 class _Array(NamedTuple):
@@ -288,6 +292,28 @@ class Machine:
             self._report_of[found] = bits
         return action_entry(found)
 
+    # Completions
+
+    def wish(self, cell: int, own: Hashable) -> Hashable:
+        """What is wished of what comes on top of a cell: see `guided.schema.witness`."""
+        return self._witness.wishes(cell, self._witness.nothing if own is None else cast("Wishes", own))
+
+    def way_out(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
+        """The next bytes of a short completion."""
+        return self._witness.way_out(
+            control, cell, self._witness.nothing if own is None else cast("Wishes", own), needed
+        )
+
+    @cached_property
+    def _witness(self) -> Witness:
+        return Witness(
+            Parts(self.reading, self.keys, self.structure, self.tables, self._cells, self._job_at, self._frames, _empty)
+        )
+
+    def _job_at(self, control: int) -> Job | None:
+        place = self._place_of.get(control)
+        return None if place is None else place.job
+
     # Cells
 
     def _cell(self, content: _Cell | None) -> int:
@@ -387,6 +413,10 @@ class Machine:
 def _of_array(item: Next) -> tuple[int, ...]:
     assert not isinstance(item.state, objects.ObjectState)
     return item.state
+
+
+def _empty(content: Content) -> int:
+    return content.empty if isinstance(content, _Array) else -1
 
 
 def _bits(truths: tuple[int, ...]) -> int:

@@ -287,6 +287,10 @@ class Reading:
         """The table of keys of a plain object."""
         return self._plain[state.number].table
 
+    def plain_object(self, state: PlainState) -> PlainObject:
+        """The plain object that a state is of."""
+        return self._plain[state.number]
+
     def _useful(self, formula: int) -> frozenset[str] | None:
         """Names whose members can help a formula of an object to become true; None where any member can."""
         if formula in self._useful_names:

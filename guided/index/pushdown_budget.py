@@ -1,0 +1,294 @@
+"""Budgets of an automaton with a stack: how many tokens complete a text, and which tokens leave that within reach.
+
+A *completion* of a place is the text that the automaton's policy gives (`Pushdown.way_out`), step by step; the number of its
+tokens, by longest match, bounds the least number that completes a text from there. The policy is a function of the place, so the completion
+after a token of a completion is its rest, and the bound falls by one: a text that follows completions ends in time, and a mask
+within a budget is never empty while the bound is within it.
+
+A mask within a budget needs the bound after each token. Most tokens stay in the string, number or key at hand, and lead to one of a few
+controls there (`guided.kernels.reach`, once per control); only those that need the stack are read one by one. The largest bound after
+any token of a state is kept: where a budget exceeds it, the mask is the state's own, and the answer costs a look-up.
+
+Not here: the least number itself. A token may be left out although some shorter text than the completion's follows it.
+
+Complexity: O(tokens) bytes of look-ups in numpy and a read of each token that needs the stack, once per state; then O(1).
+"""
+
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from guided.arrays import Int32Array, freeze, mask_words
+from guided.automata.pushdown import UNLIMITED, Pushdown
+from guided.kernels.reach import reach
+from guided.vocabulary.trie import TokenTrie
+
+__all__ = ["FAR", "Budgets", "Place", "Places"]
+
+# Where a text stands: control, stack node, code points needed and allowed.
+Place = tuple[int, int, int, int]
+
+# The bound of a place whose completion is too long to be written down.
+FAR = 1 << 30
+_LONGEST = 1 << 16
+_MOST_PLACES = 1 << 20
+_MOST_REACHED = 16
+_MOST_EVALUATED = 4
+_KEPT_LENGTH = 256
+# Subtrees of a trie with fewer tokens are read token by token.
+_FEW = 8
+
+
+class Places(Protocol):
+    """What budgets need of an index."""
+
+    automaton: Pushdown
+    size: int
+
+    def place(self, state: int) -> Place:
+        """Control, stack node and registers of a state."""
+
+    def top(self, node: int) -> tuple[int, int]:
+        """The top cell of a stack, and the node below."""
+
+    def read(self, place: Place, data: bytes) -> Place | None:
+        """The place after some bytes."""
+
+    def is_end(self, place: Place) -> bool:
+        """May a text end here?"""
+
+    def mask(self, state: int) -> Int32Array:
+        """The mask of a state."""
+
+
+class _Step(NamedTuple):
+    """A step of a completion: its text, where it leads, and how long the completion is."""
+
+    text: bytes
+    after: Place
+    length: int
+
+
+class _Reached(NamedTuple):
+    """Where tokens lead from a control, as `reach` says it."""
+
+    ends: Int32Array
+    counts: Int32Array
+
+
+class Budgets:
+    """Completions and bounded masks of one index. The index's lock is held by whoever calls.
+
+    Parameters
+    ----------
+    places : Places
+    tokens : sequence of (bytes or None)
+    eos : set of int
+    trie : TokenTrie
+    """
+
+    def __init__(self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], trie: TokenTrie) -> None:
+        self._places = places
+        self._tokens = tokens
+        self._eos = eos
+        self._trie = trie
+        self._wishes: dict[int, Hashable] = {}
+        self._steps: dict[Place, _Step] = {}
+        self._bounds: dict[Place, int] = {}
+        self._counts: dict[bytes, int] = {b"": 0}
+        self._longest: dict[bytes, int] = {}
+        self._spelled: frozenset[bytes] = frozenset()
+        self._reached: dict[int, _Reached] = {}
+        self._evaluated: dict[int, tuple[Int32Array, Int32Array]] = {}
+        self.peaks: dict[int, int] = {}
+
+    # Completions
+
+    def completion(self, place: Place) -> bytes | None:
+        """A short text that completes what has been read; None where it is too long to be written down."""
+        length = self._length(place)
+        if length > _LONGEST:
+            return None
+        pieces = []
+        while not self._places.is_end(place):
+            step = self._steps[place]
+            pieces.append(step.text)
+            place = step.after
+        return b"".join(pieces)
+
+    def _length(self, place: Place) -> int:
+        """The length of a completion; its steps are noted."""
+        if len(self._steps) > _MOST_PLACES:
+            self._steps.clear()
+        path: list[tuple[Place, bytes, Place]] = []
+        written = length = 0
+        while not self._places.is_end(place):
+            known = self._steps.get(place)
+            if known is not None:
+                length = known.length
+                break
+            if written > _LONGEST:
+                length = _LONGEST
+                break
+            control, node, needed, _ = place
+            cell, below = self._places.top(node)
+            text = self._places.automaton.way_out(control, cell, self._wish(below), needed)
+            after = self._places.read(place, text)
+            assert text, "an end is a place of its own"
+            assert after is not None, "a way out can be read"
+            path.append((place, text, after))
+            written += len(text)
+            place = after
+        for place, text, after in reversed(path):
+            length += len(text)
+            self._steps[place] = _Step(text, after, length)
+        return length
+
+    def _wish(self, node: int) -> Hashable:
+        """What is wished of the value that stands on a stack."""
+        path = []
+        while node >= 0 and node not in self._wishes:
+            cell, below = self._places.top(node)
+            path.append((node, cell))
+            node = below
+        wish = self._wishes[node] if node >= 0 else None
+        for above, cell in reversed(path):
+            wish = self._wishes[above] = self._places.automaton.wish(cell, wish)
+        return wish
+
+    def bound(self, place: Place) -> int:
+        """Number of tokens of the completion: 0 exactly where a text may end."""
+        found = self._bounds.get(place)
+        if found is None:
+            text = self.completion(place)
+            found = self._bounds[place] = FAR if text is None else self._count(text)
+        return found
+
+    def _count(self, text: bytes) -> int:
+        """Tokens of a text by longest match. O(tokens x longest token)."""
+        passed: list[bytes] = []
+        while text not in self._counts:
+            passed.append(text)
+            text = text[self._match(text) :]
+        count = self._counts[text]
+        for before in reversed(passed):
+            count += 1
+            if len(before) <= _KEPT_LENGTH:
+                self._counts[before] = count
+        return count
+
+    def _match(self, text: bytes) -> int:
+        """The length of the longest token that a text begins with."""
+        if not self._spelled:
+            spelled = {data for token, data in enumerate(self._tokens) if data and token not in self._eos}
+            self._spelled = frozenset(spelled)
+            for data in spelled:
+                self._longest[data[:2]] = max(self._longest.get(data[:2], 0), len(data))
+        for length in range(min(self._longest.get(text[:2], 1), len(text)), 1, -1):
+            if text[:length] in self._spelled:
+                return length
+        return 1
+
+    # Masks
+
+    def mask_within(self, state: int, budget: int) -> Int32Array:
+        """The mask of the tokens after which the bound is below ``budget``."""
+        mask = self._places.mask(state)
+        peak = self.peaks.get(state)
+        if peak is None or peak >= budget:
+            tokens, bounds = self._evaluate(state)
+            peak = self.peaks[state] = int(bounds.max(initial=0))
+        if peak < budget:
+            return mask
+        bits = np.zeros(32 * mask_words(self._places.size), np.bool_)
+        bits[tokens[bounds < budget]] = True
+        if self._places.is_end(self._places.place(state)):
+            bits[list(self._eos)] = True
+        return freeze(np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False))
+
+    def _evaluate(self, state: int) -> tuple[Int32Array, Int32Array]:
+        """The allowed tokens of a state, EOS left out, and the bound after each."""
+        found = self._evaluated.get(state)
+        if found is None:
+            words = self._places.mask(state).copy()
+            for token in self._eos:
+                words[token >> 5] &= ~np.int32(np.uint32(1 << (token & 31)).view(np.int32))
+            tokens = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).astype(np.int32)
+            bounds = np.zeros(self._places.size, np.int32)
+            place = self._places.place(state)
+            if len(tokens):
+                self._follow(place, tokens, bounds)
+            found = tokens, bounds[tokens]
+            while len(self._evaluated) >= _MOST_EVALUATED:
+                del self._evaluated[next(iter(self._evaluated))]
+            self._evaluated[state] = found
+        return found
+
+    def _from_root(self, control: int) -> _Reached:
+        found = self._reached.get(control)
+        if found is None:
+            found = self._reach(control, 0, len(self._trie.byte))
+            while len(self._reached) >= _MOST_REACHED:
+                del self._reached[next(iter(self._reached))]
+            self._reached[control] = found
+        return found
+
+    def _reach(self, control: int, begin: int, end: int) -> _Reached:
+        trie, tables = self._trie, self._places.automaton.tables
+        ends, counts = np.empty(self._places.size, np.int32), np.empty(self._places.size, np.int32)
+        path = np.zeros((trie.max_depth + 2, 3), np.int32)
+        reach(
+            trie.byte, trie.skip, trie.token_indptr, trie.token_ids, begin, end,
+            tables.rows, tables.info, control, path, ends, counts,
+        )  # fmt: skip
+        return _Reached(ends, counts)
+
+    def _follow(self, start: Place, tokens: Int32Array, bounds: Int32Array) -> None:
+        """Write the bounds after allowed tokens that are read from a place."""
+        trie = self._trie
+        todo = [(start, self._from_root(start[0]), 0, tokens)]
+        while todo:
+            place, reached, depth, tokens = todo.pop()
+            ends = reached.ends[tokens]
+            is_within = ends >= 0
+            within = tokens[is_within]
+            bounds[within] = self._bounds_within(place, ends[is_within], reached.counts[within])
+            crossing, nodes = tokens[~is_within], -2 - ends[~is_within]
+            for node in np.unique(nodes).tolist():
+                mine = crossing[nodes == node]
+                if len(mine) < _FEW:
+                    for token in mine.tolist():
+                        bounds[token] = self.bound(self._read(place, self._data(token)[depth:]))
+                    continue
+                length = int(trie.depth[node]) + 1
+                after = self._read(place, self._data(int(mine[0]))[depth:length])
+                ending = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]]
+                bounds[ending] = self.bound(after)
+                deeper = self._reach(after[0], node + 1, int(trie.skip[node]))
+                todo.append((after, deeper, length, mine[~np.isin(mine, ending)]))
+
+    def _bounds_within(self, place: Place, ends: Int32Array, counts: Int32Array) -> Int32Array:
+        """Bounds after tokens that stay on the stack: by the controls that they lead to, and the code points that they read."""
+        _, node, needed, allowed = place
+        if not needed and allowed == UNLIMITED:
+            counts = np.zeros_like(counts)
+        width = int(counts.max(initial=0)) + 1
+        keys = ends.astype(np.int64) * width + counts
+        found = np.zeros(int(keys.max(initial=0)) + 1, np.int32)
+        present = np.zeros(len(found), np.bool_)
+        present[keys] = True
+        for key in np.flatnonzero(present).tolist():
+            control, count = divmod(key, width)
+            left = allowed if allowed == UNLIMITED else allowed - count
+            found[key] = self.bound((control, node, max(needed - count, 0), left))
+        bounds: Int32Array = found[keys]
+        return bounds
+
+    def _read(self, place: Place, data: bytes) -> Place:
+        after = self._places.read(place, data)
+        assert after is not None, "an allowed token can be read"
+        return after
+
+    def _data(self, token: int) -> bytes:
+        return self._tokens[token] or b""

@@ -1,0 +1,40 @@
+"""The nearest of some states of an automaton, and the bytes that lead there: breadth-first, the least byte first.
+
+What is found is stable: the rest of a path is the path from there, so whoever asks again on the way is told the same.
+
+Complexity: O(states x classes) for distances to a set of states, once; O(length x classes) for a path.
+"""
+
+import numpy as np
+
+from guided.arrays import BoolArray, Int32Array, freeze
+from guided.automata.automaton import Automaton
+from guided.automata.minimize import inverse_edges
+from guided.kernels import minimize as kernel
+
+__all__ = ["distances_to", "path_down"]
+
+
+def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
+    """Least number of bytes from each state to one of ``targets``; -1 where there is none: int32, shape (n_states,)."""
+    indptr, source = inverse_edges(automaton.table)
+    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
+    kernel.distances(targets, indptr, source, automaton.table.shape[1], distance, queue)
+    return freeze(distance)
+
+
+def path_down(automaton: Automaton, distance: Int32Array, state: int) -> tuple[bytes, int]:
+    """A shortest way from a state whose distance is not -1, and where it ends."""
+    found = bytearray()
+    classes = automaton.classes.tolist()
+    while distance[state]:
+        row = automaton.table[state]
+        closer = (row >= 0) & (distance[row] == distance[state] - 1)
+        byte = next(byte for byte in _ORDER if closer[classes[byte]])
+        found.append(byte)
+        state = int(row[classes[byte]])
+    return bytes(found), state
+
+
+# Why digits and letters first: what is forced at the end of a budget should look like text.
+_ORDER = (*b"0123456789", *range(0x61, 0x7B), *range(0x20, 0x30), *range(0x3A, 0x61), *range(0x7B, 0x100), *range(0x20))

@@ -1,0 +1,298 @@
+"""What a value costs at least, in bytes, and how a short one goes on: least solutions of equations over formulas.
+
+Two kinds of nodes, both single formulas, so that nothing is left to observe:
+
+- a formula of a value costs the least of its types: the text of a literal, the shortest text of a leaf, or a bracket and a state;
+- a state of an object or array costs one byte if it may end, and otherwise the least over its members: key, value and the state after it.
+
+Each node is a minimum over alternatives, each alternative a sum, so costs are the least solution of a system of equations over
+(min, +), and its choices are well-founded: whoever follows them gets to an end. The system is explored from the node that is asked
+for; what is explored is closed under alternatives, so its solution is final.
+
+Only what is likely to be short is explored: no containers where a leaf of a few bytes will do, required members before all others, and
+a few members of which none is required. So costs are upper bounds, and near the least. No Python recursion.
+
+Complexity: O(alternatives) derivatives and a relaxation, once per formula.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+from guided.errors import LimitError
+from guided.schema import arrays, objects
+from guided.schema.formula import FALSE, TRUE, Atom
+from guided.schema.jobs import split
+from guided.schema.nearest import distances_to
+from guided.schema.plain import PlainState
+from guided.schema.reading import Reading
+from guided.schema.structure import LITERALS
+from guided.schema.terms import terms
+
+__all__ = ["CLOSE", "INFINITE", "ITEM", "Node", "Shortest", "Single", "parted"]
+
+INFINITE = 1 << 40
+# Steps of a state beside the labels of keys.
+CLOSE, ITEM = -1, -2
+# A leaf of so many bytes is not worth a search for something shorter.
+_ENOUGH = 8
+_MOST_NODES = 20_000
+_MOST_TERMS = 32
+_FEW_MEMBERS = 4
+
+Single: TypeAlias = "objects.ObjectState | tuple[int]"
+Node: TypeAlias = "int | PlainState | Single"
+
+
+class _Way(NamedTuple):
+    """One alternative: bytes of its own, what else it needs, and its name (a type, a label, CLOSE or ITEM; None: that of what it needs)."""
+
+    cost: int
+    needs: tuple[Node, ...]
+    name: "str | int | None"
+
+
+class Shortest:
+    """Costs for one schema, and the choices that they stand for."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._kinds = reading.kinds
+        self._formulas = reading.formulas
+        self._is_ordered = reading.kinds.options.property_order == "schema"
+        self._best: dict[Node, tuple[int, _Way | None]] = {}
+        self._lengths: dict[tuple[int, int], int] = {}
+
+    def cost(self, node: Node) -> int:
+        """Bytes of a short text for a formula of a value, or to the end of a state; INFINITE where there is none.
+
+        Raises
+        ------
+        LimitError
+            The search passes a budget.
+        """
+        found = self._best.get(node)
+        if found is None:
+            found = self._solve(node)
+        return found[0]
+
+    def kind(self, formula: int) -> str:
+        """The type of a short value."""
+        self.cost(formula)
+        way = self._best[formula][1]
+        assert way is not None
+        assert isinstance(way.name, str)
+        return way.name
+
+    def step(self, state: "PlainState | Single") -> int:
+        """How a state goes on: the label of a key, ITEM or CLOSE."""
+        while True:
+            self.cost(state)
+            way = self._best[state][1]
+            assert way is not None
+            if way.name is not None:
+                assert isinstance(way.name, int)
+                return way.name
+            (only,) = way.needs
+            assert not isinstance(only, int)
+            state = only
+
+    def _solve(self, root: Node) -> tuple[int, _Way | None]:
+        found = self._solved(root, _FEW_MEMBERS)
+        if found[0] >= INFINITE:
+            found = self._solved(root, None)
+        return found
+
+    def _solved(self, root: Node, most: int | None) -> tuple[int, _Way | None]:
+        """Explore what a node needs, and relax until nothing changes. What is finite is kept; all of it if nothing was left out."""
+        ways: dict[Node, list[_Way]] = {}
+        parents: dict[Node, list[Node]] = {}
+        todo = [root]
+        while todo:
+            node = todo.pop()
+            if node in ways or node in self._best:
+                continue
+            if len(ways) >= _MOST_NODES:
+                raise LimitError("states", len(ways) + 1, _MOST_NODES, "a shortest value is hard to find")
+            ways[node] = self._ways(node, most)
+            for way in ways[node]:
+                for needed in way.needs:
+                    if needed not in self._best:
+                        parents.setdefault(needed, []).append(node)
+                        todo.append(needed)
+        best: dict[Node, tuple[int, _Way | None]] = {}
+        waiting = list(ways)
+        while waiting:
+            node = waiting.pop()
+            found = self._least(ways[node], best)
+            if node not in best or found[0] < best[node][0]:
+                best[node] = found
+                waiting += parents.get(node, ())
+        # Why again: a choice made with costs that have fallen since may not be the first of the best.
+        for node, (cost, _) in best.items():
+            if cost < INFINITE or most is None:
+                self._best[node] = cost, None
+        for node in best:
+            if node in self._best:
+                self._best[node] = self._least(ways[node], {})
+        return self._best.get(root, (INFINITE, None))
+
+    def _least(self, ways: list[_Way], best: dict[Node, tuple[int, _Way | None]]) -> tuple[int, _Way | None]:
+        least, chosen = INFINITE, None
+        for way in ways:
+            cost = way.cost
+            for needed in way.needs:
+                found = best.get(needed) or self._best.get(needed)
+                cost += INFINITE if found is None else found[0]
+            if cost < least:
+                least, chosen = cost, way
+        return least, chosen
+
+    def _ways(self, node: Node, most: int | None) -> list[_Way]:
+        if isinstance(node, int):
+            return self._of_value(node)
+        if isinstance(node, PlainState):
+            return self._of_plain(node, most)
+        if isinstance(node, objects.ObjectState):
+            plain = self._reading.plain(node.table, node.formulas[0])
+            if plain is not None:
+                return [_Way(0, (PlainState(plain[0], node.seen, 0),), None)]
+            if objects.at_close(self._formulas, node) is not None:
+                return [_Way(1, (), CLOSE)]
+            if not self._reading.is_live_object(node):
+                return []
+            return self._by_terms(node) or list(self._members(node, most))
+        if arrays.at_close(self._formulas, node) is not None:
+            return [_Way(1, (), CLOSE)]
+        return self._by_terms(node) or list(self._items(node)) if self._reading.is_live_array(node) else []
+
+    def _of_value(self, formula: int) -> list[_Way]:
+        if formula == FALSE:
+            return []
+        kinds = self._kinds
+        found: list[_Way] = []
+        for kind, word in LITERALS.items():
+            if kinds.typed(formula, kind) == TRUE and all(kinds.alphabet[byte] for byte in word):
+                found.append(_Way(len(word), (), kind))
+        for kind, quotes in (("number", 0), ("string", 2)):
+            typed = kinds.typed(formula, kind)
+            if typed != FALSE and self._reading.can_be(kind, typed):
+                automaton = kinds.leaf(kind, (typed,)).automaton
+                if not automaton.is_empty():
+                    found.append(_Way(quotes + int(automaton.distances()[0]), (), kind))
+        if found and min(found)[0] <= _ENOUGH:
+            return found
+        typed = kinds.typed(formula, "array")
+        if self._reading.can_be("array", typed):
+            found.append(_Way(1, ((typed,),), "array"))
+        typed = kinds.typed(formula, "object")
+        if self._reading.can_be("object", typed):
+            found.append(_Way(1, (kinds.object_start((typed,)),), "object"))
+        return found
+
+    def _of_plain(self, state: PlainState, most: int | None) -> list[_Way]:
+        reading = self._reading
+        if reading.plain_may_end(state):
+            return [_Way(1, (), CLOSE)]
+        plain = reading.plain_object(state)
+        labels = [i for i in range(len(plain.values)) if reading.plain_labels(state) >> i & 1]
+        needed = [i for i in labels if plain.is_required(i)]
+        keys = sum(self.key_length(plain.table, label) + 4 for label in needed)
+        if state.members + len(needed) >= plain.least and needed:
+            return [_Way(keys + 1, tuple(plain.value(label) for label in needed), needed[0])]
+        found = []
+        for label in (needed[:1] or labels)[:most]:
+            value, after = reading.after_plain(state, label)
+            found.append(_Way(self.key_length(plain.table, label) + 4, (value, after), label))
+        return found
+
+    def _by_terms(self, state: Single) -> list[_Way]:
+        """The state by its terms; nothing if it is one."""
+        formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
+        found: list[_Way] = []
+        for term in terms(self._formulas, formula):
+            alone = self._formulas.conjunction(term)
+            if alone == formula:
+                return []
+            part = _with(state, alone)
+            is_live = (
+                self._reading.is_live_object(part)
+                if isinstance(part, objects.ObjectState)
+                else self._reading.is_live_array(part)
+            )
+            if is_live:
+                found.append(_Way(0, (part,), None))
+                if len(found) == _MOST_TERMS:
+                    break
+        return found
+
+    def _members(self, state: objects.ObjectState, most: int | None) -> Iterator[_Way]:
+        table, nodes = self._kinds.key_table(state.table), self._formulas.nodes
+        needed = {nodes[i][1] for i in self._formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
+        labels = list(range(len(table.labels)))
+        if needed:
+            labels = [i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed][:1]
+        count = 0
+        for label in labels:
+            after = self._kinds.after_key(state, label, self._is_ordered)
+            if after is None:
+                continue
+            ways = self._pending(after, after.formulas[:1], self.key_length(state.table, label) + 4, label)
+            # Why only those that change something count: the others lead nowhere.
+            count += any(way.needs[1] != state for way in ways)
+            yield from ways
+            if count == most:
+                return
+
+    def _items(self, state: tuple[int]) -> Iterator[_Way]:
+        after = arrays.after_item(self._formulas, state)
+        if after is not None:
+            yield from self._pending((after[0],), after, 1, ITEM)
+
+    def _pending(self, after: Single, formulas: tuple[int, ...], cost: int, name: int) -> list[_Way]:
+        """A pending value and what is then left, for each term of what it is observed for."""
+        parts = split(self._formulas, formulas)
+        if parts is None:
+            return []
+        (must, *_), rest = parts
+        found: dict[tuple[Node, ...], None] = {}
+        for term in islice(terms(self._formulas, rest[0]), _MOST_TERMS):
+            literals, others = parted(self._formulas.nodes, term)
+            value = self._formulas.conjunction(
+                (must, *(formula if holds else self._formulas.negation(formula) for formula, holds in literals))
+            )
+            if value != FALSE:
+                found[value, _with(after, self._formulas.conjunction(others))] = None
+        return [_Way(cost, needs, name) for needs in found]
+
+    def key_length(self, table: int, label: int) -> int:
+        """Bytes of a shortest key of a label, without quotes: exact for names, and for others where patterns tell them apart."""
+        found = self._lengths.get((table, label))
+        if found is None:
+            automaton = self._kinds.key_automaton(table)
+            if automaton is not None:
+                from_start = distances_to(automaton, automaton.accepting & (automaton.labels == label))
+                found = int(from_start[0])
+            else:
+                found = min(map(len, self._kinds.spellings(table)[label - 1]), default=0) if label else 1
+            self._lengths[table, label] = found
+        return found
+
+
+def _with(state: Single, formula: int) -> Single:
+    return state._replace(formulas=(formula,)) if isinstance(state, objects.ObjectState) else (formula,)
+
+
+def parted(nodes: Sequence[Atom], term: Sequence[int]) -> tuple[list[tuple[int, bool]], list[int]]:
+    """What a term says of the pending value, as formulas and whether they hold, and its other literals."""
+    values: list[tuple[int, bool]] = []
+    others: list[int] = []
+    for literal in term:
+        node = nodes[literal]
+        if node[0] == "value":
+            values.append((node[1], True))
+        elif node[0] == "!" and nodes[node[1]][0] == "value":
+            values.append((nodes[node[1]][1], False))
+        else:
+            others.append(literal)
+    return values, others

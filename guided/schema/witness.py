@@ -1,0 +1,485 @@
+"""A short way out of any place in a JSON text: which bytes to read so that the text is soon complete.
+
+`Witness` is a policy: a function of control, top cell and what is wished of it, that gives the next bytes. Whoever follows it, byte by
+byte or in larger steps, reads one text and gets to the end; the rest of that text is what the policy gives from any place on the way. So
+lengths of completions fall by what has been read of them, which budgets rely on.
+
+A cell may wait for the report of its pending value, and some reports lead to an end sooner than others. What is *wished* of a value is
+a list of alternatives: which observed formulas shall hold and which not, and what is left to be done then, in bytes. A value takes the
+one that is cheapest for both. The wishes for a cell's value follow from its state and from what is wished of the cell itself, so
+they are known bottom up.
+
+Which kind of value, which member comes next, and whether to close, is from `guided.schema.shortest`; in a string, number or key the way is
+the shortest to a state whose end is alive and serves the wish.
+
+Complexity: O(1) for what was asked before, else a few look-ups of costs, and O(bytes) of the way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array
+from guided.automata.pushdown import ACTION, GUARD, WIDTH, PushdownTables, action_entry
+from guided.schema import objects
+from guided.schema.formula import FALSE
+from guided.schema.jobs import Job
+from guided.schema.key_frames import KeyFrames
+from guided.schema.leaf import Leaf
+from guided.schema.nearest import distances_to, path_down
+from guided.schema.plain import PlainState
+from guided.schema.reading import Reading
+from guided.schema.shortest import CLOSE, INFINITE, Shortest, Single, parted
+from guided.schema.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE, Structure
+from guided.schema.terms import terms
+
+__all__ = ["Content", "Parts", "Wishes", "Witness"]
+
+_MOST_WISHES = 16
+_MOST_TERMS = 64
+_MOST_KEYS = 16
+_SPACE = 0x20
+_SPACES = b" \t\n\r"
+_BLANKS = np.frombuffer(_SPACES, np.uint8)
+_MARKS = np.frombuffer(b',:"]}', np.uint8)
+
+
+class Wish(NamedTuple):
+    """One alternative of what a value shall report.
+
+    Attributes
+    ----------
+    care, bits : int
+        The report shall agree with ``bits`` where ``care`` has ones.
+    cost : int
+        Bytes to the end of the cell that waits for it.
+    """
+
+    care: int
+    bits: int
+    cost: int
+
+    def suits(self, report: int) -> bool:
+        """Does a report agree?"""
+        return report & self.care == self.bits
+
+
+_State: TypeAlias = "PlainState | objects.ObjectState | tuple[int, ...]"
+Wishes: TypeAlias = tuple[Wish, ...]
+
+_ANY: Wishes = (Wish(0, 0, 0),)
+
+
+class Content(Protocol):
+    """What a cell stands for: an object or array that is open, waiting for a report on ``observed``."""
+
+    @property
+    def state(self) -> "PlainState | objects.ObjectState | tuple[int, ...]":
+        """Its state."""
+
+    @property
+    def observed(self) -> tuple[int, ...]:
+        """Formulas that its pending value is observed for."""
+
+
+class Parts(NamedTuple):
+    """What a way is found by.
+
+    Attributes
+    ----------
+    reading, keys, structure, tables
+        Of the machine.
+    contents : sequence of (Content or None)
+        Of each cell.
+    jobs : callable
+        The job of a control at which a value may begin, or None.
+    frames : mapping of (str, tuple of int) to int
+        First control of each string or number: type, and formulas of the leaf.
+    empty : callable
+        What the content of a cell reports if it ends before its first item, as bits; negative if it cannot.
+    """
+
+    reading: Reading
+    keys: KeyFrames
+    structure: Structure
+    tables: PushdownTables
+    contents: "Sequence[Content | None]"
+    jobs: Callable[[int], Job | None]
+    frames: Mapping[tuple[str, tuple[int, ...]], int]
+    empty: Callable[[Content], int]
+
+
+class _Frame(NamedTuple):
+    """The controls ``first`` and on of a string or number."""
+
+    first: int
+    kind: str
+    leaf: Leaf
+
+
+class Witness:
+    """Short ways out, for one schema."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._reading = parts.reading
+        self._formulas = parts.reading.formulas
+        self._kinds = parts.reading.kinds
+        self._shortest = Shortest(parts.reading)
+        self._frames: list[_Frame] = []
+        self._firsts: Int32Array = np.zeros(0, np.int32)
+        self._wishes: dict[tuple[int, Wishes], Wishes] = {}
+        self._steps: dict[tuple[int, Wishes], int] = {}
+        self._ways: dict[tuple[int, int, Wishes], bytes] = {}
+        self._near: dict[tuple[int, int], bytes | None] = {}
+        self._distances: dict[tuple[int, frozenset[int]], Int32Array] = {}
+        self._label_distances: dict[tuple[int, int], Int32Array] = {}
+        self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
+
+    @property
+    def nothing(self) -> Wishes:
+        """What is wished of a whole text."""
+        return _ANY
+
+    def wishes(self, cell: int, own: Wishes) -> Wishes:
+        """What is wished of a value that is pending on a cell, given what is wished of the cell itself."""
+        content = self._parts.contents[cell]
+        if content is None or not content.observed:
+            return _ANY
+        found = self._wishes.get((cell, own))
+        if found is None:
+            assert not isinstance(content.state, PlainState)
+            found = self._wishes[cell, own] = self._wishes_of(content.state, content.observed, own)
+        return found
+
+    def way_out(self, control: int, cell: int, own: Wishes, needed: int) -> bytes:
+        """The next bytes, at least one unless the text is complete. ``needed``: code points that the string at hand still needs."""
+        if needed:
+            return self._way(control, cell, own, needed)
+        key = (control, cell, own)
+        found = self._ways.get(key)
+        if found is None:
+            found = self._ways[key] = self._way(control, cell, own, 0)
+        return found
+
+    def _way(self, control: int, cell: int, own: Wishes, needed: int) -> bytes:
+        parts, content = self._parts, self._parts.contents[cell]
+        structure = parts.structure
+        if parts.tables.info.item(control, GUARD) >= 0:
+            assert content is not None
+            return self._in_key(control, content, own)
+        if structure.string <= control < structure.other_key:
+            return self._near_end(control, needed)
+        frame = self._frame_at(control)
+        if frame is not None:
+            return self._in_leaf(control, frame, cell, own)
+        job = parts.jobs(control)
+        if job is not None:
+            return self._of_value(control, job, cell, own)
+        return self._at_punctuation(control, cell, own) or self._near_end(control, 0)
+
+    def _at_punctuation(self, control: int, cell: int, own: Wishes) -> bytes:
+        row = self._parts.tables.rows[control]
+        if row[COLON] >= 0:
+            return b":"
+        if row[COMMA] <= ACTION:
+            return self._after_value(cell, own)
+        if row[QUOTE] <= ACTION:
+            is_end = row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE
+            return bytes([CLOSING["object"] if is_end else QUOTE])
+        if row[CLOSING["array"]] <= ACTION:
+            return bytes([CLOSING["array"]])
+        return self._through_spaces(control) if (row[_BLANKS] >= 0).any() else b""
+
+    def _through_spaces(self, control: int) -> bytes:
+        """The shortest whitespace that must still come."""
+        rows, jobs = self._parts.tables.rows, self._parts.jobs
+        text: dict[int, bytes] = {control: b""}
+        for place in (queue := [control]):
+            row = rows[place]
+            if jobs(place) is not None or (row[_MARKS] != DEAD).any():
+                return text[place]
+            for space in _SPACES:
+                target = row.item(space)
+                if target >= 0 and target not in text:
+                    text[target] = text[place] + bytes([space])
+                    queue.append(target)
+        raise AssertionError("whitespace ends")
+
+    # Between members
+
+    def _goals(self, state: objects.ObjectState | tuple[int, ...], own: Wishes) -> list[tuple[Single, int]]:
+        """States that shall come to an end, and what is left then, for each alternative of what is wished."""
+        conjunction, negation = self._formulas.conjunction, self._formulas.negation
+        must, *observed = state.formulas if isinstance(state, objects.ObjectState) else state
+        found = []
+        for care, bits, cost in own:
+            goal = conjunction(
+                (
+                    must,
+                    *(
+                        formula if bits >> i & 1 else negation(formula)
+                        for i, formula in enumerate(observed)
+                        if care >> i & 1
+                    ),
+                )
+            )
+            if goal != FALSE:
+                found.append((_single(state, goal), cost))
+        # Why also without a wish: what has been read may have made all of them impossible.
+        found.append((_single(state, must), INFINITE))
+        return found
+
+    def _step(self, cell: int, own: Wishes) -> int:
+        """How the object or array of a cell goes on, no value pending."""
+        found = self._steps.get((cell, own))
+        if found is None:
+            content = self._parts.contents[cell]
+            assert content is not None
+            found = self._steps[cell, own] = self._step_of(content.state, own)
+        return found
+
+    def _step_of(self, state: _State, own: Wishes) -> int:
+        if isinstance(state, PlainState):
+            return self._shortest.step(state)
+        cost = self._shortest.cost
+        goal, _ = min(self._goals(state, own), key=lambda one: cost(one[0]) + one[1])
+        return self._shortest.step(goal)
+
+    def _after_value(self, cell: int, own: Wishes) -> bytes:
+        content = self._parts.contents[cell]
+        if self._step(cell, own) != CLOSE:
+            return b","
+        assert content is not None
+        return _closing(content.state)
+
+    def _wishes_of(self, state: objects.ObjectState | tuple[int, ...], observed: Job, own: Wishes) -> Wishes:
+        places = {formula: i for i, formula in enumerate(observed)}
+        best: dict[tuple[int, int], int] = {}
+        for goal, left in self._goals(state, own):
+            formula = goal.formulas[0] if isinstance(goal, objects.ObjectState) else goal[0]
+            for term in islice(terms(self._formulas, formula), _MOST_TERMS):
+                literals, others = parted(self._formulas.nodes, term)
+                cost = left + self._shortest.cost(_single(goal, self._formulas.conjunction(others)))
+                care = sum(1 << places[value] for value, _ in literals)
+                bits = sum(1 << places[value] for value, holds in literals if holds)
+                best[care, bits] = min(cost, best.get((care, bits), cost))
+        ordered = sorted((cost, care, bits) for (care, bits), cost in best.items() if cost < 2 * INFINITE)
+        return tuple(Wish(care, bits, cost - ordered[0][0]) for cost, care, bits in ordered[:_MOST_WISHES])
+
+    # Values
+
+    def _formula(self, job: Job, wish: Wish) -> int:
+        negation = self._formulas.negation
+        return self._formulas.conjunction(
+            (
+                job[0],
+                *(
+                    formula if wish.bits >> i & 1 else negation(formula)
+                    for i, formula in enumerate(job[1:])
+                    if wish.care >> i & 1
+                ),
+            )
+        )
+
+    def _cost_of_value(self, job: Job, wishes: Wishes) -> tuple[int, int, Wish]:
+        """Bytes of a value for a job and of what is left then, the value's formula, and the wish."""
+        found = []
+        for wish in (*wishes, _ANY[0]._replace(cost=INFINITE)):
+            formula = self._formula(job, wish)
+            found.append((self._shortest.cost(formula) + wish.cost, formula, wish))
+        return min(found, key=lambda one: one[0])
+
+    def _of_value(self, control: int, job: Job, cell: int, own: Wishes) -> bytes:
+        content = self._parts.contents[cell]
+        cost, formula, wish = self._cost_of_value(job, self.wishes(cell, own))
+        bracket = CLOSING["array"]
+        if self._parts.tables.rows.item(control, bracket) == action_entry(self._parts.structure.close_empty):
+            assert content is not None
+            report = self._parts.empty(content)
+            if report >= 0 and min((one.cost for one in own if one.suits(report)), default=INFINITE) < cost:
+                return bytes([bracket])
+        kind = self._shortest.kind(formula)
+        if kind in LITERALS:
+            return LITERALS[kind]
+        if kind != "number":
+            return {"string": b'"', "array": b"[", "object": b"{"}[kind]
+        leaf = self._kinds.leaf(kind, tuple(self._kinds.typed(one, kind) for one in job))
+        return self._down(leaf, 0, (wish,))[0]
+
+    def _down(self, leaf: Leaf, state: int, wishes: Wishes) -> tuple[bytes, int, Wish | None]:
+        """The way in a leaf to an end that serves a wish, that end, and the wish."""
+        automaton = leaf.automaton
+        best: tuple[int, Int32Array, Wish | None] | None = None
+        for wish in wishes:
+            distance = self._distances_of(leaf, wish)
+            there = int(distance[state])
+            if there >= 0 and (best is None or there + wish.cost < best[0]):
+                best = there + wish.cost, distance, wish
+        if best is None:
+            best = 0, self._distances_of(leaf, _ANY[0]), None
+        path, end = path_down(automaton, best[1], state)
+        return path, end, best[2]
+
+    def _distances_of(self, leaf: Leaf, wish: Wish) -> Int32Array:
+        automaton = leaf.automaton
+        accepting = automaton.accepting
+        labels = frozenset(
+            label for label in np.unique(automaton.labels[accepting]).tolist() if wish.suits(leaf.bits(label))
+        )
+        found = self._distances.get((id(leaf), labels))
+        if found is None:
+            targets = accepting & np.isin(automaton.labels, list(labels))
+            found = self._distances[id(leaf), labels] = distances_to(automaton, targets)
+        return found
+
+    def _frame_at(self, control: int) -> _Frame | None:
+        frames = self._parts.frames
+        if len(frames) != len(self._frames):
+            known = [_Frame(first, kind, self._kinds.leaf(kind, wanted)) for (kind, wanted), first in frames.items()]
+            self._frames = sorted(known, key=lambda frame: frame.first)
+            self._firsts = np.array([frame.first for frame in self._frames], np.int32)
+        at = int(np.searchsorted(self._firsts, control, side="right")) - 1
+        if at < 0:
+            return None
+        frame = self._frames[at]
+        return frame if control < frame.first + frame.leaf.automaton.n_states else None
+
+    def _in_leaf(self, control: int, frame: _Frame, cell: int, own: Wishes) -> bytes:
+        path, end, _ = self._down(frame.leaf, control - frame.first, self.wishes(cell, own))
+        if frame.kind == "string":
+            return path + b'"'
+        return path or self._after_report(cell, frame.leaf.bits(int(frame.leaf.automaton.labels[end])), own)
+
+    def _after_report(self, cell: int, report: int, own: Wishes) -> bytes:
+        """What ends a number: the next byte of the object or array around it."""
+        content = self._parts.contents[cell]
+        if content is None:
+            return b""
+        state = content.state
+        if not isinstance(state, PlainState) and content.observed:
+            formulas = state.formulas if isinstance(state, objects.ObjectState) else state
+            told = self._reading.told(formulas, (0, *content.observed), report)
+            state = state._replace(formulas=told) if isinstance(state, objects.ObjectState) else told
+        return b"," if self._step_of(state, own) != CLOSE else _closing(state)
+
+    def _near_end(self, control: int, needed: int) -> bytes:
+        """To the end of a string without constraints of its own, or of a literal."""
+        found = self._nearest(control, 0)
+        assert found is not None, "every control is live"
+        if not needed:
+            return found
+        path, last = found[:-1], found[-1:]
+        rows, place = self._parts.tables.rows, control
+        for byte in path:
+            place = rows.item(place, byte)
+        row = rows[place]
+        fill = _SPACE if row[_SPACE] == place else int(np.flatnonzero(row == place)[0])
+        return path + bytes([fill]) * needed + last
+
+    def _nearest(self, control: int, entry: int) -> bytes | None:
+        """The shortest text from a control to a quote with this entry, or to any action where it is 0."""
+        key = (control, entry)
+        if key not in self._near:
+            self._near[key] = self._search(control, entry)
+        return self._near[key]
+
+    def _search(self, control: int, entry: int) -> bytes | None:
+        rows = self._parts.tables.rows
+        came: dict[int, tuple[int, int]] = {}
+        for place in (queue := [control]):
+            row = rows[place]
+            ends = np.flatnonzero(row <= ACTION) if entry == 0 else [QUOTE] if row[QUOTE] == entry else []
+            if len(ends):
+                found = bytearray([int(ends[0])])
+                while place != control:
+                    place, byte = came[place]
+                    found.append(byte)
+                return bytes(reversed(found))
+            onward, at = np.unique(row, return_index=True)
+            for target, byte in sorted(zip(onward.tolist(), at.tolist(), strict=True), key=lambda one: one[1]):
+                if target >= 0 and target not in came and target != control:
+                    came[target] = place, byte
+                    queue.append(target)
+        return None
+
+    # Keys
+
+    def _in_key(self, control: int, content: Content, own: Wishes) -> bytes:
+        state = content.state
+        assert isinstance(state, (PlainState, objects.ObjectState))
+        table = self._reading.plain_table(state) if isinstance(state, PlainState) else state.table
+        step = self._step_of(state, own)
+        if step != CLOSE:
+            rest = self._key_rest(control, table, step)
+            if rest is not None:
+                return rest
+        found: list[tuple[int, int, bytes]] = []
+        for label in self._open_labels(control, state, table):
+            rest = self._key_rest(control, table, label)
+            if rest is not None:
+                found.append((len(rest), label, rest))
+        found.sort()
+        if len(found) <= _MOST_KEYS:
+            return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
+        return found[0][2]
+
+    def _cost_of_member(self, state: PlainState | objects.ObjectState, label: int, own: Wishes) -> int:
+        if isinstance(state, PlainState):
+            value, rest = self._reading.after_plain(state, label)
+            return self._shortest.cost(value) + self._shortest.cost(rest)
+        after = self._reading.member(state, label)
+        assert after is not None
+        assert not isinstance(after.state, PlainState)
+        return self._cost_of_value(after.job, self._wishes_of(after.state, after.job[1:], own))[0]
+
+    def _open_labels(self, control: int, state: PlainState | objects.ObjectState, table: int) -> list[int]:
+        """Labels that a key can still get, among those that the object allows."""
+        tables = self._parts.tables
+        guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
+        bits = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
+        labels = [label for label in range(len(self._kinds.key_table(table).labels)) if bits >> label & 1]
+        if isinstance(state, PlainState):
+            allowed = self._reading.plain_labels(state)
+            return [label for label in labels if allowed >> label & 1]
+        return [label for label in labels if self._reading.member(state, label) is not None]
+
+    def _key_rest(self, control: int, table: int, label: int) -> bytes | None:
+        """The shortest rest of a key, its quote included, that gives it a label; None where it can no longer get it."""
+        automaton = self._kinds.key_automaton(table)
+        first = self._parts.keys.start(table)
+        if automaton is None:
+            if label == 0:
+                return self._nearest(control, action_entry(self._parts.structure.other_key_done))
+            return self._spellings(table, label).get(control)
+        distance = self._label_distances.get((table, label))
+        if distance is None:
+            targets = automaton.accepting & (automaton.labels == label)
+            distance = self._label_distances[table, label] = distances_to(automaton, targets)
+        if distance[control - first] < 0:
+            return None
+        return path_down(automaton, distance, control - first)[0] + b'"'
+
+    def _spellings(self, table: int, label: int) -> dict[int, bytes]:
+        """The rest of a name, by the controls on its way."""
+        found = self._spelled.get((table, label))
+        if found is None:
+            found = self._spelled[table, label] = {}
+            rows = self._parts.tables.rows
+            for spelling in self._kinds.spellings(table)[label - 1]:
+                control = self._parts.keys.start(table)
+                for count in range(len(spelling) + 1):
+                    found.setdefault(control, spelling[count:] + b'"')
+                    if count < len(spelling):
+                        control = rows.item(control, spelling[count])
+        return found
+
+
+def _closing(state: _State) -> bytes:
+    return b"}" if isinstance(state, (PlainState, objects.ObjectState)) else b"]"
+
+
+def _single(state: objects.ObjectState | tuple[int, ...], formula: int) -> Single:
+    return state._replace(formulas=(formula,)) if isinstance(state, objects.ObjectState) else (formula,)
