@@ -72,7 +72,7 @@ def fuzz_table(seconds: float, seed: int) -> list[str]:
     results: Counter[str] = Counter()
     findings, spent, first = [], 0.0, seed
     while spent < seconds:
-        some, found, took = run(seed, 500, 900)
+        some, found, took = run(seed, 500, 300)
         results, spent, seed = results + some, spent + took, seed + 1
         findings += found
         print(f"{results.total():,} inputs, {spent:.0f} s, {len(findings)} findings", file=sys.stderr)
