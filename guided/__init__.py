@@ -41,6 +41,7 @@ _HOMES = {
     "choice": "guided.generate.api",
     "compile": "guided.engine.compile",
     "generator": "guided.generate.api",
+    "json": "guided.generate.schemas",
     "load": "guided.integrations.load",
     "load_index": "guided.engine.files",
     "regex": "guided.generate.api",
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from guided.generate.events import Result as Result
     from guided.generate.function_model import FunctionModel as FunctionModel
     from guided.generate.generator import Generator as Generator
+    from guided.generate.schemas import json as json
     from guided.guide.explanation import Explanation as Explanation
     from guided.guide.guide import Guide as Guide
     from guided.integrations.load import load as load

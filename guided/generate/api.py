@@ -8,15 +8,16 @@ from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
-from guided.engine.specs import Choice, Regex, Spec
+from guided.engine.specs import Choice, Regex, Spec, StackSpec
 from guided.errors import IndexFormatError, shown
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.scoring import ScoredChoice
+from guided.generate.structured import JsonGenerator, JsonSpec
 from guided.generate.tools import ToolsGenerator
 from guided.limits import Limits
 
-__all__ = ["choice", "generator", "regex", "tools"]
+__all__ = ["choice", "generator", "index_of", "regex", "tools"]
 
 
 def regex(
@@ -52,7 +53,7 @@ def regex(
         The index is of another pattern.
     """
     spec = pattern if isinstance(pattern, Regex) else Regex(pattern)
-    return Generator(model, _index_of(spec, model, index, limits))
+    return Generator(model, index_of(spec, model, index, limits))
 
 
 def choice(
@@ -94,8 +95,8 @@ def choice(
         raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
     spec = options if isinstance(options, Choice) else Choice(options)
     if select == "score":
-        return ScoredChoice(model, _index_of(spec, model, index, limits), spec.options)
-    return Generator(model, _index_of(spec, model, index, limits))
+        return ScoredChoice(model, index_of(spec, model, index, limits), spec.options)
+    return Generator(model, index_of(spec, model, index, limits))
 
 
 def tools(
@@ -156,14 +157,16 @@ def tools(
     )
 
 
-def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limits: Limits | None = None) -> Generator:
+def generator(
+    model: LanguageModel, spec_or_index: Spec | StackSpec | Index | None, *, limits: Limits | None = None
+) -> Generator:
     """Texts of any spec, or of an index compiled before.
 
     Parameters
     ----------
     model : guided.Model
         Gives the logits.
-    spec_or_index : Spec, Index or None
+    spec_or_index : Regex, Choice, Tools, JsonSchema, Index or None
         What may be said; `choice` and `tools` have more options for theirs, such as ``select="score"``. None: anything, the
         model's own text without a guide, for comparison.
     limits : Limits, optional
@@ -172,7 +175,7 @@ def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limit
     Returns
     -------
     Generator
-        Its results' ``value`` is the text.
+        Its results' ``value`` is the text; of a `JsonSchema` what `guided.json` gives.
 
     Raises
     ------
@@ -185,11 +188,13 @@ def generator(model: LanguageModel, spec_or_index: Spec | Index | None, *, limit
         return ToolsGenerator(model, spec_or_index, limits=limits)
     if spec_or_index is None or isinstance(spec_or_index, Index):
         return Generator(model, spec_or_index)
-    return Generator(model, _index_of(spec_or_index, model, None, limits))
+    if isinstance(spec_or_index, JsonSpec):
+        return JsonGenerator(model, index_of(spec_or_index, model, None, limits), spec_or_index)
+    return Generator(model, index_of(spec_or_index, model, None, limits))
 
 
-def _index_of(spec: Spec, model: LanguageModel, index: Index | None, limits: Limits | None) -> Index:
-    """The given index, checked against the spec, or one compiled now."""
+def index_of(spec: Spec | StackSpec, model: LanguageModel, index: Index | None, limits: Limits | None) -> Index:
+    """The given index, checked against the spec, or one compiled now; raises as `regex`."""
     check_model(model)
     if index is None:
         return compile(spec, model.vocabulary, limits)

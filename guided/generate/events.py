@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Done", "Event", "FinishReason", "Result", "Text"]
+__all__ = ["Done", "Event", "FinishReason", "Result", "Text", "ValueCompleted"]
 
 FinishReason: TypeAlias = Literal["stop", "length", "stop_string", "tool_calls"]
 
@@ -52,6 +52,22 @@ class Text(Event):
     """
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCompleted(Event):
+    """A value in a JSON text is complete; those within it came before.
+
+    Attributes
+    ----------
+    pointer : str
+        JSON Pointer (RFC 6901) to it; empty for the whole value.
+    value : Any
+        As the type has it there, or as parsed JSON where that is not known.
+    """
+
+    pointer: str
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)

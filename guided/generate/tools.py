@@ -40,6 +40,7 @@ from guided.generate.scoring import scores
 from guided.generate.stops import TextStream
 from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
 from guided.guide.guide import Guide
+from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
 
@@ -282,7 +283,9 @@ class _Cut:
         return fingerprint_of("cut", self.text.spec_fingerprint)
 
     def lower(self, limits: Limits) -> Automaton:  # noqa: ARG002 - the protocol's signature
-        return ended_by_calls(self.text.tables.automaton)
+        tables = self.text.tables
+        assert isinstance(tables, RegularIndex), "calls are of regular languages"
+        return ended_by_calls(tables.automaton)
 
 
 def _index_of(

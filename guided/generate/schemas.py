@@ -1,0 +1,61 @@
+"""The function that makes generators of JSON: `json`."""
+
+from typing import Any, Unpack
+
+from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema, SchemaOptions
+from guided.generate.api import index_of
+from guided.generate.model import LanguageModel
+from guided.generate.structured import JsonGenerator
+from guided.limits import Limits
+
+__all__ = ["json"]
+
+
+def json(
+    model: LanguageModel,
+    schema: Any,
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+    **options: Unpack[SchemaOptions],
+) -> JsonGenerator:
+    """JSON texts that a schema or type allows, read as values.
+
+    Parameters
+    ----------
+    model : guided.Model
+        Gives the logits.
+    schema : JsonSchema, dict, bool, str, path, type or callable
+        What `JsonSchema` takes: a JSON Schema, a pydantic model, dataclass or any other type, a function, a tool, ...
+    index : Index, optional
+        Of the same schema and options for the model's vocabulary, compiled before.
+    limits : Limits, optional
+        Budgets of the compile.
+    **options
+        Those of `JsonSchema`: ``whitespace``, ``property_order``, ``numbers``, ``escapes``, ``format``, ``unsupported``, ``registry``,
+        ``operation``. A `JsonSchema` brings its own.
+
+    Returns
+    -------
+    JsonGenerator
+        Its results' ``value`` is an instance of the type, or the parsed JSON of a schema.
+
+    Raises
+    ------
+    SchemaError
+        The schema is malformed, no value satisfies it, or a keyword cannot be enforced; with JSON Pointer and keyword.
+    PatternError
+        A pattern in it asks for what no automaton can do.
+    LimitError, VocabularyError, IndexFormatError
+        As in `regex`.
+    TypeError
+        An argument is of another type.
+    """
+    if isinstance(schema, JsonSchema):
+        if options:
+            raise TypeError(f"a JsonSchema has its own options; give {', '.join(options)} to it")
+        spec = schema
+    else:
+        spec = JsonSchema(schema, **options)
+    return JsonGenerator(model, index_of(spec, model, index, limits), spec)
