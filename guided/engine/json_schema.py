@@ -12,6 +12,7 @@ from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
 from guided.schema.inputs import input_of
+from guided.schema.json_values import parse_json
 from guided.schema.lowering import Lowering
 from guided.schema.machine import Machine
 from guided.schema.reader import TypeReader
@@ -151,7 +152,7 @@ class JsonSchema:
         if self._reader is not None:
             return self._reader.read(text)
         try:
-            return json.loads(text)
+            return parse_json(text)
         except (ValueError, RecursionError) as error:
             raise SchemaError(f"the text is no JSON: {error}", "", "schema") from error
 

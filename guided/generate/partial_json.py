@@ -164,7 +164,7 @@ class JsonReader:
             value: Any = [] if char == "[" else {}
             self._open.append(_Open(char, value, self._place(), offset + place))
             self._expected = "value or ]" if char == "[" else "key or }"
-        elif expected in ("value", "value or ]") and _SCALAR_PART.match(char):
+        elif expected in ("value", "value or ]") and _end(_SCALAR_PART, char, 0):
             self._within, self._begin, self._token = "scalar", offset + place, []
             return place
         elif char == ":" and expected == ":":

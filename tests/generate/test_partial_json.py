@@ -1,0 +1,139 @@
+"""The incremental reader of JSON: whatever the split, the values of a plain recursive reader."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.generate.partial_json import Completed, JsonReader
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+LAYOUTS = st.sampled_from([{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}])
+
+Found = list[tuple[tuple[str | int, ...], Any]]
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    return json.dumps(draw(VALUES), **draw(LAYOUTS))
+
+
+def oracle(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """All values within a value, the inner ones first."""
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in steps:
+        yield from oracle(inner, (*path, step))
+    yield path, value
+
+
+def whole(text: str) -> list[Completed]:
+    reader = JsonReader()
+    return [*reader.feed(text), *reader.close()]
+
+
+def plain(found: list[Completed]) -> Found:
+    return [(item.path, item.value) for item in found]
+
+
+@given(texts())
+def test_all_values_come_the_inner_ones_first(text: str) -> None:
+    found = whole(text)
+    assert plain(found) == list(oracle(json.loads(text)))
+    for item in found:
+        assert json.loads(text[item.begin : item.end]) == item.value
+        assert text[item.begin : item.end].strip() == text[item.begin : item.end]
+
+
+@given(texts())
+def test_the_split_makes_no_difference(text: str) -> None:
+    expected = plain(whole(text))
+    for place in range(len(text) + 1):
+        reader = JsonReader()
+        found = [*reader.feed(text[:place]), *reader.feed(text[place:]), *reader.close()]
+        assert plain(found) == expected
+    reader = JsonReader()
+    pieces = [item for char in text for item in reader.feed(char)]
+    assert plain([*pieces, *reader.close()]) == expected
+
+
+@given(texts())
+def test_values_come_as_soon_as_they_are_complete(text: str) -> None:
+    """After each character there is what the text up to there completes: numbers and literals need the one after them."""
+    reader, count = JsonReader(), 0
+    ends = [item.end for item in whole(text)]
+    for place, char in enumerate(text, start=1):
+        count += len(reader.feed(char))
+        due = sum(end <= place for end in ends)
+        assert due - (text[place - 1] not in '"]},: \n') <= count <= due
+        assert reader.is_complete == (due == len(ends) and count == due)
+
+
+@given(texts(), st.data())
+def test_exactly_json_is_taken(text: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(text)))
+    cut = data.draw(st.integers(place, min(place + 2, len(text))))
+    changed = (
+        text[:place]
+        + data.draw(st.sampled_from(["", '"', "\\", "{", "]", ",", ":", "0", "-", "e", " ", "x", "\n", "u"]))
+        + text[cut:]
+    )
+    try:
+        expected = json.loads(changed, parse_constant=lambda _: json.loads("?"))
+    except ValueError:
+        with pytest.raises(ValueError, match="at character"):
+            whole(changed)
+    else:
+        assert whole(changed)[-1].value == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the text ends at character 0, where value is expected"),
+        ("[1", "the text ends at character 2"),
+        ("[1,]", r"'\]' at character 3, where value is expected"),
+        ('{"a" 1}', "'1' at character 5, where : is expected"),
+        ('{"a": 1,}', "'}' at character 8, where key is expected"),
+        ("[1}", "'}' at character 2"),
+        ("1 2", "'2' at character 2, where end is expected"),
+        ("[01]", "01 at character 1"),
+        ("[NaN]", "NaN at character 1"),
+        ('["\\x"]', "at character 1"),
+        ('["\x00"]', "at character 1"),
+        ("['a']", '"\'" at character 1'),
+        ("truth", "truth at character 0"),
+        ("]", r"'\]' at character 0"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        whole(text)
+
+
+def test_depth_and_length_cost_nothing_extra() -> None:
+    depth = 50_000
+    reader = JsonReader()
+    reader.feed("[" * depth)
+    found = reader.feed("]" * depth)
+    assert len(found) == depth
+    assert found[0].path == (0,) * (depth - 1)
+    # Why taken apart: Python frees nested lists by recursion.
+    for item in found:
+        item.value.clear()
+    assert whole("1" * 5000)[0].value == int("1" * 4000) * 10**1000 + int("1" * 1000)
+    assert whole("1e400")[0].value == float("inf")
+
+
+def test_the_last_of_equal_keys_counts() -> None:
+    found = whole('{"a": 1, "a": [2]}')
+    assert plain(found) == [(("a",), 1), (("a", 0), 2), (("a",), [2]), ((), {"a": [2]})]
