@@ -49,6 +49,9 @@ __all__ = [
     "action_entry",
 ]
 
+_BY_CONTROL = ("rows", "info", "live")
+_ROOM = 512
+
 ACTION = -16
 # No maximum in the register of code points.
 UNLIMITED = 1 << 30
@@ -145,6 +148,8 @@ class PushdownTables:
         Offset of each cell's labels in ``allows``; -1: all.
     direct : dict of int to Reaction
         Reactions of the direct actions, for readers in Python.
+    plan_keys : dict of int to hashable
+        Names of controls whose plan is the same in all tables of a family.
     reactions : dict of int to (Reaction or None)
         The same as ``keys`` and ``values``, for readers in Python.
     """
@@ -152,7 +157,7 @@ class PushdownTables:
     __slots__ = (
         "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "direct", "guards", "info", "keys",
         "limit", "live", "n_actions", "n_allows", "n_cells", "n_controls", "n_guards", "n_reactions", "n_results",
-        "reactions", "results", "rows", "values",
+        "plan_keys", "reactions", "results", "rows", "values",
     )  # fmt: skip
 
     def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
@@ -170,6 +175,7 @@ class PushdownTables:
         self.n_controls = self.n_actions = self.n_results = self.n_cells = self.n_reactions = 0
         self.n_guards = self.n_allows = 0
         self.direct: dict[int, Reaction] = {}
+        self.plan_keys: dict[int, Hashable] = {}
         self.reactions: dict[int, Reaction | None] = {}
         self._result_ids: dict[Reaction, int] = {}
         self._allow_ids: dict[tuple[int, ...], int] = {}
@@ -185,8 +191,11 @@ class PushdownTables:
         counts: int = 0,
         end_actions: Iterable[int] | npt.NDArray[np.int32] | None = None,
         plan: int = -1,
+        live: npt.NDArray[np.uint8] | None = None,
     ) -> int:
         """New controls with these rows, shape (n, 256); the number of the first.
+
+        ``live``: the bytes that are not dead, where they are few and the same in all rows.
 
         Raises
         ------
@@ -198,16 +207,23 @@ class PushdownTables:
             raise LimitError("states", first + n, self.limit, "the automaton has too many")
         if first + n > len(self.rows):
             capacity = max(2 * len(self.rows), first + n)
-            self.rows = _grown(self.rows, capacity, UNKNOWN)
-            self.info = _grown(self.info, capacity, 0)
-            self.live = _grown(self.live, capacity, 0)
+            for name in _BY_CONTROL:
+                array = getattr(self, name)
+                # PERF: what is not used yet is not touched; filling it took a tenth of all first masks.
+                room = np.empty((capacity, *array.shape[1:]), array.dtype)
+                room[:first] = array[:first]
+                setattr(self, name, room)
         self.rows[first : first + n] = rows
         info = self.info[first : first + n]
         info[:, COUNTS] = counts
         info[:, GUARD] = -1
         info[:, END_ACTION] = 0 if end_actions is None else np.fromiter(end_actions, np.int32, n)
         info[:, PLAN] = plan
-        self._note_live(first, n)
+        if live is None:
+            self._note_live(first, n)
+        else:
+            info[:, LIVE] = len(live)
+            self.live[first : first + n, : len(live)] = live
         self.n_controls = first + n
         return first
 
@@ -215,8 +231,11 @@ class PushdownTables:
         alive = self.rows[first : first + n] != DEAD
         count = alive.sum(axis=1)
         self.info[first : first + n, LIVE] = np.minimum(count, MANY + 1)
-        for i in np.flatnonzero(count <= MANY):
-            self.live[first + i, : count[i]] = np.flatnonzero(alive[i])
+        few = np.flatnonzero(count <= MANY)
+        if len(few):
+            which, byte = np.nonzero(alive[few])
+            before = np.cumsum(count[few]) - count[few]
+            self.live[first + few[which], np.arange(len(which)) - before[which]] = byte
 
     def set_row(self, control: int, row: npt.NDArray[np.int32]) -> None:
         """Make a control's entries known; none that was dead comes alive."""
@@ -232,11 +251,17 @@ class PushdownTables:
         self.n_guards += n * width
 
     def copy(self) -> "PushdownTables":
-        """Independent tables with the same content."""
+        """Independent tables with the same content, and some room."""
         twin = PushdownTables.__new__(PushdownTables)
         for name in self.__slots__:
             value = getattr(self, name)
-            setattr(twin, name, value if isinstance(value, int) else value.copy())
+            setattr(twin, name, value if isinstance(value, int) else value.copy() if name not in _BY_CONTROL else value)
+        for name in _BY_CONTROL:
+            array = getattr(self, name)
+            # PERF: rows that are not used are not touched, so they cost no memory yet.
+            room = np.empty((self.n_controls + _ROOM, *array.shape[1:]), array.dtype)
+            room[: self.n_controls] = array[: self.n_controls]
+            setattr(twin, name, room)
         return twin
 
     def action(self, *, again: bool = False, label: int = -1, reaction: Reaction | None = None) -> int:

@@ -28,7 +28,7 @@ class WalkTrie:
 
     Attributes
     ----------
-    byte, skip, token_indptr, token_ids
+    byte, depth, skip, token_indptr, token_ids
         As in `TokenTrie`; ``token_ids`` are ids of the vocabulary.
     child : ndarray[int32], shape (1 or 257, 256)
         Children of the root by byte, and of each of those.
@@ -36,6 +36,7 @@ class WalkTrie:
     """
 
     byte: UInt8Array
+    depth: Int32Array
     skip: Int32Array
     token_indptr: Int32Array
     token_ids: Int32Array
@@ -53,7 +54,7 @@ def walk_trie(trie: TokenTrie, tokens: Int32Array | None = None) -> WalkTrie:
         parent = top[np.searchsorted(top, second, side="right") - 1]
         child[trie.byte[parent].astype(np.int64) + 1, trie.byte[second]] = second
     ids = trie.token_ids if tokens is None else freeze(tokens[trie.token_ids].astype(np.int32))
-    return WalkTrie(trie.byte, trie.skip, trie.token_indptr, ids, freeze(child), trie.max_depth)
+    return WalkTrie(trie.byte, trie.depth, trie.skip, trie.token_indptr, ids, freeze(child), trie.max_depth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +92,8 @@ class Plan:
     ----------
     stay : ndarray[int32], shape (words,)
         Tokens that need nothing of the stack.
-    counts : ndarray[int32], shape (n_tokens,)
-        Code points that each of these reads.
+    counts : ndarray[int32], shape (n_tokens,) or (0,)
+        Code points that each of these reads, where they count.
     most : int
         The largest of these.
     escapes : ndarray[int32], shape (n, 4)
@@ -131,7 +132,7 @@ def plan_of(vocabulary: Vocabulary, stay: Int32Array, counts: Int32Array, escape
     """The plan that a walk on no stack has found."""
     assert len(stay) == mask_words(vocabulary.size)
     most = max(int(counts.max(initial=0)), int(escapes[:, 2].max(initial=0)))
-    return Plan(vocabulary, freeze(stay), freeze(counts), most, freeze(escapes.copy()))
+    return Plan(vocabulary, freeze(stay), freeze(counts.copy()), most, freeze(escapes.copy()))
 
 
 def _groups(vocabulary: Vocabulary, escapes: Int32Array, by_count: bool) -> tuple[Group, ...]:

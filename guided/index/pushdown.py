@@ -14,6 +14,7 @@ Complexity: O(1) for a mask or a token seen before in a state. Else a mask costs
 that does not depend on the stack is done once per control (`guided.index.plans`).
 """
 
+from collections.abc import Hashable
 from threading import RLock
 
 import numpy as np
@@ -40,6 +41,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["PushdownIndex", "Shared"]
 
 _MOST_FORCED = 1000
+# About 20 kB each.
+_MOST_PLANS = 2000
 
 
 class Shared:
@@ -48,16 +51,20 @@ class Shared:
     Attributes
     ----------
     trie : WalkTrie
-    plans : dict of int to Plan
-        By control, for the controls that all automata of one family have in common.
+    plans : dict of hashable to Plan
+        By control, for the controls that all automata of one family have in common, or by what the automaton calls it.
     """
 
-    __slots__ = ("plans", "trie", "vocabulary")
+    __slots__ = ("counts", "escapes", "lock", "plans", "trie", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.trie: WalkTrie = walk_trie(vocabulary.trie)
-        self.plans: dict[int, Plan] = {}
+        self.plans: dict[Hashable, Plan] = {}
+        # Room for a plan that is being made.
+        self.lock = RLock()
+        self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
+        self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
 
 class PushdownIndex:
@@ -94,7 +101,7 @@ class PushdownIndex:
         self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
         self._nodes: Int32Array = np.zeros((256, 2), np.int32)
         self._nodes[0] = 0, -1
-        self._plans: dict[tuple[int, int], Plan] = {}
+        self._plans: dict[Hashable, Plan] = {}
         self._interned: dict[int, list[Int32Array]] = {}
         self._room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
         self._next: dict[int, int] = {}
@@ -346,7 +353,7 @@ class PushdownIndex:
     def _intern(self, words: Int32Array) -> Int32Array:
         bucket = self._interned.setdefault(kernel.content_hash(words), [])
         for mask in bucket:
-            if np.array_equal(mask, words):
+            if kernel.are_equal(mask, words):
                 return mask
         words = freeze(words)
         if self._room > 0:
@@ -387,26 +394,43 @@ class PushdownIndex:
 
     def _plan(self, control: int, node: int) -> Plan:
         tables = self.automaton.tables
-        is_shared = control < self._n_shared
-        if is_shared and (shared := self._shared.plans.get(control)) is not None:
-            return shared
-        allow = tables.cell_allow.item(self._cells[node]) if tables.info.item(control, GUARD) >= 0 else -1
-        found = self._plans.get((control, allow))
+        key: Hashable = control if control < self._n_shared else tables.plan_keys.get(control)
+        if key is not None:
+            plans: dict[Hashable, Plan] = self._shared.plans
+            if len(plans) >= _MOST_PLANS:
+                plans.clear()
+            allow = -1
+        else:
+            plans = self._plans
+            allow = tables.cell_allow.item(self._cells[node]) if tables.info.item(control, GUARD) >= 0 else -1
+            key = control, allow
+        found = plans.get(key)
         if found is None:
-            stay = np.zeros(mask_words(self.size), np.int32)
-            counts = np.zeros(self.size, np.int32)
-            escapes = np.zeros((len(self._shared.trie.byte), 4), np.int32)
-            n = self._walk(
-                self._shared.trie, (control, kernel.NOWHERE, *KEPT), stay, counts=counts, escapes=escapes, allow=allow
-            )
-            if tables.info.item(control, COUNTS) == 0:
-                counts[:], escapes[:, 2] = 0, 0
-            found = plan_of(self.vocabulary, stay, counts, escapes[:n])
-            if is_shared:
-                self._shared.plans[control] = found
-            else:
-                self._plans[control, allow] = found
+            found = plans[key] = self._make_plan(control, allow)
         return found
+
+    def _make_plan(self, control: int, allow: int) -> Plan:
+        shared = self._shared
+        stay = np.zeros(mask_words(self.size), np.int32)
+        is_counting = self.automaton.tables.info.item(control, COUNTS) != 0
+        with shared.lock:
+            counts, escapes = shared.counts if is_counting else _NONE, shared.escapes
+            counts.fill(0)
+            trie, tables = shared.trie, self.automaton.tables
+            n = -1
+            if tables.info.item(control, GUARD) < 0 or allow < 0:
+                path = np.empty((trie.max_depth + 1, 2), np.int32)
+                n = kernel.walk_frame(
+                    trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids,
+                    tables.rows, tables.info, tables.actions, control, path, stay, counts, escapes,
+                )  # fmt: skip
+            if n < 0:
+                stay.fill(0)
+                place = (control, kernel.NOWHERE, *KEPT)
+                n = self._walk(trie, place, stay, counts=counts, escapes=escapes, allow=allow)
+            if not is_counting:
+                escapes[:n, 2] = 0
+            return plan_of(self.vocabulary, stay, counts, escapes[:n])
 
     def _walk(
         self,

@@ -132,6 +132,7 @@ class Machine:
         self.keys = KeyFrames(self.kinds, self.structure, self.tables)
         self.end = self.structure.end
         self._cells: list[_Cell | None] = []
+        self._has_more: list[bool] = []
         self._cell_ids: dict[_Cell | None, int] = {}
         self._places: dict[Job, _Place] = {}
         self._place_of: dict[int, _Place] = {}
@@ -161,7 +162,7 @@ class Machine:
         return found
 
     def _add_view(self, place: _Place, first: int) -> None:
-        states = first + np.flatnonzero(self.structure.spaces.accepting)
+        states = first + self.structure.spaces.accepting
         place.views.append((first, states))
         self._place_of.update(dict.fromkeys(states.tolist(), place))
 
@@ -248,6 +249,9 @@ class Machine:
             heavy = (rows != DEAD).sum(axis=1) > MANY
             numbers = np.arange(first, first + len(rows), dtype=np.int32)
             tables.info[first : first + len(rows), PLAN] = np.where(heavy, numbers, -1)
+            if len(wanted) == 1:
+                same = _Same(automaton)
+                tables.plan_keys.update((first + i, (same, i)) for i in np.flatnonzero(heavy).tolist())
         self._frames[kind, wanted] = first
         return first
 
@@ -319,9 +323,15 @@ class Machine:
     def _cell(self, content: _Cell | None) -> int:
         found = self._cell_ids.get(content)
         if found is None:
-            allow = None if content is None or isinstance(content, _Array) else self._allowed(content)
-            found = self._cell_ids[content] = self.tables.cell(allow)
+            words = None if content is None or isinstance(content, _Array) else self._allowed(content)
+            found = self._cell_ids[content] = self.tables.cell(words)
             self._cells.append(content)
+            self._has_more.append(words is not None and any(words))
+            if words is not None:
+                # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
+                structure = self.structure
+                for action in (structure.value_done, structure.comma, structure.key_start, structure.close_object):
+                    self.react(action, found)
         return found
 
     def _allowed(self, content: _Object | _Plain) -> tuple[int, ...]:
@@ -337,9 +347,10 @@ class Machine:
 
     def react(self, action: int, cell: int) -> None:
         """Make known what a cell does on an action."""
-        self.tables.reacts(action, cell, self._reaction(action, self._cells[cell]))
+        self.tables.reacts(action, cell, self._reaction(action, cell))
 
-    def _reaction(self, action: int, content: _Cell | None) -> Reaction | None:
+    def _reaction(self, action: int, cell: int) -> Reaction | None:
+        content = self._cells[cell]
         report = self._report_of.get(action)
         if content is None:
             return Reaction(0, -1, self.end) if report is not None else None
@@ -350,9 +361,9 @@ class Machine:
             return self._array_reaction(action, content)
         if action == structure.key_start:
             table = self.reading.plain_table(content.state) if isinstance(content, _Plain) else content.state.table
-            return self._if_more(content, self.keys.start(table))
+            return Reaction(0, -1, self.keys.start(table)) if self._has_more[cell] else None
         if action == structure.comma:
-            return self._if_more(content, structure.object_next)
+            return Reaction(0, -1, structure.object_next) if self._has_more[cell] else None
         if action == structure.close_object:
             return self._object_end(content)
         label = self.keys.label(action)
@@ -368,9 +379,6 @@ class Machine:
             return None
         assert isinstance(after.state, objects.ObjectState)
         return Reaction(1, self._cell(_Object(after.state, after.job[1:])), self._colon(after.job))
-
-    def _if_more(self, content: _Object | _Plain, goes_to: int) -> Reaction | None:
-        return Reaction(0, -1, goes_to) if any(self._allowed(content)) else None
 
     def _object_end(self, content: _Object | _Plain) -> Reaction | None:
         if isinstance(content, _Plain):
@@ -408,6 +416,21 @@ class Machine:
             return Reaction(1, self._cell(_Object(content.state._replace(formulas=formulas), ())), goes_to)
         state = self.reading.told(content.state, job, report)
         return None if state[0] == FALSE else Reaction(1, self._cell(_Array(state, (), -2)), goes_to)
+
+
+class _Same:
+    """An object as a key: itself and nothing equal."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: object) -> None:
+        self.content = content
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.content is other.content
+
+    def __hash__(self) -> int:
+        return id(self.content)
 
 
 def _of_array(item: Next) -> tuple[int, ...]:

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.automata.pushdown import PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import MANY, PushdownTables, Reaction, action_entry
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
@@ -59,6 +60,22 @@ _FLEXIBLE = "[ \\t\\n\\r]{0,20}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Spaces:
+    """Whitespace between two tokens, as rows that are counted from the first."""
+
+    rows: Int32Array
+    dead: BoolArray
+    accepting: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, automaton: Automaton) -> "_Spaces":
+        rows = expanded(automaton)
+        alive = rows != DEAD
+        return cls(freeze(rows), freeze(~alive), np.flatnonzero(automaton.accepting), np.flatnonzero(alive.any(axis=0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Structure:
     """The common controls, and the tables that hold them.
 
@@ -66,7 +83,7 @@ class Structure:
     ----------
     tables : PushdownTables
         To be copied, not changed.
-    spaces : Automaton
+    spaces : _Spaces
         The whitespace that may stand between two tokens.
     alphabet : ndarray[bool], shape (256,)
         Bytes that texts may hold.
@@ -75,7 +92,7 @@ class Structure:
     """
 
     tables: PushdownTables
-    spaces: Automaton
+    spaces: _Spaces
     alphabet: BoolArray
     counts_characters: bool
     end: int
@@ -100,7 +117,7 @@ class Structure:
     @property
     def n_spaces(self) -> int:
         """Controls that each place has."""
-        return self.spaces.n_states
+        return len(self.spaces.rows)
 
 
 def expanded(automaton: Automaton) -> Int32Array:
@@ -122,14 +139,14 @@ def dead_row() -> Int32Array:
     return np.full(256, DEAD, np.int32)
 
 
-def _spaced(tables: PushdownTables, spaces: Automaton, row: Int32Array) -> int:
-    rows = expanded(spaces)
+def _spaced(tables: PushdownTables, spaces: "_Spaces", row: Int32Array) -> int:
     first = tables.n_controls
-    rows[rows >= 0] += first
-    own = row != DEAD
-    for state in np.flatnonzero(spaces.accepting):
-        rows[state, own] = row[own]
-    return tables.controls(rows)
+    rows = spaces.rows + np.int32(first)
+    rows[spaces.dead] = DEAD
+    own = np.flatnonzero(row != DEAD)
+    rows[np.ix_(spaces.accepting, own)] = row[own]
+    few = np.union1d(own, spaces.bytes).astype(np.uint8)
+    return tables.controls(rows, live=few if len(few) <= MANY else None)
 
 
 def _whitespace(options: JsonOptions) -> Automaton:
@@ -151,7 +168,7 @@ def _whitespace(options: JsonOptions) -> Automaton:
 @lru_cache(maxsize=64)
 def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
     letters = freeze(np.frombuffer(alphabet, np.bool_))
-    spaces = within(_whitespace(options), letters)
+    spaces = _Spaces.of(within(_whitespace(options), letters))
     tables = PushdownTables()
     value_done = tables.action()
     names = ("key_start", "comma", "close_object", "close_array", "close_empty")
