@@ -4,10 +4,11 @@ In vocabularies that are tables of ranks (tiktoken's form) an id's order is its 
 for the expression that cuts a text into pieces before pairs are merged; those expressions stand here. For the other vocabularies
 the cut is `Cutter`'s, the longest token first.
 
-Complexity: a piece of n bytes costs O(n^2) once; pieces are remembered.
+Complexity: O(n log n) for a piece of n bytes, once; pieces are remembered.
 """
 
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 
 import regex
 
@@ -71,17 +72,29 @@ class RankCutter:
         ranks = self.ranks
         if data in ranks:
             return [ranks[data]]
-        parts = [data[i : i + 1] for i in range(len(data))]
-        none = len(ranks) * 2
-        pairs = [ranks.get(parts[i] + parts[i + 1], none) for i in range(len(parts) - 1)]
-        while pairs and (least := min(pairs)) != none:
-            at = pairs.index(least)
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
-            del pairs[at]
-            for i in (at - 1, at):
-                if 0 <= i < len(pairs):
-                    pairs[i] = ranks.get(parts[i] + parts[i + 1], none)
-        return [ranks[part] for part in parts]
+        # Parts by where they begin; their neighbours; the pairs that may merge, the lowest id and then the leftmost first.
+        ends = list(range(1, len(data) + 1))
+        before = list(range(-1, len(data) - 1))
+        queue = [(ranks[data[i : i + 2]], i, i + 2) for i in range(len(data) - 1) if data[i : i + 2] in ranks]
+        heapify(queue)
+        while queue:
+            _, at, end = heappop(queue)
+            middle = ends[at]
+            if middle < 0 or middle >= end or ends[middle] != end:
+                continue  # a part of the pair has been merged since
+            ends[at], ends[middle] = end, -1
+            if end < len(data):
+                before[end] = at
+            for first in (before[at], at):
+                if first >= 0 and (last := ends[ends[first]] if ends[first] < len(data) else 0):
+                    rank = ranks.get(data[first:last])
+                    if rank is not None:
+                        heappush(queue, (rank, first, last))
+        tokens, at = [], 0
+        while at < len(data):
+            tokens.append(ranks[data[at : ends[at]]])
+            at = ends[at]
+        return tokens
 
 
 def tokenizer(name: str, vocabulary: Vocabulary) -> Callable[[bytes | str], list[int]]:

@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from guided.cli.boundary import error_data, error_message
+from guided.cli.boundary import UsageError, error_data, error_message
 from guided.cli.manifest import (
     COMPILED,
     FAILED,
@@ -30,7 +30,7 @@ from guided.cli.manifest import (
 )
 from guided.cli.sources import Source
 from guided.engine.compile import compile as compile_spec
-from guided.engine.specs import Spec
+from guided.engine.specs import Spec, StackSpec
 from guided.errors import GuidedError
 from guided.index.regular import RegularIndex
 from guided.vocabulary.vocabulary import Vocabulary
@@ -60,7 +60,7 @@ def compile_batch(
     force : bool
         Compile also what is up to date.
     """
-    entries, due = {} if force else read_manifest(folder), list[tuple[Source, Spec]]()
+    entries, due = {} if force else read_manifest(folder), list[tuple[Source, Spec | StackSpec]]()
     for source in sources:
         try:
             spec = _built(source)
@@ -79,20 +79,22 @@ def compile_batch(
         yield from (_compiled(source, spec, vocabulary, folder) for source, spec in due)
 
 
-def _built(source: Source) -> Spec:
+def _built(source: Source) -> Spec | StackSpec:
     # Why: a module of tools may print.
     with contextlib.redirect_stdout(sys.stderr):
         return source.build()
 
 
-def _compiled(source: Source, spec: Spec, vocabulary: Vocabulary, folder: Path) -> Outcome:
+def _compiled(source: Source, spec: Spec | StackSpec, vocabulary: Vocabulary, folder: Path) -> Outcome:
     """Compile one spec, and write its index."""
     path = folder / file_name(source.name)
     try:
+        if isinstance(spec, StackSpec):
+            raise UsageError("the index of a JSON Schema is not kept in a file: it is made as fast as one is read")
         index = compile_spec(spec, vocabulary)
         index.save(path)
         tables = index.tables
-        assert isinstance(tables, RegularIndex), "the kinds of specs that are known have no stack"
+        assert isinstance(tables, RegularIndex), type(tables)
         facts = {
             "status": "ok",
             "file": path.name,

@@ -16,21 +16,22 @@ from guided.cli.specs import (
     EosOption,
     FormatOption,
     JsonOption,
+    JsonSchemaOption,
     RegexOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
-    automaton_of,
     index_of,
+    language_of,
     spec_of,
     split_index,
 )
 from guided.cli.vocabularies import read_vocabulary
 
 if TYPE_CHECKING:
-    from guided.automata.automaton import Automaton
+    from guided.cli.languages import Language
     from guided.engine.index import Index
-    from guided.engine.specs import Spec
+    from guided.engine.specs import Spec, StackSpec
     from guided.errors import CallError
 
 __all__ = ["Place", "check", "first_rejection"]
@@ -49,13 +50,14 @@ def check(
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
     tool_choice: ToolChoiceOption = "auto",
+    json_schema: JsonSchemaOption = None,
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     as_json: JsonOption = False,
 ) -> int:
     r"""Check whether a text is accepted; if not, show where it fails and what was expected.
 
-    What may be said is in an index file, or in one of --regex, --choice and --tools.
+    What may be said is in an index file, or in one of --regex, --choice, --tools and --json-schema.
 
     With a vocabulary the text is also cut into tokens and read token by token, as a model would say it. The cut is the
     one with the fewest tokens.
@@ -66,15 +68,15 @@ def check(
 
       guided check --regex '\d{4}-\d{2}' 2024-1x
       guided check --choice yes --choice no maybe
+      guided check --json-schema schema.json '{"name": "Ada"}'
       guided check indices/date.index 2024-10
       git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
     """
-    has_spec = regex is not None or bool(choice) or bool(tools)
+    has_spec = regex is not None or bool(choice or tools or json_schema)
     file, text = split_index(arguments, "TEXT", has_spec=has_spec)
-    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice)
+    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice, json_schema)
     data = _standard_input() if text == "-" else os.fsencode(text or "")
-    automaton = automaton_of(file, spec)
-    place = first_rejection(automaton, data)
+    place = first_rejection(language_of(file, spec), data)
     steps = None
     if vocabulary is not None:
         with progress(COMPILING):
@@ -125,19 +127,18 @@ class _Step:
     reason: str
 
 
-def first_rejection(automaton: "Automaton", data: bytes) -> Place | None:
-    """Where a text leaves the language of an automaton; None if it is accepted. O(len(data))."""
+def first_rejection(language: "Language", data: bytes) -> Place | None:
+    """Where a text leaves a language; None if it is accepted. O(len(data))."""
     from guided.cli.expected import characters_after, describe
+    from guided.cli.languages import may_end, read
 
-    state, count = 0, 0
-    while count < len(data) and (target := automaton.run(data[count : count + 1], state)) >= 0:
-        state, count = target, count + 1
+    state, count = read(language, data)
     ends_early = count == len(data)
-    if ends_early and automaton.accepting[state]:
+    if ends_early and may_end(language, state):
         return None
     begin = _whole_characters(data[:count])
-    before = automaton.run(data[:begin])
-    expected = describe(characters_after(automaton, before), may_end=bool(automaton.accepting[before]))
+    before, _ = read(language, data[:begin])
+    expected = describe(characters_after(language, before), may_end=may_end(language, before))
     return Place(begin, len(_decoded(data[:begin])), ends_early, expected)
 
 
@@ -161,7 +162,7 @@ def _steps(index: "Index", data: bytes) -> list[_Step]:
     return steps
 
 
-def _call_error(spec: "Spec | None", data: bytes) -> "CallError | None":
+def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | None":
     """What is wrong with a text in which tools are called."""
     from guided.calls.parse import parse_text
     from guided.calls.spec import Tools

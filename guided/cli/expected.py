@@ -1,13 +1,11 @@
-"""The characters that may follow in a byte automaton, described for people.
+"""The characters that may follow in a language of bytes, described for people.
 
 A state between two characters is given. The sets are exact: characters after which a text of the language remains.
 """
 
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from guided.automata.automaton import Automaton
+from guided.cli.languages import Language, targets
 
 __all__ = ["characters_after", "describe"]
 
@@ -26,20 +24,15 @@ _SHOWN = 6
 Ranges = tuple[tuple[int, int], ...]
 
 
-def characters_after(automaton: "Automaton", state: int) -> Ranges:
+def characters_after(language: Language, state: int) -> Ranges:
     """Code points that may follow a state: inclusive ranges, ascending, apart from each other."""
-
-    def onward(state: int) -> list[int]:
-        """The state after each byte, or -1."""
-        targets: list[int] = automaton.table[state][automaton.classes].tolist()
-        return targets
 
     @cache
     def continuations(state: int, count: int) -> Ranges:
         """Values of ``count`` continuation bytes that a state can read."""
         if count == 0:
             return ((0, 0),)
-        row, shift = onward(state), 6 * (count - 1)
+        row, shift = targets(language, state), 6 * (count - 1)
         found = [
             (low + (bits << shift), high + (bits << shift))
             for bits in range(64)
@@ -48,7 +41,7 @@ def characters_after(automaton: "Automaton", state: int) -> Ranges:
         ]
         return _joined(found)
 
-    found, row = [], onward(state)
+    found, row = [], targets(language, state)
     for first, last, count, bits, least in _LEADS:
         for byte in range(first, last + 1):
             if row[byte] >= 0:

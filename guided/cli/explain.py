@@ -14,6 +14,7 @@ from guided.cli.specs import (
     EosOption,
     FormatOption,
     JsonOption,
+    JsonSchemaOption,
     RegexOption,
     ToolChoiceOption,
     ToolsOption,
@@ -48,6 +49,7 @@ def explain(
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
     tool_choice: ToolChoiceOption = "auto",
+    json_schema: JsonSchemaOption = None,
     after: Annotated[str, typer.Option("--after", metavar="TEXT", help="What was said so far.")] = "",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
@@ -59,7 +61,7 @@ def explain(
 ) -> int:
     r"""Explain why a token is or is not allowed after a text, and show which tokens are.
 
-    What may be said is in an index file, or in one of --regex, --choice and --tools.
+    What may be said is in an index file, or in one of --regex, --choice, --tools and --json-schema.
 
     Without TOKEN only the allowed tokens are shown. A text that is no single token is cut into the fewest tokens, and
     each is explained up to the first that is refused. Without --vocabulary, the tokens are those of the default model.
@@ -72,9 +74,9 @@ def explain(
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
       guided explain indices/date.index --after 2024-
     """
-    has_spec = regex is not None or bool(choice) or bool(tools)
+    has_spec = regex is not None or bool(choice or tools or json_schema)
     file, token = split_index(arguments or (), "TOKEN", has_spec=has_spec, optional=True)
-    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice)
+    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice, json_schema)
     words = read_vocabulary(vocabulary, eos)
     tokens = None if token is None else _tokens_of(token, words, as_text=as_text)
     with progress(COMPILING):
@@ -207,8 +209,8 @@ def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
     """The text so far is no beginning of an accepted one: say where it fails."""
     from guided.index.regular import RegularIndex
 
-    assert isinstance(index.tables, RegularIndex), "the kinds of specs that are known have no stack"
-    place = first_rejection(index.tables.automaton, said)
+    tables = index.tables
+    place = first_rejection(tables.automaton if isinstance(tables, RegularIndex) else tables, said)
     if as_json:
         print_json({"after": as_text(said), "allowed": 0, "failed": None if place is None else asdict(place)})
         return REJECTED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from guided.cli.boundary import UsageError
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec
+    from guided.engine.specs import Spec, StackSpec
 
 __all__ = ["KINDS", "Kind", "build_spec"]
 
@@ -33,19 +33,19 @@ class Kind:
         Names of the options, and the types of their values.
     """
 
-    build: Callable[[Any, Mapping[str, Any], Path], "Spec"]
+    build: Callable[[Any, Mapping[str, Any], Path], "Spec | StackSpec"]
     value: str
     fits: Callable[[Any], bool]
     options: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
 
 
-def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) -> "Spec":
+def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) -> "Spec | StackSpec":
     """The spec of plain data.
 
     Raises
     ------
     UsageError
-        The value or an option is of another type, an option is unknown, or tools can not be loaded.
+        The value or an option is of another type, an option is unknown, or tools or a type can not be loaded.
     SchemaError, PatternError
         What is said makes no spec. Mistakes in patterns come to light when the spec is lowered.
     """
@@ -86,6 +86,18 @@ def _tools(value: Any, options: Mapping[str, Any], folder: Path) -> "Spec":
     return Tools(load_tools(value, folder) if isinstance(value, str) else value, **options)
 
 
+def _json_schema(value: Any, options: Mapping[str, Any], folder: Path) -> "StackSpec":
+    from guided.cli.toolfiles import load_named
+    from guided.engine.json_schema import JsonSchema
+
+    if isinstance(value, str):
+        value = folder / value if value.endswith(".json") else load_named(value, folder)
+    try:
+        return JsonSchema(value, **options)
+    except TypeError as error:
+        raise UsageError(str(error)) from error
+
+
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
@@ -111,5 +123,13 @@ KINDS = {
             "max_length": (int,),
             "max_digits": (int,),
         },
+    ),
+    "json_schema": Kind(
+        _json_schema,
+        "a source (schema.json, models.py:Person, package.models:Person) or a schema",
+        lambda value: isinstance(value, str | dict),
+        dict.fromkeys(
+            ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported", "operation"), (str,)
+        ),
     ),
 }

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from guided.errors import GuidedError
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec
+    from guided.engine.specs import Spec, StackSpec
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -67,7 +67,7 @@ class Outcome:
     message: str = ""
 
 
-def identity(name: str, kind: str, spec: "Spec | None", vocabulary: "Vocabulary") -> dict[str, Any]:
+def identity(name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: "Vocabulary") -> dict[str, Any]:
     """The part of an entry that tells whether an index would be the same."""
     from guided.index.storage import FORMAT_VERSION
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,19 +16,20 @@ from guided.cli.specs import (
     DeviceOption,
     FormatOption,
     JsonOption,
+    JsonSchemaOption,
     ModelOption,
     RegexOption,
     ToolChoiceOption,
     ToolsOption,
-    automaton_of,
     index_of,
+    language_of,
     plain_text,
     spec_of,
     split_index,
 )
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec
+    from guided.engine.specs import Spec, StackSpec
     from guided.generate.events import Event
     from guided.generate.generator import Settings
 
@@ -48,6 +50,7 @@ def run(
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
     tool_choice: ToolChoiceOption = "auto",
+    json_schema: JsonSchemaOption = None,
     few_shot: Annotated[
         bool, typer.Option("--few-shot", help="PROMPT is a question, put after the examples that the tools have.")
     ] = False,
@@ -74,9 +77,11 @@ def run(
 ) -> int:
     r"""Generate one text that is accepted, whatever the model would have said.
 
-    What may be said is in an index file (compiled for this model), or in one of --regex, --choice and --tools.
+    What may be said is in an index file (compiled for this model), or in one of --regex, --choice, --tools and --json-schema.
 
     With --tools, the calls in the text are run, and the model goes on from their results.
+
+    With --json-schema, the value of the text is of the schema or type.
 
     With --json the result is one JSON document, or with --stream as well, one document for each event.
 
@@ -84,11 +89,12 @@ def run(
 
       guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
       guided run --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
+      guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
-    has_spec = regex is not None or bool(choice) or bool(tools)
+    has_spec = regex is not None or bool(choice or tools or json_schema)
     file, prompt = split_index(arguments, "PROMPT", has_spec=has_spec)
-    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice)
+    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice, json_schema)
     text = sys.stdin.read() if prompt == "-" else plain_text(prompt or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(spec, text, chat=chat), stop or ["\n\n"]
@@ -102,7 +108,7 @@ def run(
         stop=stop or None,
     )
     # Why now: a mistake shall not wait for the model.
-    automaton_of(file, spec)
+    language_of(file, spec)
     loaded = load_model(model, device)
     from guided.generate.api import generator
     from guided.generate.drivers import alone
@@ -115,7 +121,7 @@ def run(
     return ACCEPTED
 
 
-def _few_shot(spec: "Spec | None", question: str, *, chat: bool) -> str:
+def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> str:
     """The prompt of the tools' examples and a question."""
     from guided.calls.prompts import few_shot
     from guided.calls.spec import Tools
@@ -150,14 +156,20 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
             print(event.text, end="", flush=True)
         elif isinstance(event, Done) and not as_json:
             print("" if stream else event.result.text)
+        if isinstance(event, Done) and (error := getattr(event.result, "error", None)) is not None:
+            raise error
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses as dicts of their fields, all the way down; what JSON can not hold is left to `print_json`."""
+    """Dataclasses and models as dicts of their fields, all the way down; what JSON can not hold is left to `print_json`."""
+    if isinstance(value, Enum):
+        return _plain(value.value)
+    if hasattr(type(value), "model_fields"):
+        return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+        return {str(_plain(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
         return [_plain(item) for item in value]
     return value

@@ -28,7 +28,7 @@ from guided.cli.kinds import KINDS, build_spec
 from guided.cli.toolfiles import split_names
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec
+    from guided.engine.specs import Spec, StackSpec
 
 __all__ = ["ENDINGS", "Source", "check_names", "given_sources", "read_sources"]
 
@@ -62,7 +62,7 @@ class Source:
     folder: str
     place: str
 
-    def build(self) -> "Spec":
+    def build(self) -> "Spec | StackSpec":
         """The spec. Raises as `build_spec`."""
         return build_spec(self.kind, self.value, self.options, Path(self.folder))
 

@@ -16,9 +16,9 @@ from guided.cli.kinds import build_spec
 from guided.cli.output import COMPILING, progress
 
 if TYPE_CHECKING:
-    from guided.automata.automaton import Automaton
+    from guided.cli.languages import Language
     from guided.engine.index import Index
-    from guided.engine.specs import Spec
+    from guided.engine.specs import Spec, StackSpec
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -27,13 +27,14 @@ __all__ = [
     "EosOption",
     "FormatOption",
     "JsonOption",
+    "JsonSchemaOption",
     "ModelOption",
     "RegexOption",
     "ToolChoiceOption",
     "ToolsOption",
     "VocabularyOption",
-    "automaton_of",
     "index_of",
+    "language_of",
     "only_one",
     "plain_text",
     "spec_of",
@@ -56,6 +57,14 @@ ToolsOption = Annotated[
         metavar="SOURCE[:NAMES]",
         help="Functions to call: of a file (tools.py), a module (package.tools), or definitions (tools.json); "
         "all public ones, or those named (tools.py:add,multiply).",
+    ),
+]
+JsonSchemaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--json-schema",
+        metavar="SOURCE",
+        help="A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
     ),
 ]
 FormatOption = Annotated[
@@ -137,19 +146,22 @@ def spec_of(
     tools: str | None = None,
     tool_format: str = "json",
     tool_choice: str = "auto",
-) -> "Spec":
+    json_schema: str | None = None,
+) -> "Spec | StackSpec":
     """The spec that the options give.
 
     Raises
     ------
     UsageError
-        None or several were given, or the tools can not be loaded.
+        None or several were given, or the tools or the type can not be loaded.
     SchemaError
-        The choices are no choice, or a tool can not be lowered.
+        The choices are no choice, a tool can not be lowered, or a type has no schema.
     """
     # Why not its truth: the empty pattern is a pattern.
-    only_one(regex=regex is not None, choice=choice, tools=tools)
+    only_one(regex=regex is not None, choice=choice, tools=tools, **{"json-schema": json_schema})
     here = Path()
+    if json_schema:
+        return build_spec("json_schema", json_schema, {}, here)
     if tools:
         return build_spec("tools", tools, tool_options(tool_format, tool_choice), here)
     if regex is not None:
@@ -163,7 +175,7 @@ def tool_options(tool_format: str, tool_choice: str) -> dict[str, Any]:
     return {"format": tool_format, "tool_choice": chosen}
 
 
-def index_of(file: Path | None, spec: "Spec | None", vocabulary: "Vocabulary") -> "Index":
+def index_of(file: Path | None, spec: "Spec | StackSpec | None", vocabulary: "Vocabulary") -> "Index":
     """The index in a file, or that of a spec.
 
     Raises
@@ -181,8 +193,8 @@ def index_of(file: Path | None, spec: "Spec | None", vocabulary: "Vocabulary") -
     return compile_spec(spec, vocabulary)
 
 
-def automaton_of(file: Path | None, spec: "Spec | None") -> "Automaton":
-    """The byte automaton in a file, or that of a spec, whatever the vocabulary.
+def language_of(file: Path | None, spec: "Spec | StackSpec | None") -> "Language":
+    """The language of the index in a file, or that of a spec, whatever the vocabulary.
 
     Raises
     ------
@@ -194,10 +206,14 @@ def automaton_of(file: Path | None, spec: "Spec | None") -> "Automaton":
             from guided.engine.files import read_index_file
 
             return read_index_file(file).automaton
+        from guided.engine.specs import Spec
         from guided.limits import Limits
 
-        assert spec is not None
-        return spec.lower(Limits())
+        if isinstance(spec, Spec):
+            return spec.lower(Limits())
+        from guided.cli.languages import language_of_schema
+
+        return language_of_schema(spec)
 
 
 def plain_text(text: str, name: str) -> str:

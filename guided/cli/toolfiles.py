@@ -20,7 +20,7 @@ from typing import Any
 
 from guided.cli.boundary import UsageError
 
-__all__ = ["load_tools", "split_names"]
+__all__ = ["load_named", "load_tools", "split_names"]
 
 _NAMED = re.compile(r"(?s)(?P<source>.+?)(:(?P<names>[^\W\d]\w*(,[^\W\d]\w*)*))?")
 
@@ -62,6 +62,25 @@ def load_tools(given: str, folder: Path | None = None) -> list[Any]:
     if not found:
         raise UsageError(f"{source} defines no public functions; name what it should give: {source}:name")
     return found
+
+
+def load_named(given: str, folder: Path | None = None) -> Any:
+    """What a Python file or module has under one name, ``SOURCE:name``.
+
+    Raises
+    ------
+    UsageError
+        There is no such source, it fails, or it has no such name.
+    """
+    source, names = split_names(given)
+    if len(names) != 1:
+        raise UsageError(f"{given!r} names no type: give {source}:Name, or a file that ends in .json")
+    if folder is not None and source.endswith(".py"):
+        source = str(folder / source)
+    module = _module(source)
+    if not hasattr(module, names[0]):
+        raise UsageError(f"{source} has no {names[0]!r}")
+    return getattr(module, names[0])
 
 
 def _module(source: str) -> ModuleType:

@@ -112,7 +112,8 @@ def _parsed(given: str | os.PathLike[str]) -> Any:
         try:
             text = Path(text).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"the file cannot be read: {error}", "", "schema") from error
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise SchemaError(f"{os.fspath(given)} cannot be read: {reason}", "", "schema") from error
     try:
         return json.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError) as error:

@@ -1,6 +1,7 @@
 """MaskBench's runner: how texts are cut, how files are judged, what a record's tables count."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,22 @@ def test_tokens_spell_the_text(text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
     cut = RankCutter(vocabulary, PIECES["gpt2"])
     assert b"".join(vocabulary[token] or b"" for token in cut(data)) == data
+
+
+def _merged(ranks: dict[bytes, int], data: bytes) -> list[int]:
+    """Byte pair encoding word by word: while a pair of neighbours is a token, merge the one of the lowest id, the leftmost of those."""
+    parts = [data[i : i + 1] for i in range(len(data))]
+    while pairs := [(ranks[a + b], i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in ranks]:
+        _, at = min(pairs)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return [ranks[part] for part in parts]
+
+
+@given(text=st.text("aeinorst", max_size=24) | st.text(max_size=8))
+def test_pairs_are_merged_by_rank(text: str) -> None:
+    cut = RankCutter(real_vocabulary("gpt2"), r"(?s).+")
+    data = text.encode()
+    assert cut(data) == ([cut.ranks[data]] if data in cut.ranks else _merged(cut.ranks, data))
 
 
 class _Texts:
