@@ -19,6 +19,10 @@ A cell may *allow* a set of labels only, and a control may be *guarded* by the s
 the two meet, and an action that stands for one label only where the cell allows it. So one control table serves all states of an object in
 which other keys are still to come.
 
+What a cell does may hang on the very bytes that were read on top of it: two items of an array must differ. Such a cell *records*
+(`PushdownTables.records`). Its reactions are those for any bytes, as far as these can say; where they cannot, they are `DEFERRED`, and
+whoever knows the bytes asks `Pushdown.recorded`.
+
 Tables only grow, and an entry changes once, from unknown to known. Readers therefore need no lock; whoever fills holds the one of the
 index. Arrays are replaced when they grow: read them from the tables each time.
 """
@@ -35,6 +39,7 @@ from guided.errors import LimitError
 __all__ = [
     "ACTION",
     "COUNTS",
+    "DEFERRED",
     "END_ACTION",
     "GUARD",
     "KEPT",
@@ -51,6 +56,8 @@ __all__ = [
 
 _BY_CONTROL = ("rows", "info", "live")
 _ROOM = 512
+# Instead of a number in `results`.
+_DEFERRED = -3
 
 ACTION = -16
 # No maximum in the register of code points.
@@ -90,6 +97,10 @@ class Reaction(NamedTuple):
     registers: tuple[int, int] = KEPT
 
 
+# Stands for a reaction that only those can know who know the bytes that were read.
+DEFERRED = Reaction(-1, -1, -1)
+
+
 class Pushdown(Protocol):
     """A lazily made pushdown automaton: what the index runs."""
 
@@ -110,6 +121,9 @@ class Pushdown(Protocol):
 
     def react(self, action: int, cell: int) -> None:
         """Make the reaction of a cell to an action known."""
+
+    def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
+        """The reaction of a cell that records, to an action after these bytes on top of it."""
 
     def wish(self, cell: int, own: Hashable) -> Hashable:
         """What is wished of what comes on top of a cell, so that the text is soon complete.
@@ -150,6 +164,8 @@ class PushdownTables:
         Reactions of the direct actions, for readers in Python.
     plan_keys : dict of int to hashable
         Names of controls whose plan is the same in all tables of a family.
+    records : set of int
+        Cells that record.
     reactions : dict of int to (Reaction or None)
         The same as ``keys`` and ``values``, for readers in Python.
     """
@@ -157,7 +173,7 @@ class PushdownTables:
     __slots__ = (
         "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "direct", "guards", "info", "keys",
         "limit", "live", "n_actions", "n_allows", "n_cells", "n_controls", "n_guards", "n_reactions", "n_results",
-        "plan_keys", "reactions", "results", "rows", "values",
+        "plan_keys", "reactions", "records", "results", "rows", "values",
     )  # fmt: skip
 
     def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
@@ -176,6 +192,7 @@ class PushdownTables:
         self.n_guards = self.n_allows = 0
         self.direct: dict[int, Reaction] = {}
         self.plan_keys: dict[int, Hashable] = {}
+        self.records: set[int] = set()
         self.reactions: dict[int, Reaction | None] = {}
         self._result_ids: dict[Reaction, int] = {}
         self._allow_ids: dict[tuple[int, ...], int] = {}
@@ -294,7 +311,10 @@ class PushdownTables:
         """Enter the reaction of a cell to an action; None: nothing may follow."""
         if 2 * self.n_reactions >= len(self.keys):
             self._rehash()
-        value = DEAD if reaction is None else self._result(reaction)
+        if reaction is None:
+            value = DEAD
+        else:
+            value = _DEFERRED if reaction is DEFERRED else self._result(reaction)
         _insert(self.keys, self.values, action << 32 | cell, value)
         self.reactions[action << 32 | cell] = reaction
         self.n_reactions += 1

@@ -23,6 +23,7 @@ from guided.arrays import DEAD, UNKNOWN, Int32Array, freeze, mask_words
 from guided.automata.pushdown import (
     ACTION,
     COUNTS,
+    DEFERRED,
     END_ACTION,
     GUARD,
     KEPT,
@@ -39,6 +40,9 @@ from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["PushdownIndex", "Shared"]
+
+# What was read on top of each cell of a stack that records, the lowest first.
+Texts = tuple[bytes, ...]
 
 _MOST_FORCED = 1000
 # About 20 kB each.
@@ -105,9 +109,14 @@ class PushdownIndex:
         self._interned: dict[int, list[Int32Array]] = {}
         self._room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
         self._next: dict[int, int] = {}
+        # Of each stack, how many of its cells record; of each state with such a stack, the bytes read on top of each.
+        self._depths: list[int] = [0]
+        self._texts: dict[int, Texts] = {}
+        self._deferred: Int32Array = _NO_ESCAPES
+        self._later: list[int] = []
         start = (automaton.start, 0, *KEPT)
         self._places: list[Place] = [start, (-1, -1, 0, 0)]
-        self._state_ids: dict[Place, int] = {start: 0}
+        self._state_ids: dict[tuple[Place, Texts], int] = {(start, ()): 0}
         self._masks: list[Int32Array | None] = [None, freeze(np.zeros(mask_words(self.size), np.int32))]
         self._budgets = Budgets(self, self._tokens, self._eos, vocabulary.trie)
         depth = self._shared.trie.max_depth + 2
@@ -149,18 +158,20 @@ class PushdownIndex:
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as they go: (the state reached, how many were read)."""
         with self._lock:
-            place = self._places[state]
+            place, texts = self._places[state], list(self._texts.get(state, ()))
             for count, byte in enumerate(data):
-                after = self.read(place, bytes([byte]))
+                before = tuple(texts)
+                after = self.read(place, bytes([byte]), texts)
                 if after is None:
-                    return self._state(place), count
+                    return self._state(place, before), count
                 place = after
-            return self._state(place), len(data)
+            return self._state(place, tuple(texts)), len(data)
 
     def onward(self, state: int) -> list[int]:
         """Bytes that may follow a state, ascending."""
         with self._lock:
-            return [byte for byte in range(256) if self.read(self._places[state], bytes([byte])) is not None]
+            place, texts = self._places[state], self._texts.get(state, ())
+            return [byte for byte in range(256) if self.read(place, bytes([byte]), list(texts)) is not None]
 
     def forced(self, state: int) -> bytes:
         """The longest byte string, up to a thousand, that every continuation of a state begins with."""
@@ -178,7 +189,7 @@ class PushdownIndex:
         found = self._masks[state]
         if found is None:
             with self._lock:
-                found = self._build_mask(self._places[state])
+                found = self._build_mask(self._places[state], self._texts.get(state, ()))
                 if self.is_accepting(state):
                     found = found.copy()
                     for token in self._eos:
@@ -205,18 +216,21 @@ class PushdownIndex:
         if token in self._eos:
             return self.final if self.is_accepting(state) else DEAD
         data = self._tokens[token] if token < len(self._tokens) else None
-        place = self.read(self._places[state], data) if data else None
-        return DEAD if place is None else self._state(place)
+        texts = list(self._texts.get(state, ()))
+        place = self.read(self._places[state], data, texts) if data else None
+        return DEAD if place is None else self._state(place, tuple(texts))
 
-    def _state(self, place: Place) -> int:
-        found = self._state_ids.get(place)
+    def _state(self, place: Place, texts: "Texts") -> int:
+        found = self._state_ids.get((place, texts))
         if found is None:
             found = len(self._places)
             if found >= self._limits.states:
                 raise LimitError("states", found + 1, self._limits.states, "the index has grown too large")
             self._places.append(place)
             self._masks.append(None)
-            self._state_ids[place] = found
+            self._state_ids[place, texts] = found
+            if texts:
+                self._texts[found] = texts
         return found
 
     def is_accepting(self, state: int) -> bool:
@@ -260,11 +274,14 @@ class PushdownIndex:
     def accepts(self, data: bytes) -> bool:
         """Is a whole text in the language? O(len(data))."""
         with self._lock:
-            place = self.read(self._places[0], data)
-            return place is not None and self.is_accepting(self._state(place))
+            place = self.read(self._places[0], data, [])
+            return place is not None and self.is_end(place)
 
-    def read(self, place: Place, data: bytes) -> Place | None:
-        """The place after some bytes; None where they cannot come."""
+    def read(self, place: Place, data: bytes, texts: list[bytes] | None = None) -> Place | None:
+        """The place after some bytes; None where they cannot come.
+
+        ``texts``: what was read on top of each cell that records, changed in place. Without it, what only they could tell cannot come.
+        """
         control, node, needed, allowed = place
         automaton = self.automaton
         tables = automaton.tables
@@ -291,13 +308,16 @@ class PushdownIndex:
                 if needed:
                     return None
                 is_again = tables.actions.item(ACTION - entry, 1)
-                after = self._react(entry, node)
+                after = self._react(entry, node, texts, b"" if is_again else bytes([byte]))
                 rows, info = tables.rows, tables.info
                 if after is None:
                     return None
                 control, node, needed, allowed = after
                 if not is_again:
                     break
+            if texts is not None and tables.records:
+                depth = self._depths[node]
+                texts[:] = [text + bytes([byte]) for text in texts[:depth]] + [b""] * (depth - len(texts))
         return control, node, needed, allowed
 
     def _is_open(self, control: int, node: int) -> bool:
@@ -309,8 +329,8 @@ class PushdownIndex:
             return True
         return bool((tables.guards[guard : guard + width] & tables.allows[allow : allow + width]).any())
 
-    def _react(self, entry: int, node: int) -> Place | None:
-        """Where an action leads on a stack; None where it cannot come."""
+    def _react(self, entry: int, node: int, texts: list[bytes] | None = None, last: bytes = b"") -> Place | None:
+        """Where an action leads on a stack; None where it cannot come. ``last``: the byte that the action reads."""
         tables = self.automaton.tables
         needed, allowed = KEPT
         while entry <= ACTION:
@@ -324,10 +344,16 @@ class PushdownIndex:
                     if allow >= 0 and not tables.allows.item(allow + (label >> 6)) >> (label & 63) & 1:
                         return None
                 key = action << 32 | cell
-                if key not in tables.reactions:
-                    self.automaton.react(action, cell)
-                reaction = tables.reactions[key]
-                if reaction is None:
+                if texts is not None and cell in tables.records:
+                    level = self._depths[node] - 1
+                    reaction = self.automaton.recorded(action, cell, texts[level] + last)
+                    if reaction is not None and reaction.pops == 1 and reaction.pushes >= 0:
+                        texts[level] = b""
+                else:
+                    if key not in tables.reactions:
+                        self.automaton.react(action, cell)
+                    reaction = tables.reactions[key]
+                if reaction is None or reaction is DEFERRED:
                     return None
             for _ in range(reaction.pops):
                 node = self._below[node]
@@ -347,6 +373,7 @@ class PushdownIndex:
             self._nodes[found] = key
             self._cells.append(cell)
             self._below.append(below)
+            self._depths.append(self._depths[below] + (cell in self.automaton.tables.records))
             self._node_ids[key] = found
         return found
 
@@ -361,8 +388,18 @@ class PushdownIndex:
             bucket.append(words)
         return words
 
-    def _build_mask(self, place: Place) -> Int32Array:
-        """The mask without EOS; not to be written to where it is a plan's."""
+    def _build_mask(self, place: Place, texts: "Texts") -> Int32Array:
+        """The mask without EOS."""
+        words, deferred = self._mask_of(place), self._later
+        for token in deferred:
+            data = self._tokens[token]
+            if data and self.read(place, data, list(texts)) is not None:
+                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+        return words
+
+    def _mask_of(self, place: Place) -> Int32Array:
+        """The same without tokens that hang on what was read: those are left in ``_later``."""
+        self._later = []
         control, node, needed, allowed = place
         planned = self.automaton.tables.info.item(control, PLAN)
         if planned >= 0 and self._is_open(planned, node):
@@ -446,6 +483,11 @@ class PushdownIndex:
         automaton = self.automaton
         tables = automaton.tables
         frames, out = self._frames, np.zeros(6, np.int64)
+        is_deferring = escapes is None
+        if escapes is None:
+            if tables.records and not len(self._deferred):
+                self._deferred = np.empty((len(self._shared.trie.byte), 4), np.int32)
+            escapes = self._deferred
         frames[0, :4] = place
         frames[0, 7] = base
         out[0], out[5] = -1, allow
@@ -454,9 +496,12 @@ class PushdownIndex:
                 trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child,
                 tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
                 tables.guards, tables.allows, tables.cell_allow, self._nodes, frames, self._pushed, words,
-                _NONE if counts is None else counts, _NO_ESCAPES if escapes is None else escapes, out,
+                _NONE if counts is None else counts, escapes, out,
             )  # fmt: skip
             if status == kernel.DONE:
+                if is_deferring:
+                    for i in escapes[: int(out[3]), 1].tolist():
+                        self._later += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
                 return int(out[3])
             if status == kernel.MISSING_ENTRY:
                 automaton.fill(int(out[1]), int(out[2]))

@@ -36,7 +36,7 @@ DONE, MISSING_ENTRY, MISSING_REACTION = 0, 1, 2
 NOWHERE = -1
 SCRATCH = 1 << 29
 
-_DEAD, _UNKNOWN, _ACTION = -1, -2, -16
+_DEAD, _UNKNOWN, _DEFERRED, _ACTION = -1, -2, -3, -16
 _UNLIMITED = 1 << 30
 _LIVE, _COUNTS, _GUARD, _WIDTH, _MANY = 0, 1, 2, 3, 16
 # Columns of a frame.
@@ -212,7 +212,7 @@ def walk(
         Code points that each token reads in the control that the walk began with; not written if empty.
     escapes : ndarray[int32], shape (n, 4), out
         Where the stack is NOWHERE, for each action that needs a cell: action, trie node, code points read, and whether the byte
-        is read again.
+        is read again. Elsewhere, for each reaction that is deferred: action and trie node.
     out : ndarray[int64], shape (6,), in and out
         [0] depth to go on from (-1: begin), [1] and [2] what is missing, [3] number of escapes (in and out), [4] nodes visited,
         [5] offset of the labels allowed where the stack is NOWHERE (-1: all).
@@ -334,6 +334,11 @@ def walk(
                             frames[depth, _CURSOR] = i
                         out[0], out[1], out[2], out[3] = depth, action, cell, n_escapes
                         return MISSING_REACTION
+                    if result == _DEFERRED:
+                        escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
+                        n_escapes += 1
+                        is_alive = False
+                        break
                     if result == _DEAD:
                         is_alive = False
                         break

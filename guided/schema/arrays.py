@@ -5,7 +5,7 @@ The state of an array between two items is a tuple of formulas: what must hold o
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 
-__all__ = ["after_item", "at_close"]
+__all__ = ["after_item", "at_close", "is_unique", "with_item"]
 
 
 def after_item(formulas: Formulas, state: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -26,6 +26,9 @@ def after_item(formulas: Formulas, state: tuple[int, ...]) -> tuple[int, ...] | 
             return FALSE if atom[1] <= 0 else formulas.atom((kind, atom[1] - 1))
         if kind == "contains":
             return _contains(formulas, atom)
+        if kind == "uniqueItems":
+            differs = (formulas.atom(("value", formulas.negation(constant))) for constant in atom[1:])
+            return formulas.conjunction((*differs, formulas.atom(atom)))
         return formulas.atom(atom)
 
     memo: dict[int, int] = {}
@@ -50,6 +53,23 @@ def _contains(formulas: Formulas, atom: Atom) -> int:
             formulas.disjunction((value, formulas.atom(atom))),
         )
     )
+
+
+def is_unique(formulas: Formulas, state: tuple[int, ...]) -> bool:
+    """Does it matter which items have been?"""
+    return any(atom[0] == "uniqueItems" for formula in state for atom in formulas.atoms(formula))
+
+
+def with_item(formulas: Formulas, state: tuple[int, ...], constant: int) -> tuple[int, ...]:
+    """The state once the last item is known to have been this constant."""
+
+    def known(atom: Atom) -> int:
+        if atom[0] != "uniqueItems":
+            return formulas.atom(atom)
+        return formulas.atom(("uniqueItems", *sorted({*atom[1:], constant})))
+
+    memo: dict[int, int] = {}
+    return tuple(formulas.rewrite(formula, known, memo) for formula in state)
 
 
 def at_close(formulas: Formulas, state: tuple[int, ...]) -> tuple[int, ...] | None:

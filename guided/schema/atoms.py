@@ -31,7 +31,7 @@ Of an array:
     ("items", prefix, others) prefix: (f, ...) of the next items; others: f of the items after those
     ("minItems", n) ("maxItems", n)
     ("contains", f, least, most)    between so many more items hold f; most -1: no maximum
-    ("uniqueItems",)
+    ("uniqueItems", *constants)     no two of the next items are equal, and none is one of these constants
 
 And on any level ("value", f): the value now being read holds f, which its end will tell.
 """

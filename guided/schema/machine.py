@@ -12,8 +12,10 @@
 A report is the truth of the observed formulas of the value that has ended, as bits; each kind of report is one action (`_done`).
 """
 
+import json
 from collections.abc import Hashable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple, TypeAlias, cast
 
@@ -22,6 +24,7 @@ import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import (
+    DEFERRED,
     MANY,
     PLAN,
     UNLIMITED,
@@ -35,6 +38,7 @@ from guided.schema.atoms import JsonOptions
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.jobs import Job
 from guided.schema.key_frames import KeyFrames
+from guided.schema.keywords import enumerations
 from guided.schema.kinds import Kinds
 from guided.schema.lowering import Lowering
 from guided.schema.plain import PlainState
@@ -77,11 +81,16 @@ class _Plain(NamedTuple):
 
 
 class _Array(NamedTuple):
-    """A cell: an array that is open. ``empty``: what it reports if it ends before its first item (-1: it cannot, -2: it has begun)."""
+    """A cell: an array that is open.
+
+    ``empty``: what it reports if it ends before its first item (-1: it cannot, -2: it has begun). ``is_known``: are all items known that
+    the next must differ from?
+    """
 
     state: tuple[int, ...]
     observed: tuple[int, ...]
     empty: int
+    is_known: bool = True
 
 
 _Cell: TypeAlias = _Object | _Plain | _Array
@@ -327,6 +336,8 @@ class Machine:
             found = self._cell_ids[content] = self.tables.cell(words)
             self._cells.append(content)
             self._has_more.append(words is not None and any(words))
+            if isinstance(content, _Array) and arrays.is_unique(self.formulas, content.state):
+                self.tables.records.add(found)
             if words is not None:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
                 structure = self.structure
@@ -397,6 +408,8 @@ class Machine:
             return None if ended is None else Reaction(1, -1, self._done_entry(_bits(ended)))
         if action != structure.comma:
             return None
+        if not content.is_known:
+            return DEFERRED
         item: Next | None = self.reading.item(content.state)
         if item is None:
             return None
@@ -407,6 +420,8 @@ class Machine:
         """What an open object or array does when its pending value has ended."""
         goes_to = self.structure.array_done if isinstance(content, _Array) else self.structure.object_done
         if isinstance(content, _Plain) or not content.observed:
+            if isinstance(content, _Array) and content.is_known and arrays.is_unique(self.formulas, content.state):
+                return Reaction(1, self._cell(content._replace(empty=-2, is_known=False)), goes_to)
             return Reaction(0, -1, goes_to)
         job = (TRUE, *content.observed)
         if isinstance(content, _Object):
@@ -415,7 +430,24 @@ class Machine:
                 return None
             return Reaction(1, self._cell(_Object(content.state._replace(formulas=formulas), ())), goes_to)
         state = self.reading.told(content.state, job, report)
-        return None if state[0] == FALSE else Reaction(1, self._cell(_Array(state, (), -2)), goes_to)
+        is_known = not arrays.is_unique(self.formulas, state)
+        return None if state[0] == FALSE else Reaction(1, self._cell(_Array(state, (), -2, is_known)), goes_to)
+
+    def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
+        """What an open array does whose items must differ, after the bytes of an item."""
+        content = self._cells[cell]
+        report = self._report_of.get(action)
+        if report is None or not isinstance(content, _Array):
+            return self._reaction(action, cell)
+        item = json.loads(data.strip(b" \t\n\r,"), parse_float=Decimal)
+        constant = enumerations.constant(self.kinds.lowering, item, (None, "items"), 0)
+        state = content.state
+        if content.observed:
+            state = self.reading.told(state, (TRUE, *content.observed), report)
+            if state[0] == FALSE:
+                return None
+        state = arrays.with_item(self.formulas, state, constant)
+        return Reaction(1, self._cell(_Array(state, (), -2)), self.structure.array_done)
 
 
 class _Same:
