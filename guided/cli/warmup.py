@@ -45,6 +45,7 @@ def warmup(as_json: JsonOption = False) -> int:
 def warm(advance: Callable[[str], None]) -> None:
     """Send small inputs through everything that uses kernels; ``advance`` hears what comes next."""
     advance("regular expressions")
+    from guided.automata.automaton import Automaton
     from guided.automata.build import from_tree
     from guided.engine.compile import compile as compile_spec
     from guided.engine.specs import Choice, Regex
@@ -68,6 +69,8 @@ def warm(advance: Callable[[str], None]) -> None:
     other = Regex(r"[a-z]{0,60}\w").lower(Limits())
     (~(automaton & other) - (automaton | other)).witness()
     from_tree(parse("[a-z]{3,9}") & ~parse("a+"), Limits())
+    # Why: kernels take read-only tables, as automata have them, by code of their own.
+    Automaton.from_table(other.table, other.classes, other.accepting, other.labels)
 
     advance("JSON strings")
     from guided.schema.atoms import JsonOptions
@@ -91,6 +94,23 @@ def warm(advance: Callable[[str], None]) -> None:
         for state in range(index.n_states):
             index.mask(state)
             index.mask_within(state, index.remaining(state) + 1)
+
+    advance("JSON Schemas")
+    from guided.engine.json_schema import JsonSchema
+
+    text = {"type": "string", "pattern": "^[a-z]", "maxLength": 9}
+    properties = {
+        "name": text,
+        "more": {"type": "array", "items": {"type": "integer", "minimum": 3}},
+        "size": {"enum": [1, None]},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["name", "more"], "additionalProperties": text}
+    index = compile_spec(JsonSchema(schema), vocabulary)
+    guide = index.guide()
+    for token in b'{"name": "a\\n", "more": [31, 4], "x": "y"}':
+        guide.mask()
+        guide.mask_within(guide.remaining + 2)
+        guide.advance(token)
 
 
 def kernels() -> dict[str, Any]:

@@ -252,10 +252,10 @@ def test_paths_in_a_file_of_specs_begin_at_the_file(folder: Path) -> None:
     [
         ("x = ", "specs.toml is no TOML: Invalid value"),
         ("x = 1", "specs.toml: 'x' is no table: a spec is a table, [x]"),
-        ("[x]", "specs.toml [x]: a spec has one of the keys regex, choice, tools, and this has none"),
+        ("[x]", "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, and this has none"),
         (
             "[x]\nregex = 'a'\nchoice = ['b']",
-            "specs.toml [x]: a spec has one of the keys regex, choice, tools, and this has regex and choice",
+            "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, and this has regex and choice",
         ),
         ("['a/b']\nregex = 'a'", "specs.toml ['a/b']: 'a/b' is no name for a file"),
         ("['.x']\nregex = 'a'", "specs.toml ['.x']: '.x' is no name for a file"),

@@ -27,7 +27,10 @@ from guided.engine.specs import Choice, Regex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 vocabulary = Vocabulary.from_file(sys.argv[1])
-specs = [Regex(r'"(\\\\[nt"]|[^"\\\\\\n]){1,200}"'), Regex(r"(?i)[\\w .-]+@\\w+\\.[a-z]{2,9}"), Regex(r"(?=.*\\d)[^\\W_]{8}(?<!x)")]
+from guided.engine.json_schema import JsonSchema
+person = {"type": "object", "properties": {"name": {"type": "string", "minLength": 2}, "born": {"type": "string", "format": "date"}}}
+specs = [JsonSchema(person), JsonSchema({"type": "array", "items": {"type": ["number", "boolean"]}, "minItems": 2, "maxItems": 5})]
+specs += [Regex(r'"(\\\\[nt"]|[^"\\\\\\n]){1,200}"'), Regex(r"(?i)[\\w .-]+@\\w+\\.[a-z]{2,9}"), Regex(r"(?=.*\\d)[^\\W_]{8}(?<!x)")]
 specs += [Choice(["Oslo", "Ostrava", "Øresund"]), Choice([f"{i * i}é" for i in range(3000)]), Regex("a|b|c", builder="interegular")]
 specs += [Tools(TOOLS, format="tooldec"), Tools(TOOLS, format="json").first_call(), Tools(TOOLS, tool_choice="required")]
 for spec in specs:
@@ -37,6 +40,8 @@ for spec in specs:
         guide.mask()
         mask = guide.mask_within(max(guide.remaining, 20 - len(guide)))
         guide.advance(int(np.unpackbits(mask.view(np.uint8), bitorder="little").nonzero()[0][-1]))
+    if isinstance(spec, JsonSchema):
+        continue
     index.tables.automaton.witness()
 first, second = (Regex(pattern).lower(Limits()) for pattern in (r"[^a]{3}", r"\\w*"))
 for automaton in (first & second, first | second, first - second, ~first):
