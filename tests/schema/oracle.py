@@ -107,8 +107,6 @@ class Validator:
         Documents by URI.
     formats : callable of (name, text), or None
         Whether a string has a format; None: formats are annotations.
-    integer : callable of Number
-        Which numbers are integers.
     """
 
     def __init__(
@@ -116,9 +114,8 @@ class Validator:
         schema: Any,
         registry: Mapping[str, Any] | None = None,
         formats: Callable[[str, str], bool] | None = None,
-        integer: Callable[[Number], bool] = lambda number: number.value.denominator == 1,
     ) -> None:
-        self.root, self.formats, self.integer = schema, formats, integer
+        self.root, self.formats = schema, formats
         self.resources: dict[str, Any] = {}
         self.anchors: dict[tuple[str, str], Any] = {}
         self.dynamic: dict[tuple[str, str], Any] = {}
@@ -275,7 +272,7 @@ class _Evaluation:
             case "boolean":
                 return isinstance(value, bool)
             case "integer":
-                return isinstance(value, Number) and self.validator.integer(value)
+                return isinstance(value, Number) and value.value.denominator == 1
             case "number":
                 return isinstance(value, Number)
             case "string":

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guided.schema.atoms import JsonOptions
-from tests.schema.oracle import Number, Validator
+from tests.schema.oracle import Number, Undefined, Validator
 
-__all__ = ["Document", "NotJson", "is_text", "read"]
+__all__ = ["Document", "NotJson", "is_narrowed", "is_text", "read"]
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -62,6 +62,8 @@ def read(data: bytes) -> Document:
     ------
     NotJson
         It is none.
+    Undefined
+        It has an exponent of more than 100,000.
     """
     try:
         text = data.decode()
@@ -145,7 +147,7 @@ class _Reader:
         if match is None:
             raise NotJson(f"no number at {self.at}")
         if match.group(2) and abs(int(match.group(2)[1:])) > 100_000:
-            raise NotJson("beyond this oracle")
+            raise Undefined("an exponent beyond this oracle")
         self.at = match.end()
         self.document.tokens.append(match.group())
         self.document.numbers.append(match.group())
@@ -192,12 +194,12 @@ def is_text(
     registry: Mapping[str, Any] | None = None,
     formats: Callable[[str, str], bool] | None = None,
 ) -> bool:
-    """Whether a text is in the language of a schema under options.
+    """Whether a text is in the language of a schema under options; those that `is_narrowed` says may be left out of it.
 
     Raises
     ------
     Undefined
-        The schema has no meaning.
+        The schema has no meaning, or the text has an exponent of more than 100,000.
     """
     try:
         document = read(data)
@@ -205,18 +207,25 @@ def is_text(
         return False
     if not _spelled(document, options) or document.repeated:
         return False
-    plain = options.numbers == "plain"
-    validator = Validator(
-        schema,
-        registry,
-        formats=None if options.format == "annotate" else formats,
-        integer=(lambda number: set(number.text).isdisjoint(".eE"))
-        if plain
-        else (lambda number: number.value.denominator == 1),
-    )
+    validator = Validator(schema, registry, None if options.format == "annotate" else formats)
     if not validator.is_valid(document.value):
         return False
     return options.property_order == "any" or _ordered(schema, document.value)
+
+
+_SCIENTIFIC = re.compile(r"-?(?:0(?:\.0+)?|[1-9](?:\.(?:0|[0-9]{0,15}[1-9]))?)[eE][+-]?[0-9]+")
+
+
+def is_narrowed(data: bytes, options: JsonOptions) -> bool:
+    """Whether a text has a number that an engine may leave out, though its value is valid; `guided.schema.numbers` says which it does.
+
+    With plain numbers that is an integer with a point (``1.0``), where it matters whether it is one. With any numbers it is an exponent
+    after anything but one digit, point, and digits: no automaton can tell the values of all such spellings apart.
+    """
+    numbers = read(data).numbers
+    if options.numbers == "plain":
+        return any("." in number and Number.of(number).value.denominator == 1 for number in numbers)
+    return any("e" in number.lower() and not _SCIENTIFIC.fullmatch(number) for number in numbers)
 
 
 def _spelled(document: Document, options: JsonOptions) -> bool:

@@ -113,6 +113,7 @@ _general = st.one_of(
 def schemas(
     max_leaves: int = 8,
     *,
+    about: str = "",
     references: bool = True,
     unevaluated: bool = False,
     unique: bool = False,
@@ -124,6 +125,8 @@ def schemas(
     ----------
     max_leaves : int
         Most schemas without schemas in them, roughly.
+    about : {"", "object", "array", "string", "number"}
+        The type that the outermost schema has keywords of; mostly it says so.
     references : bool
         Whether there are definitions and ``$ref`` to them, recursive ones among them.
     unevaluated, unique, formats : bool
@@ -149,9 +152,35 @@ def schemas(
         return st.lists(st.one_of(parts), min_size=1, max_size=3).map(_merged)
 
     body = st.recursive(leaves, extend, max_leaves=max_leaves)
+    if about:
+        parts = {"object": _object(body), "array": _array(body, unique), "number": _number, "string": _string(formats)}
+        body = _about(about, parts[about].filter(bool), body, unevaluated, unique and about == "array")
     if not references:
         return body
     return st.tuples(body, body, body).map(_with_definitions)
+
+
+def _about(
+    kind: str, part: st.SearchStrategy[Any], inner: st.SearchStrategy[Any], unevaluated: bool, unique: bool
+) -> Any:
+    """Schemas with keywords of one type, and perhaps an applicator over more of them."""
+    several = st.lists(part, min_size=1, max_size=3)
+    more = [st.just({}), st.just({})]
+    more += [several.map(lambda each, key=key: {key: each}) for key in ("allOf", "anyOf", "oneOf")]
+    more += [part.map(lambda each: {"not": each}), st.tuples(part, part, part).map(_conditional)]
+    extra: st.SearchStrategy[dict[str, Any]] = st.just({"uniqueItems": True} if unique else {})
+    if unevaluated:
+        keys = st.sampled_from(["unevaluatedProperties", "unevaluatedItems"])
+        extra = st.tuples(keys, inner).map(lambda pair: {pair[0]: pair[1]})
+    return (
+        st.tuples(st.sampled_from([{"type": kind}, {"type": kind}, {}]), part, st.one_of(more), extra)
+        .map(list)
+        .map(_merged)
+    )
+
+
+def _conditional(parts: tuple[Any, Any, Any]) -> Any:
+    return {"if": parts[0], "then": parts[1], "else": parts[2]}
 
 
 def _with_definitions(bodies: tuple[Any, Any, Any]) -> Any:
@@ -192,7 +221,7 @@ def _made(schema: Any, root: Any, depth: int) -> st.SearchStrategy[Any]:
         schema
     ):
         choices.append(_made_object(schema, root, depth))
-    if "array" in types or not {"items", "prefixItems", "contains"}.isdisjoint(schema):
+    if "array" in types or not {"items", "prefixItems", "contains", "uniqueItems"}.isdisjoint(schema):
         choices.append(_made_array(schema, root, depth))
     if "number" in types or "integer" in types or not {"minimum", "maximum", "multipleOf"}.isdisjoint(schema):
         choices.append(_made_number(schema))
@@ -233,6 +262,8 @@ def _made_array(draw: st.DrawFn, schema: dict[str, Any], root: Any, depth: int) 
         if "contains" in schema and draw(st.booleans()):
             below = schema["contains"]
         found.append(draw(_made(below, root, depth - 1)))
+    if found and "uniqueItems" in schema and draw(st.booleans()):
+        found.append(draw(st.sampled_from(found)))
     return found
 
 
