@@ -45,6 +45,7 @@ __all__ = [
     "KEPT",
     "LIVE",
     "MANY",
+    "NEEDS",
     "PLAN",
     "UNLIMITED",
     "WIDTH",
@@ -66,8 +67,9 @@ UNLIMITED = 1 << 30
 KEPT = (0, UNLIMITED)
 # Columns of `info`: number of live bytes (more than MANY: not listed), whether it
 # counts (1: every byte it reads; 2: the registers hold, within a character), guard (-1: none) and its words,
-# entry at the end of the text (0: none), the control whose plan serves its masks (-1: none).
-LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN = range(6)
+# entry at the end of the text (0: none), the control whose plan serves its masks (-1: none), and how many code points its string
+# needs at least from there on.
+LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN, NEEDS = range(7)
 MANY = 16
 
 
@@ -145,8 +147,8 @@ class PushdownTables:
     ----------
     rows : ndarray[int32], shape (capacity, 256)
         Entry of each control and byte.
-    info : ndarray[int32], shape (capacity, 6)
-        Of each control, by the columns `LIVE` to `PLAN`.
+    info : ndarray[int32], shape (capacity, 7)
+        Of each control, by the columns `LIVE` to `NEEDS`.
     live : ndarray[uint8], shape (capacity, 16)
         Bytes of a control that are not dead, where they are few.
     actions : ndarray[int32], shape (capacity, 3)
@@ -179,7 +181,7 @@ class PushdownTables:
     def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
         self.limit = limit
         self.rows: Int32Array = np.full((capacity, 256), UNKNOWN, np.int32)
-        self.info: Int32Array = np.zeros((capacity, 6), np.int32)
+        self.info: Int32Array = np.zeros((capacity, 7), np.int32)
         self.live: UInt8Array = np.zeros((capacity, MANY), np.uint8)
         self.actions: Int32Array = np.zeros((256, 3), np.int32)
         self.results: Int32Array = np.zeros((256, 5), np.int32)
@@ -236,6 +238,7 @@ class PushdownTables:
         info[:, GUARD] = -1
         info[:, END_ACTION] = 0 if end_actions is None else np.fromiter(end_actions, np.int32, n)
         info[:, PLAN] = plan
+        info[:, NEEDS] = 0
         if live is None:
             self._note_live(first, n)
         else:

@@ -93,7 +93,7 @@ class Plan:
     stay : ndarray[int32], shape (words,)
         Tokens that need nothing of the stack.
     counts : ndarray[int32], shape (n_tokens,) or (0,)
-        Code points that each of these reads, where they count.
+        Code points that each of these reads and that must come after it, where they count.
     most : int
         The largest of these.
     escapes : ndarray[int32], shape (n, 4)
@@ -116,7 +116,7 @@ class Plan:
         return found
 
     def within(self, allowed: int) -> Int32Array:
-        """The tokens that stay and read at most so many code points."""
+        """The tokens that stay and for which so many code points are enough."""
         if allowed >= self.most:
             return self.stay
         found = self._within.get(allowed)

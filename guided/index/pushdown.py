@@ -27,6 +27,7 @@ from guided.automata.pushdown import (
     END_ACTION,
     GUARD,
     KEPT,
+    NEEDS,
     PLAN,
     UNLIMITED,
     WIDTH,
@@ -296,6 +297,8 @@ class PushdownIndex:
                         allowed -= allowed != UNLIMITED
                         needed -= needed > 0
                     control = entry
+                    if allowed < info.item(control, NEEDS):
+                        return None
                     if info.item(control, GUARD) >= 0 and not self._is_open(control, node):
                         return None
                     break
@@ -454,13 +457,11 @@ class PushdownIndex:
             counts, escapes = shared.counts if is_counting else _NONE, shared.escapes
             counts.fill(0)
             trie, tables = shared.trie, self.automaton.tables
-            n = -1
-            if tables.info.item(control, GUARD) < 0 or allow < 0:
-                path = np.empty((trie.max_depth + 1, 2), np.int32)
-                n = kernel.walk_frame(
-                    trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids,
-                    tables.rows, tables.info, tables.actions, control, path, stay, counts, escapes,
-                )  # fmt: skip
+            path = np.empty((trie.max_depth + 1, 2), np.int32)
+            n = kernel.walk_frame(
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, tables.rows, tables.info,
+                tables.actions, tables.guards, tables.allows, allow, control, path, stay, counts, escapes,
+            )  # fmt: skip
             if n < 0:
                 stay.fill(0)
                 place = (control, kernel.NOWHERE, *KEPT)

@@ -38,7 +38,7 @@ SCRATCH = 1 << 29
 
 _DEAD, _UNKNOWN, _DEFERRED, _ACTION = -1, -2, -3, -16
 _UNLIMITED = 1 << 30
-_LIVE, _COUNTS, _GUARD, _WIDTH, _MANY = 0, 1, 2, 3, 16
+_LIVE, _COUNTS, _GUARD, _WIDTH, _NEEDS, _MANY = 0, 1, 2, 3, 6, 16
 # Columns of a frame.
 _CONTROL, _NODE, _NEEDED, _ALLOWED, _CURSOR, _END, _ROW, _BASE, _USED = range(9)
 
@@ -79,6 +79,14 @@ def are_equal(first: Int32Array, second: Int32Array) -> bool:
 
 
 @kernel
+def _meets(guard: int, width: int, allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
+    for k in range(width):
+        if guards[guard + k] & allows[allow + k]:
+            return True
+    return False
+
+
+@kernel
 def walk_frame(
     byte: UInt8Array,
     depth: Int32Array,
@@ -88,6 +96,9 @@ def walk_frame(
     rows: Int32Array,
     info: Int32Array,
     actions: Int32Array,
+    guards: UInt64Array,
+    allows: UInt64Array,
+    allow: int,
     start: int,
     path: Int32Array,
     mask: Int32Array,
@@ -100,8 +111,10 @@ def walk_frame(
     ----------
     byte, depth, skip, token_indptr, token_ids : in
         Trie, whole; ``depth`` is the offset of each node's byte.
-    rows, info, actions : in
+    rows, info, actions, guards, allows : in
         Tables; rows that are met must be known, and actions not direct.
+    allow : int
+        Offset of the labels that are allowed; -1: all.
     start : int
         Control.
     path : ndarray[int32], shape (max_depth + 1, 2), scratch
@@ -120,6 +133,9 @@ def walk_frame(
         d = depth[i]
         control = path[d, 0]
         entry = rows[control, byte[i]]
+        if entry >= 0 and allow >= 0 and info[entry, _GUARD] >= 0:
+            if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
+                entry = _DEAD
         if entry >= 0:
             read = path[d, 1] + (1 if info[control, _COUNTS] == 1 else 0)
             path[d + 1, 0], path[d + 1, 1] = entry, read
@@ -127,7 +143,7 @@ def walk_frame(
                 token = token_ids[k]
                 mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
                 if len(count):
-                    count[token] = read
+                    count[token] = read + info[entry, _NEEDS]
             i += 1
             continue
         if entry != _DEAD:
@@ -151,14 +167,6 @@ def _reaction(action: int, cell: int, keys: Int64Array, values: Int32Array) -> i
             return int(values[slot])
         slot = (slot + 1) & wrap
     return _UNKNOWN
-
-
-@kernel
-def _meets(guard: int, width: int, allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
-    for k in range(width):
-        if guards[guard + k] & allows[allow + k]:
-            return True
-    return False
 
 
 @kernel
@@ -209,7 +217,7 @@ def walk(
     mask : ndarray[int32], shape (words,), in and out
         Bits of tokens.
     count : ndarray[int32], shape (n_tokens,) or (0,), out
-        Code points that each token reads in the control that the walk began with; not written if empty.
+        Code points that each token reads in the string that the walk began in, and that the string needs after it; not written if empty.
     escapes : ndarray[int32], shape (n, 4), out
         Where the stack is NOWHERE, for each action that needs a cell: action, trie node, code points read, and whether the byte
         is read again. Elsewhere, for each reaction that is deferred: action and trie node.
@@ -284,6 +292,9 @@ def walk(
                     if needed > 0:
                         needed -= 1
                 control = entry
+                if allowed < info[control, _NEEDS]:
+                    is_alive = False
+                    break
                 guard = info[control, _GUARD]
                 if guard >= 0:
                     if node == NOWHERE:
@@ -372,7 +383,7 @@ def walk(
             token = token_ids[k]
             mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
             if len(count):
-                count[token] = _UNLIMITED - allowed
+                count[token] = _UNLIMITED - allowed + info[control, _NEEDS]
         if skip[i] > i + 1:
             deeper = depth + 1
             frames[deeper, _CONTROL], frames[deeper, _NODE] = control, node

@@ -19,6 +19,7 @@ from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import key_automaton
 from guided.schema.leaf import Leaf
 from guided.schema.lowering import Lowering
+from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
 from guided.schema.restrict import restrict
 from guided.schema.strings import string_automaton
@@ -51,6 +52,7 @@ class Kinds:
         self._has_all_bytes = bool(alphabet.all())
         self._typed: dict[str, dict[int, int]] = {}
         self._separated: dict[int, int] = {}
+        self._measures: dict[int, Measure | None] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
         self._tables: list[objects.KeyTable] = []
         self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
@@ -84,11 +86,37 @@ class Kinds:
             self._leaves[kind, wanted] = found
         return found
 
+    def measured(self, formula: int) -> tuple[Measure, int] | None:
+        """Of a string with a largest length and more: the measure of all but the length, and the length; None where it has none.
+
+        Then a register counts, in place of an automaton that is as many times as large.
+        """
+        lengths: list[int] = []
+        others: list[int] = []
+        for member in self.formulas.members(formula):
+            (lengths if self.formulas.nodes[member][0] == "length" else others).append(member)
+        if len(lengths) != 1 or not others or self.options.escapes != "canonical":
+            return None
+        _, least, most = self.formulas.nodes[lengths[0]]
+        if most < 0:
+            return None
+        rest = self.formulas.conjunction(others)
+        if self.formulas.nodes[rest][0] == "strings":
+            return None
+        if rest not in self._measures:
+            self._measures[rest] = measure_of(rest, self.leaf("string", (rest,)).automaton)
+        measure = self._measures[rest]
+        if measure is None or not least <= measure.needs[0] <= most:
+            return None
+        return measure, most
+
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""
         if formula <= TRUE and self._has_all_bytes:
             return formula == TRUE
         if self._has_all_bytes and self._is_surely_satisfiable(kind, formula):
+            return True
+        if kind == "string" and self.measured(formula) is not None:
             return True
         return not self.leaf(kind, (formula,)).automaton.is_empty()
 

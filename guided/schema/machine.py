@@ -23,9 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
+from guided.automata.automaton import Automaton
 from guided.automata.pushdown import (
+    COUNTS,
     DEFERRED,
+    LIVE,
     MANY,
+    NEEDS,
     PLAN,
     UNLIMITED,
     PushdownTables,
@@ -41,10 +45,10 @@ from guided.schema.key_frames import KeyFrames
 from guided.schema.keywords import enumerations
 from guided.schema.kinds import Kinds
 from guided.schema.lowering import Lowering
+from guided.schema.measure import Measure
 from guided.schema.plain import PlainState
 from guided.schema.reading import Next, Reading
 from guided.schema.structure import (
-    AFTER_NUMBER,
     CLOSING,
     COLON,
     DIGITS,
@@ -54,6 +58,7 @@ from guided.schema.structure import (
     direct,
     expanded,
     literal_chain,
+    number_frame,
     structure_of,
 )
 from guided.schema.witness import Content, Parts, Wishes, Witness
@@ -62,7 +67,6 @@ __all__ = ["Machine"]
 
 _BEGINS = {"object": b"{", "array": b"[", "string": b'"', "number": DIGITS, "true": b"t", "false": b"f", "null": b"n"}
 _LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in _BEGINS.items()}
-_AFTER_NUMBER = np.frombuffer(AFTER_NUMBER, np.uint8)
 _KIND_OF = {byte: kind for kind, letters in _BEGINS.items() for byte in letters}
 
 
@@ -148,9 +152,13 @@ class Machine:
         self._colons: dict[int, int] = {}
         self._firsts: dict[tuple[Job | None, bool], int] = {}
         self._literals: dict[tuple[str, int], int] = {}
-        self._frames: dict[tuple[str, tuple[int, ...]], int] = {}
-        self._done: dict[tuple[int, bool], int] = {(0, False): self.structure.value_done}
-        self._report_of: dict[int, int] = {self.structure.value_done: 0}
+        self._frames: dict[tuple[str, tuple[int, ...], bool], int] = {
+            ("number", (TRUE,), False): self.structure.number,
+            ("number", (formulas.atom(("integer", False)),), False): self.structure.integer,
+        }
+        done, again = self.structure.value_done, self.structure.value_done_again
+        self._done: dict[tuple[int, bool], int] = {(0, False): done, (0, True): again}
+        self._report_of: dict[int, int] = {done: 0, again: 0}
         self._cell(None)
         self.is_empty = not self.reading.is_satisfiable(lowering.root)
         self.start = self.end if self.is_empty else self._beginning((lowering.root,))
@@ -225,6 +233,9 @@ class Machine:
         if len(wanted) == 1 and atom[0] == "length" and self.structure.counts_characters:
             most = UNLIMITED if atom[2] < 0 else min(atom[2], UNLIMITED - 1)
             return direct(self.tables, Reaction(0, -1, self.structure.string, (min(atom[1], UNLIMITED - 1), most)))
+        if len(wanted) == 1 and (measured := self.kinds.measured(wanted[0])) is not None:
+            leaf, most = measured
+            return direct(self.tables, Reaction(0, -1, self._frame("string", (leaf.formula,), leaf), (0, most)))
         return self._frame("string", wanted)
 
     def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
@@ -232,36 +243,45 @@ class Machine:
         entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
         return entries
 
-    def _frame(self, kind: str, wanted: tuple[int, ...]) -> int:
-        """The first control of a string (after its quote) or of a number."""
-        found = self._frames.get((kind, wanted))
+    def _frame(self, kind: str, wanted: tuple[int, ...], measure: Measure | None = None) -> int:
+        """The first control of a string (after its quote) or of a number; with a measure, its characters count."""
+        key = (kind, wanted, measure is not None)
+        found = self._frames.get(key)
         if found is not None:
             return found
         leaf = self.kinds.leaf(kind, wanted)
         automaton = leaf.automaton
-        rows = expanded(automaton)
         tables = self.tables
-        ends: Int32Array = np.zeros(len(rows), np.int32)
-        accepting = automaton.accepting
+        entries: Int32Array = np.zeros(automaton.n_states, np.int32)
+        for label in np.unique(automaton.labels[automaton.accepting]).tolist():
+            entry = self._done_entry(leaf.bits(label), again=kind == "number")
+            entries[automaton.accepting & (automaton.labels == label)] = entry
+        if kind == "number":
+            first = number_frame(tables, automaton, entries)
+        else:
+            first = self._string_frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
+        self._frames[key] = first
+        return first
+
+    def _string_frame(
+        self, automaton: Automaton, entries: Int32Array, name: "_Same | None", measure: Measure | None
+    ) -> int:
+        """The frame of a string; ``entries``: of each accepting state for the closing quote; ``name``: of its plans, if they are common."""
+        tables = self.tables
+        rows = expanded(automaton)
         first = tables.n_controls
         rows[rows >= 0] += first
-        for label in np.unique(automaton.labels[accepting]).tolist():
-            entry = self._done_entry(leaf.bits(label), again=kind == "number")
-            states = np.flatnonzero(accepting & (automaton.labels == label))
-            if kind == "string":
-                rows[states, QUOTE] = entry
-            else:
-                rows[np.ix_(states, _AFTER_NUMBER)] = entry
-                ends[states] = entry
-        assert tables.controls(rows, end_actions=ends) == first
-        if kind == "string":
-            heavy = (rows != DEAD).sum(axis=1) > MANY
-            numbers = np.arange(first, first + len(rows), dtype=np.int32)
-            tables.info[first : first + len(rows), PLAN] = np.where(heavy, numbers, -1)
-            if len(wanted) == 1:
-                same = _Same(automaton)
-                tables.plan_keys.update((first + i, (same, i)) for i in np.flatnonzero(heavy).tolist())
-        self._frames[kind, wanted] = first
+        states = np.flatnonzero(entries)
+        rows[states, QUOTE] = entries[states]
+        tables.controls(rows)
+        is_broad = tables.info[first : first + len(rows), LIVE] > MANY
+        tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
+        if name is not None:
+            broad = np.flatnonzero(is_broad).tolist()
+            tables.plan_keys.update((first + i, (name, i, measure is not None)) for i in broad)
+        if measure is not None:
+            tables.info[first : first + len(rows), COUNTS] = measure.phases
+            tables.info[first : first + len(rows), NEEDS] = measure.needs
         return first
 
     def _array_entry(self, wanted: tuple[int, ...]) -> int:
@@ -341,7 +361,13 @@ class Machine:
             if words is not None:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
                 structure = self.structure
-                for action in (structure.value_done, structure.comma, structure.key_start, structure.close_object):
+                for action in (
+                    structure.value_done,
+                    structure.value_done_again,
+                    structure.comma,
+                    structure.key_start,
+                    structure.close_object,
+                ):
                     self.react(action, found)
         return found
 
@@ -408,19 +434,21 @@ class Machine:
             return None if ended is None else Reaction(1, -1, self._done_entry(_bits(ended)))
         if action != structure.comma:
             return None
-        if not content.is_known:
-            return DEFERRED
         item: Next | None = self.reading.item(content.state)
         if item is None:
             return None
-        cell = self._cell(_Array(_of_array(item), item.job[1:], -2))
+        if not content.is_known and not self._is_roomy(item.job):
+            return DEFERRED
+        cell = self._cell(_Array(_of_array(item), item.job[1:], -2, content.is_known))
         return Reaction(1, cell, self._place(item.job).views[0][0])
 
     def _told(self, content: _Cell, report: int) -> Reaction | None:
         """What an open object or array does when its pending value has ended."""
         goes_to = self.structure.array_done if isinstance(content, _Array) else self.structure.object_done
+        if isinstance(content, _Array) and not content.is_known:
+            return DEFERRED
         if isinstance(content, _Plain) or not content.observed:
-            if isinstance(content, _Array) and content.is_known and arrays.is_unique(self.formulas, content.state):
+            if isinstance(content, _Array) and arrays.is_unique(self.formulas, content.state):
                 return Reaction(1, self._cell(content._replace(empty=-2, is_known=False)), goes_to)
             return Reaction(0, -1, goes_to)
         job = (TRUE, *content.observed)
@@ -432,6 +460,14 @@ class Machine:
         state = self.reading.told(content.state, job, report)
         is_known = not arrays.is_unique(self.formulas, state)
         return None if state[0] == FALSE else Reaction(1, self._cell(_Array(state, (), -2, is_known)), goes_to)
+
+    def _is_roomy(self, job: Job) -> bool:
+        """Can every beginning of a value go on in so many ways that one value more or less makes no difference to it?"""
+        if len(job) > 1 or any(self.kinds.typed(job[0], kind) != FALSE for kind in _BEGINS if kind != "string"):
+            return False
+        nodes = self.formulas.nodes
+        members = (nodes[member] for member in self.formulas.members(self.kinds.typed(job[0], "string")))
+        return all(node[0] == "T" or (node[0] == "!" and nodes[node[1]][0] == "strings") for node in members)
 
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """What an open array does whose items must differ, after the bytes of an item."""

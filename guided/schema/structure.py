@@ -8,7 +8,7 @@ here are few, made once for each way to write JSON (`Structure`), and each schem
     array_done               after an item
     string                   in a string without constraints, after its opening quote
     other_key                in a key that is no declared name
-    literals                 after the first letter of true, false and null
+    number, integer          in a number, or an integer, without constraints
 
 and the actions, which cells react to: ``value_done`` (a value without observed truths is complete), ``key_start``, ``other_key``
 (a key that is not declared is complete), ``comma`` and ``close`` in objects and arrays, ``close_empty`` (an array without items).
@@ -31,6 +31,7 @@ from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
+from guided.schema.numbers import number_automaton
 from guided.schema.strings import string_automaton
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "direct",
     "expanded",
     "literal_chain",
+    "number_frame",
     "structure_of",
     "within",
 ]
@@ -97,6 +99,7 @@ class Structure:
     counts_characters: bool
     end: int
     value_done: int
+    value_done_again: int
     key_start: int
     other_key_done: int
     comma: int
@@ -109,6 +112,8 @@ class Structure:
     object_next: int
     object_done: int
     array_done: int
+    number: int
+    integer: int
 
     def spaced(self, tables: PushdownTables, row: Int32Array) -> int:
         """A place with this row, and whitespace before: the number of its first control."""
@@ -170,12 +175,13 @@ def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
     letters = freeze(np.frombuffer(alphabet, np.bool_))
     spaces = _Spaces.of(within(_whitespace(options), letters))
     tables = PushdownTables()
-    value_done = tables.action()
+    value_done, value_done_again = tables.action(), tables.action(again=True)
     names = ("key_start", "comma", "close_object", "close_array", "close_empty")
     actions = {name: tables.action() for name in names}
     other_key_done = tables.action(label=0)
     end = tables.control(dead_row())
 
+    numbers = [_number(tables, options, letters, action_entry(value_done_again), asked) for asked in (TRUE, _INTEGER)]
     leaf = string_automaton(Formulas(), (TRUE,), options, Limits())
     body = within(leaf.automaton, letters)
     first = tables.n_controls
@@ -208,15 +214,36 @@ def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
     row[CLOSING["array"]] = action_entry(actions["close_array"])
     array_done = _spaced(tables, spaces, row)
     return Structure(
-        tables, spaces, letters, is_counting, end, value_done, actions["key_start"], other_key_done, actions["comma"],
+        tables, spaces, letters, is_counting, end, value_done, value_done_again, actions["key_start"], other_key_done, actions["comma"],
         actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
-        object_first, object_next, object_done, array_done,
+        object_first, object_next, object_done, array_done, *numbers,
     )  # fmt: skip
+
+
+_INTEGER = -1
+
+
+def _number(tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, asked: int) -> int:
+    """The frame of numbers, or of integers, of which nothing else is said."""
+    formulas = Formulas()
+    wanted = formulas.atom(("integer", False)) if asked == _INTEGER else TRUE
+    automaton = within(number_automaton(formulas, (wanted,), options, Limits()).automaton, alphabet)
+    return number_frame(tables, automaton, np.where(automaton.accepting, done, 0))
+
+
+def number_frame(tables: PushdownTables, automaton: Automaton, ends: Int32Array) -> int:
+    """The frame of a number; ``ends``: the entry of each accepting state for what may follow, 0 elsewhere."""
+    rows = expanded(automaton)
+    first = tables.n_controls
+    rows[rows >= 0] += first
+    states = np.flatnonzero(ends)
+    rows[np.ix_(states, np.frombuffer(AFTER_NUMBER, np.uint8))] = ends[states, None]
+    return tables.controls(rows, end_actions=ends)
 
 
 def structure_of(options: JsonOptions, alphabet: bytes) -> Structure:
     """The common controls for some options and an alphabet (256 bytes, 0 or 1)."""
-    spelling = JsonOptions(whitespace=options.whitespace, escapes=options.escapes)
+    spelling = JsonOptions(whitespace=options.whitespace, numbers=options.numbers, escapes=options.escapes)
     return _structure(spelling, alphabet)
 
 

@@ -95,7 +95,7 @@ class Parts(NamedTuple):
         Of each cell.
     jobs : callable
         The job of a control at which a value may begin, or None.
-    frames : mapping of (str, tuple of int) to int
+    frames : mapping of (str, tuple of int, bool) to int
         First control of each string or number: type, and formulas of the leaf.
     empty : callable
         What the content of a cell reports if it ends before its first item, as bits; negative if it cannot.
@@ -107,7 +107,7 @@ class Parts(NamedTuple):
     tables: PushdownTables
     contents: "Sequence[Content | None]"
     jobs: Callable[[int], Job | None]
-    frames: Mapping[tuple[str, tuple[int, ...]], int]
+    frames: Mapping[tuple[str, tuple[int, ...], bool], int]
     empty: Callable[[Content], int]
 
 
@@ -338,7 +338,7 @@ class Witness:
     def _frame_at(self, control: int) -> _Frame | None:
         frames = self._parts.frames
         if len(frames) != len(self._frames):
-            known = [_Frame(first, kind, self._kinds.leaf(kind, wanted)) for (kind, wanted), first in frames.items()]
+            known = [_Frame(first, kind, self._kinds.leaf(kind, wanted)) for (kind, wanted, _), first in frames.items()]
             self._frames = sorted(known, key=lambda frame: frame.first)
             self._firsts = np.array([frame.first for frame in self._frames], np.int32)
         at = int(np.searchsorted(self._firsts, control, side="right")) - 1
