@@ -190,6 +190,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "references": {"about": "object"},
     "unevaluated properties": {"about": "object", "unevaluated": True, "max_leaves": 4},
     "unevaluated items": {"about": "array", "unevaluated": True, "max_leaves": 4},
+    "unique items": {"about": "array", "unique": True, "references": False, "max_leaves": 4},
 }
 
 

@@ -468,3 +468,24 @@ def test_what_is_wrong_is_named_with_its_place(schema: Any, pointer: str, keywor
     with pytest.raises(SchemaError) as caught:
         compiled(schema).guide().mask()
     assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)
+
+
+def test_nothing_is_dropped_silently() -> None:
+    schema = {"type": "object", "properties": {"a": {"format": "idn-hostname"}}}
+    with pytest.raises(SchemaError) as caught:
+        compiled(schema)
+    assert (caught.value.pointer, caught.value.keyword) == ("/properties/a", "format")
+    index = compiled(schema, unsupported="record")
+    assert list(index.unenforced) == ["/properties/a format"]
+    assert index.guide().accepts(b'{"a":"x"}')
+    assert not compiled({"type": "object"}).unenforced
+
+
+def test_unique_items_of_any_kind() -> None:
+    good = ["[]", "[1]", '[1,"1",true,null,[],{}]', '[{"a":1},{"a":2}]', "[[1,2],[2,1]]", '{"a":1}', '["a","A"]']
+    bad = ["[1,2,1]", '["x","x"]', '[{"a":1,"b":2},{"b":2,"a":1}]', "[[1],[1]]", "[null,null]", "[{},{}]", "[-0,0]"]
+    check({"uniqueItems": True}, good, bad)
+    check(
+        {"uniqueItems": True}, [*good, "[1,1.5]"], [*bad, "[1,1.0]", "[1.5,1.50]", r'["a","\u0061"]', "[1e1,10]"], **ANY
+    )
+    check({"uniqueItems": False}, ["[1,1]"], [])
