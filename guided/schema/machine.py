@@ -17,6 +17,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -61,9 +62,13 @@ from guided.schema.structure import (
     number_frame,
     structure_of,
 )
+from guided.schema.terms import terms
 from guided.schema.witness import Content, Parts, Wishes, Witness
 
 __all__ = ["Machine"]
+
+# Of the objects that items of an array may be.
+_MOST_ALTERNATIVES = 32
 
 _BEGINS = {"object": b"{", "array": b"[", "string": b'"', "number": DIGITS, "true": b"t", "false": b"f", "null": b"n"}
 _LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in _BEGINS.items()}
@@ -71,10 +76,14 @@ _KIND_OF = {byte: kind for kind, letters in _BEGINS.items() for byte in letters}
 
 
 class _Object(NamedTuple):
-    """A cell: an object that is open, waiting for a report on ``observed`` if a value is pending."""
+    """A cell: an object that is open, waiting for a report on ``observed`` if a value is pending.
+
+    ``is_known``: see `_Array`; where it is not, none of its members may end.
+    """
 
     state: objects.ObjectState
     observed: tuple[int, ...]
+    is_known: bool = True
 
 
 class _Plain(NamedTuple):
@@ -82,6 +91,7 @@ class _Plain(NamedTuple):
 
     state: PlainState
     observed: tuple[int, ...] = ()
+    is_known: bool = True
 
 
 class _Array(NamedTuple):
@@ -112,11 +122,14 @@ class _Place:
     views : list of (int, ndarray)
         Controls of all places with these entries: after a colon or a comma, after an opening bracket, at the start. The first, and those at
         which no whitespace is pending.
+    is_known : bool
+        See `_Array`.
     """
 
     job: Job
     row: Int32Array
     views: list[tuple[int, npt.NDArray[np.int64]]]
+    is_known: bool
 
 
 class Machine:
@@ -147,7 +160,7 @@ class Machine:
         self._cells: list[_Cell | None] = []
         self._has_more: list[bool] = []
         self._cell_ids: dict[_Cell | None, int] = {}
-        self._places: dict[Job, _Place] = {}
+        self._places: dict[tuple[Job, bool], _Place] = {}
         self._place_of: dict[int, _Place] = {}
         self._colons: dict[int, int] = {}
         self._firsts: dict[tuple[Job | None, bool], int] = {}
@@ -165,8 +178,8 @@ class Machine:
 
     # Places of values
 
-    def _place(self, job: Job) -> _Place:
-        found = self._places.get(job)
+    def _place(self, job: Job, is_known: bool = True) -> _Place:
+        found = self._places.get((job, is_known))
         if found is None:
             row = dead_row()
             for kind, letters in _BEGINS.items():
@@ -174,7 +187,7 @@ class Machine:
                 if must != FALSE and all(self.structure.alphabet[b] for b in letters[:1]):
                     row[_LETTERS[kind]] = UNKNOWN
             first = self.structure.spaced(self.tables, row)
-            found = self._places[job] = _Place(job, row, [])
+            found = self._places[job, is_known] = _Place(job, row, [], is_known)
             self._add_view(found, first)
         return found
 
@@ -196,14 +209,14 @@ class Machine:
         place = self._place_of[control]
         kind = _KIND_OF[byte]
         letters = _BEGINS[kind]
-        entries = self._entries(place.job, kind)
+        entries = self._entries(place.job, kind, place.is_known)
         place.row[_LETTERS[kind]] = entries
         rows = self.tables.rows
         for _, states in place.views:
             for letter in letters:
                 rows[states, letter] = place.row[letter]
 
-    def _entries(self, job: Job, kind: str) -> int | Int32Array:
+    def _entries(self, job: Job, kind: str, is_known: bool) -> int | Int32Array:
         """The entries of a place for the bytes that begin a type: one, or one for each byte."""
         wanted = tuple(self.kinds.typed(formula, kind) for formula in job)
         if not self.reading.can_be(kind, wanted[0]):
@@ -211,10 +224,13 @@ class Machine:
         if kind == "object":
             state = self.kinds.object_start(wanted)
             plain = self.reading.plain(state.table, wanted[0]) if len(wanted) == 1 else None
-            cell = _Object(state, ()) if plain is None else _Plain(PlainState(plain[0], 0, 0))
+            if plain is None:
+                cell: _Cell = _Object(state, (), is_known)
+            else:
+                cell = _Plain(PlainState(plain[0], 0, 0), (), is_known)
             return direct(self.tables, Reaction(0, self._cell(cell), self.structure.object_first))
         if kind == "array":
-            return self._array_entry(wanted)
+            return self._array_entry(wanted, is_known)
         if kind == "string":
             return self._string_entry(wanted)
         if kind == "number":
@@ -284,15 +300,15 @@ class Machine:
             tables.info[first : first + len(rows), NEEDS] = measure.needs
         return first
 
-    def _array_entry(self, wanted: tuple[int, ...]) -> int:
+    def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:
         ended = arrays.at_close(self.formulas, wanted)
         item = self.reading.item(wanted)
         assert ended is not None or item is not None
         empty = -1 if ended is None else _bits(ended)
         if item is None:
-            cell, job = _Array(wanted, (), empty), None
+            cell, job = _Array(wanted, (), empty, is_known), None
         else:
-            cell, job = _Array(_of_array(item), item.job[1:], empty), item.job
+            cell, job = _Array(_of_array(item), item.job[1:], empty, is_known), item.job
         return direct(self.tables, Reaction(0, self._cell(cell), self._first(job, ended is not None)))
 
     def _first(self, job: Job | None, may_end: bool) -> int:
@@ -410,12 +426,12 @@ class Machine:
             if not self.reading.plain_labels(content.state) >> label & 1:
                 return None
             value, state = self.reading.after_plain(content.state, label)
-            return Reaction(1, self._cell(_Plain(state)), self._colon((value,)))
+            return Reaction(1, self._cell(_Plain(state, (), content.is_known)), self._colon((value,)))
         after = self.reading.member(content.state, label)
         if after is None:
             return None
         assert isinstance(after.state, objects.ObjectState)
-        return Reaction(1, self._cell(_Object(after.state, after.job[1:])), self._colon(after.job))
+        return Reaction(1, self._cell(_Object(after.state, after.job[1:], content.is_known)), self._colon(after.job))
 
     def _object_end(self, content: _Object | _Plain) -> Reaction | None:
         if isinstance(content, _Plain):
@@ -440,12 +456,12 @@ class Machine:
         if not content.is_known and not self._is_roomy(item.job):
             return DEFERRED
         cell = self._cell(_Array(_of_array(item), item.job[1:], -2, content.is_known))
-        return Reaction(1, cell, self._place(item.job).views[0][0])
+        return Reaction(1, cell, self._place(item.job, content.is_known).views[0][0])
 
     def _told(self, content: _Cell, report: int) -> Reaction | None:
         """What an open object or array does when its pending value has ended."""
         goes_to = self.structure.array_done if isinstance(content, _Array) else self.structure.object_done
-        if isinstance(content, _Array) and not content.is_known:
+        if not content.is_known:
             return DEFERRED
         if isinstance(content, _Plain) or not content.observed:
             if isinstance(content, _Array) and arrays.is_unique(self.formulas, content.state):
@@ -461,13 +477,38 @@ class Machine:
         is_known = not arrays.is_unique(self.formulas, state)
         return None if state[0] == FALSE else Reaction(1, self._cell(_Array(state, (), -2, is_known)), goes_to)
 
-    def _is_roomy(self, job: Job) -> bool:
+    def _is_roomy(self, job: Job, depth: int = 3) -> bool:
         """Can every beginning of a value go on in so many ways that one value more or less makes no difference to it?"""
-        if len(job) > 1 or any(self.kinds.typed(job[0], kind) != FALSE for kind in _BEGINS if kind != "string"):
+        if len(job) > 1 or depth == 0:
             return False
+        typed = {kind: self.kinds.typed(job[0], kind) for kind in _BEGINS}
+        return all(formula == FALSE or self._is_roomy_kind(kind, formula, depth) for kind, formula in typed.items())
+
+    def _is_roomy_kind(self, kind: str, formula: int, depth: int) -> bool:
         nodes = self.formulas.nodes
-        members = (nodes[member] for member in self.formulas.members(self.kinds.typed(job[0], "string")))
-        return all(node[0] == "T" or (node[0] == "!" and nodes[node[1]][0] == "strings") for node in members)
+        if kind in ("string", "number"):
+            listed = "strings" if kind == "string" else "equals"
+            members = [nodes[member] for member in self.formulas.members(formula)]
+            return all(
+                node[0] == "T" or node == ("integer", False) or (node[0] == "!" and nodes[node[1]][0] == listed)
+                for node in members
+            )
+        if kind == "object":
+            table = self.kinds.object_start((formula,)).table
+            alternatives = list(islice(terms(self.formulas, formula), _MOST_ALTERNATIVES + 1))
+            plain = [self.reading.plain(table, self.formulas.conjunction(term)) for term in alternatives]
+            return len(plain) <= _MOST_ALTERNATIVES and all(
+                one is not None
+                and any(
+                    value != FALSE and self._is_roomy((value,), depth - 1)
+                    for value in map(one[1].value, range(len(one[1].values)))
+                )
+                for one in plain
+            )
+        if kind == "array":
+            node = nodes[formula]
+            return node[0] == "T" or (node[0] == "items" and not node[1] and self._is_roomy((node[2],), depth - 1))
+        return False
 
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """What an open array does whose items must differ, after the bytes of an item."""
