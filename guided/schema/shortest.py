@@ -9,14 +9,13 @@ Each node is a minimum over alternatives, each alternative a sum, so costs are t
 (min, +), and its choices are well-founded: whoever follows them gets to an end. The system is explored from the node that is asked
 for; what is explored is closed under alternatives, so its solution is final.
 
-Only what is likely to be short is explored: no containers where a leaf of a few bytes will do, required members before all others, and
-a few members of which none is required. So costs are upper bounds, and near the least. No Python recursion.
+Only what is likely to be short is explored: no containers where a leaf of a few bytes will do, required members before all others,
+and a few of the other members and alternatives. So costs are upper bounds, and near the least. No Python recursion.
 
 Complexity: O(alternatives) derivatives and a relaxation, once per formula.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from guided.errors import LimitError
@@ -37,8 +36,7 @@ CLOSE, ITEM = -1, -2
 # A leaf of so many bytes is not worth a search for something shorter.
 _ENOUGH = 8
 _MOST_NODES = 20_000
-_MOST_TERMS = 32
-_FEW_MEMBERS = 4
+_FEW, _FEW_TERMS = 4, 16
 
 Single: TypeAlias = "objects.ObjectState | tuple[int]"
 Node: TypeAlias = "int | PlainState | Single"
@@ -98,7 +96,7 @@ class Shortest:
             state = only
 
     def _solve(self, root: Node) -> tuple[int, _Way | None]:
-        found = self._solved(root, _FEW_MEMBERS)
+        found = self._solved(root, _FEW)
         if found[0] >= INFINITE:
             found = self._solved(root, None)
         return found
@@ -159,12 +157,15 @@ class Shortest:
                 return [_Way(0, (PlainState(plain[0], node.seen, 0),), None)]
             if objects.at_close(self._formulas, node) is not None:
                 return [_Way(1, (), CLOSE)]
-            if not self._reading.is_live_object(node):
-                return []
-            return self._by_terms(node) or list(self._members(node, most))
+            return self._by_terms(node, most) or list(self._members(node, most)) if self._is_live(node) else []
         if arrays.at_close(self._formulas, node) is not None:
             return [_Way(1, (), CLOSE)]
-        return self._by_terms(node) or list(self._items(node)) if self._reading.is_live_array(node) else []
+        return self._by_terms(node, most) or list(self._items(node, most)) if self._is_live(node) else []
+
+    def _is_live(self, state: Single) -> bool:
+        if isinstance(state, objects.ObjectState):
+            return self._reading.is_live_object(state)
+        return self._reading.is_live_array(state)
 
     def _of_value(self, formula: int) -> list[_Way]:
         if formula == FALSE:
@@ -190,6 +191,11 @@ class Shortest:
             found.append(_Way(1, (kinds.object_start((typed,)),), "object"))
         return found
 
+    def _is_plain(self, state: Single) -> bool:
+        return (
+            isinstance(state, objects.ObjectState) and self._reading.plain(state.table, state.formulas[0]) is not None
+        )
+
     def _of_plain(self, state: PlainState, most: int | None) -> list[_Way]:
         reading = self._reading
         if reading.plain_may_end(state):
@@ -206,23 +212,21 @@ class Shortest:
             found.append(_Way(self.key_length(plain.table, label) + 4, (value, after), label))
         return found
 
-    def _by_terms(self, state: Single) -> list[_Way]:
+    def _by_terms(self, state: Single, most: int | None) -> list[_Way]:
         """The state by its terms; nothing if it is one."""
+        # Why one and plain ones: the first that is alive was found when the state was made, others may be hard to decide.
         formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
         found: list[_Way] = []
-        for term in terms(self._formulas, formula):
+        for count, term in enumerate(terms(self._formulas, formula)):
             alone = self._formulas.conjunction(term)
             if alone == formula:
                 return []
+            if found and count >= _FEW_TERMS and most is not None:
+                break
             part = _with(state, alone)
-            is_live = (
-                self._reading.is_live_object(part)
-                if isinstance(part, objects.ObjectState)
-                else self._reading.is_live_array(part)
-            )
-            if is_live:
+            if (not found or most is None or self._is_plain(part)) and self._is_live(part):
                 found.append(_Way(0, (part,), None))
-                if len(found) == _MOST_TERMS:
+                if len(found) == most:
                     break
         return found
 
@@ -237,32 +241,35 @@ class Shortest:
             after = self._kinds.after_key(state, label, self._is_ordered)
             if after is None:
                 continue
-            ways = self._pending(after, after.formulas[:1], self.key_length(state.table, label) + 4, label)
+            ways = self._pending(after, after.formulas[:1], self.key_length(state.table, label) + 4, label, most)
             # Why only those that change something count: the others lead nowhere.
             count += any(way.needs[1] != state for way in ways)
             yield from ways
             if count == most:
                 return
 
-    def _items(self, state: tuple[int]) -> Iterator[_Way]:
+    def _items(self, state: tuple[int], most: int | None) -> Iterator[_Way]:
         after = arrays.after_item(self._formulas, state)
         if after is not None:
-            yield from self._pending((after[0],), after, 1, ITEM)
+            yield from self._pending((after[0],), after, 1, ITEM, most)
 
-    def _pending(self, after: Single, formulas: tuple[int, ...], cost: int, name: int) -> list[_Way]:
+    def _pending(self, after: Single, formulas: tuple[int, ...], cost: int, name: int, most: int | None) -> list[_Way]:
         """A pending value and what is then left, for each term of what it is observed for."""
         parts = split(self._formulas, formulas)
         if parts is None:
             return []
         (must, *_), rest = parts
         found: dict[tuple[Node, ...], None] = {}
-        for term in islice(terms(self._formulas, rest[0]), _MOST_TERMS):
+        for term in terms(self._formulas, rest[0]):
             literals, others = parted(self._formulas.nodes, term)
             value = self._formulas.conjunction(
                 (must, *(formula if holds else self._formulas.negation(formula) for formula, holds in literals))
             )
-            if value != FALSE:
-                found[value, _with(after, self._formulas.conjunction(others))] = None
+            state = _with(after, self._formulas.conjunction(others))
+            if self._reading.is_satisfiable(value) and self._is_live(state):
+                found[value, state] = None
+                if most is not None:
+                    break
         return [_Way(cost, needs, name) for needs in found]
 
     def key_length(self, table: int, label: int) -> int:
