@@ -350,8 +350,7 @@ class PushdownIndex:
                 if texts is not None and cell in tables.records:
                     level = self._depths[node] - 1
                     reaction = self.automaton.recorded(action, cell, texts[level] + last)
-                    if reaction is not None and reaction.pops == 1 and reaction.pushes >= 0:
-                        texts[level] = b""
+                    texts[level] = b""
                 else:
                     if key not in tables.reactions:
                         self.automaton.react(action, cell)

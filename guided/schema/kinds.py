@@ -11,6 +11,7 @@ import numpy as np
 
 from guided.arrays import BoolArray
 from guided.automata.automaton import Automaton
+from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema import objects
 from guided.schema.atoms import JsonOptions
@@ -26,6 +27,9 @@ from guided.schema.strings import string_automaton
 from guided.schema.structure import within
 
 __all__ = ["Kinds"]
+
+# Sets of names are numbers with a bit for each.
+_MOST_NAMES = 10_000
 
 # A pattern in which nothing can contradict anything: no lookaround, no anchors but at its ends, no empty class.
 _PLAIN_PATTERN = re.compile(r"\^?(?:[^\\^$(\[]|\((?!\?[=!<])|\\[^bB]|\[(?!\]))*\$?", re.DOTALL)
@@ -163,7 +167,20 @@ class Kinds:
         )
         return found
 
+    def extended(self, number: int, name: str) -> int:
+        """The table with one more name, known to be none of its own: as good as declared, since it has been."""
+        table = self._tables[number]
+        key = ((*table.names, name), table.n_ordered, table.patterns)
+        found = self._table_ids.get(key)
+        if found is None:
+            found = self._table_ids[key] = len(self._tables)
+            self._add_table(*key)
+            self._pattern_places.append(self._pattern_places[number])
+        return found
+
     def _add_table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> None:
+        if len(names) > _MOST_NAMES:
+            raise LimitError("names", len(names), _MOST_NAMES, "an object has too many declared names")
         self._spellings.append(())
         if not patterns and self.options.escapes == "canonical":
             ways = tuple(tuple(filter(self._can_spell, spellings(name))) for name in names)

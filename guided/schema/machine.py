@@ -87,11 +87,15 @@ class _Object(NamedTuple):
 
 
 class _Plain(NamedTuple):
-    """A cell: a plain object that is open; nothing in it is observed."""
+    """A cell: a plain object that is open; nothing in it is observed.
+
+    ``is_named``: are all names known that have been and that a count of members may not count again?
+    """
 
     state: PlainState
     observed: tuple[int, ...] = ()
     is_known: bool = True
+    is_named: bool = True
 
 
 class _Array(NamedTuple):
@@ -374,6 +378,8 @@ class Machine:
             self._has_more.append(words is not None and any(words))
             if isinstance(content, _Array) and arrays.is_unique(self.formulas, content.state):
                 self.tables.records.add(found)
+            if isinstance(content, _Plain) and content.is_named and self.reading.plain_counts(content.state):
+                self.tables.records.add(found)
             if words is not None:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
                 structure = self.structure
@@ -416,6 +422,8 @@ class Machine:
             table = self.reading.plain_table(content.state) if isinstance(content, _Plain) else content.state.table
             return Reaction(0, -1, self.keys.start(table)) if self._has_more[cell] else None
         if action == structure.comma:
+            if isinstance(content, _Plain) and not content.is_named:
+                return DEFERRED
             return Reaction(0, -1, structure.object_next) if self._has_more[cell] else None
         if action == structure.close_object:
             return self._object_end(content)
@@ -426,7 +434,9 @@ class Machine:
             if not self.reading.plain_labels(content.state) >> label & 1:
                 return None
             value, state = self.reading.after_plain(content.state, label)
-            return Reaction(1, self._cell(_Plain(state, (), content.is_known)), self._colon((value,)))
+            is_other = self.kinds.key_table(self.reading.plain_table(state)).labels[label][0] < 0
+            is_named = not (is_other and self.reading.plain_counts(state))
+            return Reaction(1, self._cell(_Plain(state, (), content.is_known, is_named)), self._colon((value,)))
         after = self.reading.member(content.state, label)
         if after is None:
             return None
@@ -510,10 +520,24 @@ class Machine:
             return node[0] == "T" or (node[0] == "items" and not node[1] and self._is_roomy((node[2],), depth - 1))
         return False
 
+    def _after_name(self, action: int, cell: int, data: bytes) -> Reaction | None:
+        """What a plain object does that counts its members, after the bytes of a key."""
+        reaction = self._reaction(action, cell)
+        if reaction is None or reaction.pops == 0 or self.keys.label(action) is None:
+            return reaction
+        after = self._cells[reaction.pushes]
+        if not isinstance(after, _Plain) or after.is_named:
+            return reaction
+        name = json.loads(data[data.index(b'"') :])
+        state = self.reading.plain_named(after.state, name)
+        return reaction._replace(pushes=self._cell(_Plain(state, (), after.is_known)))
+
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """What an open array does whose items must differ, after the bytes of an item."""
         content = self._cells[cell]
         report = self._report_of.get(action)
+        if isinstance(content, _Plain):
+            return self._after_name(action, cell, data)
         if report is None or not isinstance(content, _Array):
             return self._reaction(action, cell)
         item = json.loads(data.strip(b" \t\n\r,"), parse_float=Decimal)

@@ -79,6 +79,11 @@ class PlainObject:
             else:
                 self._label_of[name] = label
 
+    def extended(self, table: int) -> "PlainObject":
+        """The same object with a larger table of keys."""
+        n = len(self.kinds.key_table(table).labels)
+        return PlainObject(self.kinds, table, self.parts, self.required, self.banned, self.least, self.most, [-1] * n)
+
     def value(self, label: int) -> int:
         """The formula of the value of a key with this label; FALSE where there can be no such key."""
         found = self.values[label]

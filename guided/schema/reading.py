@@ -31,7 +31,9 @@ __all__ = ["Next", "Reading"]
 # Values within values, each some frames of Python deep.
 _DEEPEST = 60
 _MOST_TERMS = 512
-_MOST_STATES = 20_000
+# Atoms of the states that one question may look at.
+_MOST_WORK = 100_000
+_MOST_STATES = 5_000
 
 _State: TypeAlias = "objects.ObjectState | tuple[int, ...]"
 
@@ -58,13 +60,16 @@ class Reading:
         self.kinds = kinds
         self.formulas = kinds.formulas
         self._is_ordered = kinds.options.property_order == "schema"
+        self._can_spell = {kind: all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()}
         self._satisfiable: dict[int, bool] = {}
         self._open: set[int] = set()
         self._assumed = 0
+        self._work = 0
         self._depth = 0
         self._plain: list[PlainObject] = []
         self._plain_ids: dict[tuple[int, int], int] = {}
         self._alive: dict[int, int] = {}
+        self._extended: dict[tuple[int, str], int] = {}
         self._useful_names: dict[int, frozenset[str] | None] = {}
         self._live_objects: dict[_State, bool] = {}
         self._live_arrays: dict[_State, bool] = {}
@@ -90,6 +95,8 @@ class Reading:
         if self._depth >= _DEEPEST:
             raise LimitError("depth", self._depth + 1, _DEEPEST, "values that need values nest too deep")
         mark = self._assumed
+        if not self._open:
+            self._work = 0
         self._open.add(formula)
         self._depth += 1
         try:
@@ -103,7 +110,7 @@ class Reading:
 
     def can_be(self, kind: str, formula: int) -> bool:
         """Does some value of this type satisfy a formula over its atoms?"""
-        if formula == FALSE:
+        if formula == FALSE or not self._can_spell[kind]:
             return False
         if kind == "string" or kind == "number":
             return self.kinds.has_leaf(kind, formula)
@@ -142,7 +149,7 @@ class Reading:
         formulas = self.formulas
         if not any(atom[0] == "value" for atom in formulas.atoms(rest[0])):
             return must if self._is_live(after, rest[:1]) else FALSE
-        if not any(self.kinds.typed(must, kind) for kind in ("array", "object")):
+        if all(self._is_told_by_type(kind, must, observed) for kind in ("array", "object")):
             return self._allowed_reports(after, must, observed, rest)
         ways: list[int] = []
         for count, term in enumerate(terms(formulas, rest[0])):
@@ -154,6 +161,11 @@ class Reading:
                 if about_value == TRUE:
                     break
         return formulas.conjunction((must, formulas.disjunction(ways)))
+
+    def _is_told_by_type(self, kind: str, must: int, observed: list[int]) -> bool:
+        """Does the type alone tell the truth of all that is observed, or can the value not be of it?"""
+        typed = self.kinds.typed
+        return typed(must, kind) == FALSE or all(typed(formula, kind) <= TRUE for formula in observed)
 
     def _parted(self, term: tuple[int, ...]) -> tuple[int, list[int]]:
         """What a term says of the pending value, and its other literals."""
@@ -189,12 +201,12 @@ class Reading:
         return formulas.conjunction((must, formulas.disjunction(cases)))
 
     def reports(self, job: Job) -> tuple[int, ...]:
-        """The truths that the observed formulas can have together, as bits, of a value that is no object or array."""
+        """The truths that the observed formulas can have together, as bits; of arrays and objects the type must tell them."""
         must, *observed = job
         found: set[int] = set()
-        for kind in _CHEAP_FIRST[:5]:
+        for kind in _CHEAP_FIRST:
             first = self.kinds.typed(must, kind)
-            if first != FALSE:
+            if first != FALSE and self.can_be(kind, first):
                 found.update(self._reports_of(kind, (first, *(self.kinds.typed(one, kind) for one in observed))))
         return tuple(sorted(found))
 
@@ -279,6 +291,19 @@ class Reading:
         plain = self._plain[state.number]
         return plain.value(label), plain.after(state, label, self._is_ordered)
 
+    def plain_named(self, state: PlainState, name: str) -> PlainState:
+        """The state of a plain object after a key that is not declared, and is ``name``: it cannot come again."""
+        plain = self._plain[state.number]
+        number = self._extended.get((state.number, name))
+        if number is None:
+            number = self._extended[state.number, name] = len(self._plain)
+            self._plain.append(plain.extended(self.kinds.extended(plain.table, name)))
+        return state._replace(number=number, seen=state.seen | 1 << len(self.kinds.key_table(plain.table).names))
+
+    def plain_counts(self, state: PlainState) -> bool:
+        """Does it matter to a plain object that no name comes twice, even if it is not declared?"""
+        return state.members < self._plain[state.number].least
+
     def plain_may_end(self, state: PlainState) -> bool:
         """May a plain object end here?"""
         return self._plain[state.number].may_end(state)
@@ -345,6 +370,11 @@ class Reading:
                 answer = True
             elif so_far is None and after not in seen:
                 seen.add(after)
+                self._work += 1 + len(
+                    self.formulas.atoms(after.formulas[0] if isinstance(after, objects.ObjectState) else after[0])
+                )
+                if self._work > _MOST_WORK:
+                    raise LimitError("steps", self._work, _MOST_WORK, "it is hard to tell whether a value can end")
                 if len(seen) > _MOST_STATES:
                     raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether a value can end")
                 path.append((after, self._ways_on(after)))
@@ -412,5 +442,9 @@ class Reading:
                 yield after
 
 
+# Bytes without which there is no value of a type.
+_NEEDED = {
+    "null": b"null", "true": b"true", "false": b"false", "number": b"", "string": b'"', "array": b"[]", "object": b"{}",
+}  # fmt: skip
 _CHEAP_FIRST = ("null", "true", "false", "number", "string", "array", "object")
 assert set(_CHEAP_FIRST) == set(TYPES)

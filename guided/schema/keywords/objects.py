@@ -4,7 +4,8 @@ from typing import Any
 
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.keywords.counts import count, count_or
-from guided.schema.site import Site
+from guided.schema.keywords.strings import check_pattern
+from guided.schema.site import Site, pointer_of
 
 __all__ = [
     "additional_properties",
@@ -46,6 +47,8 @@ def properties(site: Site, _: Any) -> None:
     patterns: tuple[tuple[str, int], ...] = ()
     if "patternProperties" in site.schema:
         listed = table_of(site, "patternProperties").items()
+        for source, _ in listed:
+            check_pattern(site.lowering.limits, source, pointer_of(site.location), "patternProperties")
         patterns = tuple([(source, below(schema, "patternProperties", source)) for source, schema in listed])
     others = (
         below(site.schema["additionalProperties"], "additionalProperties")

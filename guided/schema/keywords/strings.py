@@ -1,14 +1,17 @@
 """Keywords about strings: length, pattern, format. What a pattern or format means is for `guided.schema.strings` to say."""
 
+from functools import lru_cache
 from typing import Any
 
-from guided.errors import SchemaError
+from guided.errors import PatternError, SchemaError
+from guided.limits import Limits
+from guided.schema.ecma import parse_ecma
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED
 from guided.schema.formula import FALSE
 from guided.schema.keywords.counts import count_or
 from guided.schema.site import Site, pointer_of
 
-__all__ = ["format_of_string", "least_length", "most_length", "pattern"]
+__all__ = ["check_pattern", "format_of_string", "least_length", "most_length", "pattern"]
 
 
 def least_length(site: Site, _: Any) -> None:
@@ -30,7 +33,24 @@ def pattern(site: Site, value: Any) -> None:
     """``pattern``."""
     if not isinstance(value, str):
         raise site.wrong("pattern", "a pattern is a string")
+    check_pattern(site.lowering.limits, value, pointer_of(site.location), "pattern")
     site.strings.append(site.atom("pattern", value))
+
+
+def check_pattern(limits: Limits, source: str, pointer: str, keyword: str) -> None:
+    """Refuse a pattern that is none, with its place in the schema."""
+    trouble = _trouble(source, limits)
+    if trouble is not None:
+        raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
+
+
+@lru_cache(maxsize=4096)
+def _trouble(source: str, limits: Limits) -> str | None:
+    try:
+        parse_ecma(source, limits)
+    except PatternError as error:
+        return str(error)
+    return None
 
 
 def format_of_string(site: Site, value: Any) -> None:
