@@ -35,15 +35,12 @@ from guided.automata.pushdown import (
 )
 from guided.errors import LimitError
 from guided.index.plans import Plan, WalkTrie, plan_of, walk_trie
-from guided.index.pushdown_budget import Budgets, Place
+from guided.index.pushdown_budget import Budgets, Place, Spot, Texts
 from guided.kernels import pushdown as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["PushdownIndex", "Shared"]
-
-# What was read on top of each cell of a stack that records, the lowest first.
-Texts = tuple[bytes, ...]
 
 _MOST_FORCED = 1000
 # About 20 kB each.
@@ -257,7 +254,11 @@ class PushdownIndex:
     def remaining(self, state: int) -> int:
         """An upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
         with self._lock:
-            return 0 if state == self.final else self._budgets.bound(self._places[state])
+            return 0 if state == self.final else self._budgets.bound(self.spot(state))
+
+    def spot(self, state: int) -> Spot:
+        """The place of a state, and what was read on top of each cell that records."""
+        return self._places[state], self._texts.get(state, ())
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """The mask of tokens after which `remaining` is below ``budget``; EOS where the state accepts.

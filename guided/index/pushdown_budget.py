@@ -9,12 +9,13 @@ A mask within a budget needs the bound after each token. Most tokens stay in the
 controls there (`guided.kernels.reach`, once per control); only those that need the stack are read one by one. The largest bound after
 any token of a state is kept: where a budget exceeds it, the mask is the state's own, and the answer costs a look-up.
 
-Not here: the least number itself. A token may be left out although some shorter text than the completion's follows it.
+Not here: the least number itself. A token may be left out although some shorter text than the completion's follows it; and within an
+item of an array whose items must differ and that needs more of them, only so many tokens are tried.
 
 Complexity: O(tokens) bytes of look-ups in numpy and a read of each token that needs the stack, once per state; then O(1).
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -24,10 +25,13 @@ from guided.automata.pushdown import UNLIMITED, Pushdown
 from guided.kernels.reach import reach
 from guided.vocabulary.trie import TokenTrie
 
-__all__ = ["FAR", "Budgets", "Place", "Places"]
+__all__ = ["FAR", "Budgets", "Place", "Places", "Spot", "Texts"]
 
 # Where a text stands: control, stack node, code points needed and allowed.
 Place = tuple[int, int, int, int]
+# What was read on top of each cell of a stack that records, the lowest first.
+Texts = tuple[bytes, ...]
+Spot = tuple[Place, Texts]
 
 # The bound of a place whose completion is too long to be written down.
 FAR = 1 << 30
@@ -38,6 +42,8 @@ _MOST_EVALUATED = 4
 _KEPT_LENGTH = 256
 # Subtrees of a trie with fewer tokens are read token by token.
 _FEW = 8
+# Tokens within an item that are tried one by one where all items must differ and more must come.
+_MOST_SINGLE = 256
 
 
 class Places(Protocol):
@@ -46,14 +52,14 @@ class Places(Protocol):
     automaton: Pushdown
     size: int
 
-    def place(self, state: int) -> Place:
-        """Control, stack node and registers of a state."""
+    def spot(self, state: int) -> Spot:
+        """Where a state stands."""
 
     def top(self, node: int) -> tuple[int, int]:
         """The top cell of a stack, and the node below."""
 
-    def read(self, place: Place, data: bytes) -> Place | None:
-        """The place after some bytes."""
+    def read(self, place: Place, data: bytes, texts: list[bytes] | None = None) -> Place | None:
+        """The place after some bytes; ``texts`` is changed in place."""
 
     def is_end(self, place: Place) -> bool:
         """May a text end here?"""
@@ -66,7 +72,7 @@ class _Step(NamedTuple):
     """A step of a completion: its text, where it leads, and how long the completion is."""
 
     text: bytes
-    after: Place
+    after: Spot
     length: int
 
 
@@ -94,8 +100,8 @@ class Budgets:
         self._eos = eos
         self._trie = trie
         self._wishes: dict[int, Hashable] = {}
-        self._steps: dict[Place, _Step] = {}
-        self._bounds: dict[Place, int] = {}
+        self._steps: dict[Spot, _Step] = {}
+        self._bounds: dict[Spot, int] = {}
         self._counts: dict[bytes, int] = {b"": 0}
         self._longest: dict[bytes, int] = {}
         self._spelled: frozenset[bytes] = frozenset()
@@ -105,45 +111,50 @@ class Budgets:
 
     # Completions
 
-    def completion(self, place: Place) -> bytes | None:
+    def completion(self, spot: Spot) -> bytes | None:
         """A short text that completes what has been read; None where it is too long to be written down."""
-        length = self._length(place)
-        if length > _LONGEST:
+        if self._length(spot) > _LONGEST:
             return None
-        pieces = []
-        while not self._places.is_end(place):
-            step = self._steps[place]
-            pieces.append(step.text)
-            place = step.after
-        return b"".join(pieces)
+        return b"".join(step.text for step in self._following(spot))
 
-    def _length(self, place: Place) -> int:
+    def _following(self, spot: Spot) -> Iterator[_Step]:
+        while not self._places.is_end(spot[0]):
+            step = self._steps[spot]
+            yield step
+            spot = step.after
+
+    def _length(self, spot: Spot) -> int:
         """The length of a completion; its steps are noted."""
         if len(self._steps) > _MOST_PLACES:
             self._steps.clear()
-        path: list[tuple[Place, bytes, Place]] = []
+        path: list[tuple[Spot, bytes, Spot]] = []
         written = length = 0
-        while not self._places.is_end(place):
-            known = self._steps.get(place)
+        while not self._places.is_end(spot[0]):
+            known = self._steps.get(spot)
             if known is not None:
                 length = known.length
                 break
             if written > _LONGEST:
                 length = _LONGEST
                 break
-            control, node, needed, _ = place
+            control, node, needed, _ = spot[0]
             cell, below = self._places.top(node)
             text = self._places.automaton.way_out(control, cell, self._wish(below), needed)
-            after = self._places.read(place, text)
             assert text, "an end is a place of its own"
-            assert after is not None, "a way out can be read"
-            path.append((place, text, after))
+            after = self._read(spot, text)
+            path.append((spot, text, after))
             written += len(text)
-            place = after
-        for place, text, after in reversed(path):
+            spot = after
+        for spot, text, after in reversed(path):
             length += len(text)
-            self._steps[place] = _Step(text, after, length)
+            self._steps[spot] = _Step(text, after, length)
         return length
+
+    def _read(self, spot: Spot, data: bytes) -> Spot:
+        place, texts = spot[0], list(spot[1])
+        after = self._places.read(place, data, texts)
+        assert after is not None, "ways out and allowed tokens can be read"
+        return after, tuple(texts)
 
     def _wish(self, node: int) -> Hashable:
         """What is wished of the value that stands on a stack."""
@@ -157,12 +168,14 @@ class Budgets:
             wish = self._wishes[above] = self._places.automaton.wish(cell, wish)
         return wish
 
-    def bound(self, place: Place) -> int:
+    def bound(self, spot: Spot) -> int:
         """Number of tokens of the completion: 0 exactly where a text may end."""
-        found = self._bounds.get(place)
+        found = self._bounds.get(spot)
         if found is None:
-            text = self.completion(place)
-            found = self._bounds[place] = FAR if text is None else self._count(text)
+            if len(self._bounds) > _MOST_PLACES:
+                self._bounds.clear()
+            text = self.completion(spot)
+            found = self._bounds[spot] = FAR if text is None else self._count(text)
         return found
 
     def _count(self, text: bytes) -> int:
@@ -203,7 +216,7 @@ class Budgets:
             return mask
         bits = np.zeros(32 * mask_words(self._places.size), np.bool_)
         bits[tokens[bounds < budget]] = True
-        if self._places.is_end(self._places.place(state)):
+        if self._places.is_end(self._places.spot(state)[0]):
             bits[list(self._eos)] = True
         return freeze(np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False))
 
@@ -216,9 +229,8 @@ class Budgets:
                 words[token >> 5] &= ~np.int32(np.uint32(1 << (token & 31)).view(np.int32))
             tokens = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).astype(np.int32)
             bounds = np.zeros(self._places.size, np.int32)
-            place = self._places.place(state)
             if len(tokens):
-                self._follow(place, tokens, bounds)
+                self._follow(self._places.spot(state), tokens, bounds)
             found = tokens, bounds[tokens]
             while len(self._evaluated) >= _MOST_EVALUATED:
                 del self._evaluated[next(iter(self._evaluated))]
@@ -244,51 +256,67 @@ class Budgets:
         )  # fmt: skip
         return _Reached(ends, counts)
 
-    def _follow(self, start: Place, tokens: Int32Array, bounds: Int32Array) -> None:
-        """Write the bounds after allowed tokens that are read from a place."""
+    def _follow(self, start: Spot, tokens: Int32Array, bounds: Int32Array) -> None:
+        """Write the bounds after allowed tokens that are read from a spot."""
         trie = self._trie
-        todo = [(start, self._from_root(start[0]), 0, tokens)]
+        todo = [(start, self._from_root(start[0][0]), 0, tokens)]
         while todo:
-            place, reached, depth, tokens = todo.pop()
+            spot, reached, depth, tokens = todo.pop()
             ends = reached.ends[tokens]
             is_within = ends >= 0
             within = tokens[is_within]
-            bounds[within] = self._bounds_within(place, ends[is_within], reached.counts[within])
+            if len(within):
+                bounds[within] = self._bounds_within(spot, depth, within, ends[is_within], reached.counts[within])
             crossing, nodes = tokens[~is_within], -2 - ends[~is_within]
             for node in np.unique(nodes).tolist():
                 mine = crossing[nodes == node]
                 if len(mine) < _FEW:
                     for token in mine.tolist():
-                        bounds[token] = self.bound(self._read(place, self._data(token)[depth:]))
+                        bounds[token] = self.bound(self._read(spot, self._data(token)[depth:]))
                     continue
                 length = int(trie.depth[node]) + 1
-                after = self._read(place, self._data(int(mine[0]))[depth:length])
+                after = self._read(spot, self._data(int(mine[0]))[depth:length])
                 ending = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]]
                 bounds[ending] = self.bound(after)
-                deeper = self._reach(after[0], node + 1, int(trie.skip[node]))
+                deeper = self._reach(after[0][0], node + 1, int(trie.skip[node]))
                 todo.append((after, deeper, length, mine[~np.isin(mine, ending)]))
 
-    def _bounds_within(self, place: Place, ends: Int32Array, counts: Int32Array) -> Int32Array:
+    def _bounds_within(
+        self, spot: Spot, depth: int, tokens: Int32Array, ends: Int32Array, counts: Int32Array
+    ) -> Int32Array:
         """Bounds after tokens that stay on the stack: by the controls that they lead to, and the code points that they read."""
-        _, node, needed, allowed = place
+        (_, node, needed, allowed), texts = spot
         if not needed and allowed == UNLIMITED:
             counts = np.zeros_like(counts)
-        width = int(counts.max(initial=0)) + 1
+        width = int(counts.max()) + 1
         keys = ends.astype(np.int64) * width + counts
-        found = np.zeros(int(keys.max(initial=0)) + 1, np.int32)
-        present = np.zeros(len(found), np.bool_)
-        present[keys] = True
-        for key in np.flatnonzero(present).tolist():
+        last = np.full(int(keys.max()) + 1, -1, np.int32)
+        last[keys] = tokens
+        found = np.zeros(len(last), np.int32)
+        for key in np.flatnonzero(last >= 0).tolist():
             control, count = divmod(key, width)
             left = allowed if allowed == UNLIMITED else allowed - count
-            found[key] = self.bound((control, node, max(needed - count, 0), left))
+            data = self._data(int(last[key]))[depth:]
+            after = (control, node, max(needed - count, 0), left), tuple(text + data for text in texts)
+            found[key] = self.bound(after)
+            if texts and not self._is_settled(after):
+                found[key] = FAR
         bounds: Int32Array = found[keys]
+        if texts:
+            for i in np.flatnonzero(bounds == FAR)[:_MOST_SINGLE].tolist():
+                bounds[i] = self.bound(self._read(spot, self._data(int(tokens[i]))[depth:]))
         return bounds
 
-    def _read(self, place: Place, data: bytes) -> Place:
-        after = self._places.read(place, data)
-        assert after is not None, "an allowed token can be read"
-        return after
+    def _is_settled(self, spot: Spot) -> bool:
+        """Does the completion bring no more items into any array whose items are recorded? Then it does not matter which came before."""
+        ended: set[int] = set()
+        for step in self._following(spot):
+            for level, text in enumerate(step.after[1]):
+                if not text:
+                    ended.add(level)
+                elif level in ended:
+                    return False
+        return True
 
     def _data(self, token: int) -> bytes:
         return self._tokens[token] or b""

@@ -108,7 +108,12 @@ def read_arrays(
     ------
     IndexFormatError
         The file is missing, cut, damaged, of another kind or another version.
+    TypeError
+        The path is no path.
     """
+    # Why: Python takes an int for the number of an open file, and closes that.
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"a path is a str or a Path, not {type(path).__name__}")
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -7,12 +7,12 @@ Complexity: O(states x classes) for distances to a set of states, once; O(length
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, freeze
+from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
 
-__all__ = ["distances_to", "path_down"]
+__all__ = ["distances_by_characters", "distances_to", "path_down"]
 
 
 def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
@@ -20,6 +20,17 @@ def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
     indptr, source = inverse_edges(automaton.table)
     distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
     kernel.distances(targets, indptr, source, automaton.table.shape[1], distance, queue)
+    return freeze(distance)
+
+
+def distances_by_characters(automaton: Automaton, phases: Int32Array, needs: Int32Array) -> Int32Array:
+    """The same to an accepting state, on ways with the fewest characters: ``phases`` and ``needs`` as in `guided.schema.measure`."""
+    table = automaton.table
+    left = needs - (phases == 1)
+    is_direct = (table >= 0) & (needs[table] == left[:, None])
+    indptr, source = inverse_edges(np.where(is_direct, table, np.int32(DEAD)))
+    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
+    kernel.distances(automaton.accepting, indptr, source, table.shape[1], distance, queue)
     return freeze(distance)
 
 

@@ -22,7 +22,7 @@ from guided.errors import LimitError
 from guided.schema import arrays, objects
 from guided.schema.formula import FALSE, TRUE, Atom
 from guided.schema.jobs import split
-from guided.schema.nearest import distances_to
+from guided.schema.nearest import distances_by_characters, distances_to
 from guided.schema.plain import PlainState
 from guided.schema.reading import Reading
 from guided.schema.structure import LITERALS
@@ -178,9 +178,9 @@ class Shortest:
         for kind, quotes in (("number", 0), ("string", 2)):
             typed = kinds.typed(formula, kind)
             if typed != FALSE and self._reading.can_be(kind, typed):
-                automaton = kinds.leaf(kind, (typed,)).automaton
-                if not automaton.is_empty():
-                    found.append(_Way(quotes + int(automaton.distances()[0]), (), kind))
+                length = self._leaf_length(kind, typed)
+                if length >= 0:
+                    found.append(_Way(quotes + length, (), kind))
         if found and min(found)[0] <= _ENOUGH:
             return found
         typed = kinds.typed(formula, "array")
@@ -190,6 +190,15 @@ class Shortest:
         if self._reading.can_be("object", typed):
             found.append(_Way(1, (kinds.object_start((typed,)),), "object"))
         return found
+
+    def _leaf_length(self, kind: str, formula: int) -> int:
+        measured = self._kinds.measured(formula) if kind == "string" else None
+        if measured is None:
+            automaton = self._kinds.leaf(kind, (formula,)).automaton
+            return -1 if automaton.is_empty() else int(automaton.distances()[0])
+        measure = measured[0]
+        automaton = self._kinds.leaf(kind, (measure.formula,)).automaton
+        return int(distances_by_characters(automaton, measure.phases, measure.needs)[0])
 
     def _is_plain(self, state: Single) -> bool:
         return (

@@ -22,13 +22,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array
-from guided.automata.pushdown import ACTION, GUARD, WIDTH, PushdownTables, action_entry
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, WIDTH, PushdownTables, action_entry
 from guided.schema import objects
 from guided.schema.formula import FALSE
 from guided.schema.jobs import Job
 from guided.schema.key_frames import KeyFrames
 from guided.schema.leaf import Leaf
-from guided.schema.nearest import distances_to, path_down
+from guided.schema.nearest import distances_by_characters, distances_to, path_down
 from guided.schema.plain import PlainState
 from guided.schema.reading import Reading
 from guided.schema.shortest import CLOSE, INFINITE, Shortest, Single, parted
@@ -96,7 +96,7 @@ class Parts(NamedTuple):
     jobs : callable
         The job of a control at which a value may begin, or None.
     frames : mapping of (str, tuple of int, bool) to int
-        First control of each string or number: type, and formulas of the leaf.
+        First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
     empty : callable
         What the content of a cell reports if it ends before its first item, as bits; negative if it cannot.
     """
@@ -117,6 +117,7 @@ class _Frame(NamedTuple):
     first: int
     kind: str
     leaf: Leaf
+    counts: bool
 
 
 class Witness:
@@ -135,6 +136,7 @@ class Witness:
         self._ways: dict[tuple[int, int, Wishes], bytes] = {}
         self._near: dict[tuple[int, int], bytes | None] = {}
         self._distances: dict[tuple[int, frozenset[int]], Int32Array] = {}
+        self._counted: dict[int, Int32Array] = {}
         self._label_distances: dict[tuple[int, int], Int32Array] = {}
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
 
@@ -335,10 +337,21 @@ class Witness:
             found = self._distances[id(leaf), labels] = distances_to(automaton, targets)
         return found
 
+    def _distances_of_counted(self, frame: _Frame) -> Int32Array:
+        found = self._counted.get(frame.first)
+        if found is None:
+            automaton = frame.leaf.automaton
+            info = self._parts.tables.info[frame.first : frame.first + automaton.n_states]
+            found = self._counted[frame.first] = distances_by_characters(automaton, info[:, COUNTS], info[:, NEEDS])
+        return found
+
     def _frame_at(self, control: int) -> _Frame | None:
         frames = self._parts.frames
         if len(frames) != len(self._frames):
-            known = [_Frame(first, kind, self._kinds.leaf(kind, wanted)) for (kind, wanted, _), first in frames.items()]
+            known = [
+                _Frame(first, kind, self._kinds.leaf(kind, wanted), counts)
+                for (kind, wanted, counts), first in frames.items()
+            ]
             self._frames = sorted(known, key=lambda frame: frame.first)
             self._firsts = np.array([frame.first for frame in self._frames], np.int32)
         at = int(np.searchsorted(self._firsts, control, side="right")) - 1
@@ -348,6 +361,8 @@ class Witness:
         return frame if control < frame.first + frame.leaf.automaton.n_states else None
 
     def _in_leaf(self, control: int, frame: _Frame, cell: int, own: Wishes) -> bytes:
+        if frame.counts:
+            return path_down(frame.leaf.automaton, self._distances_of_counted(frame), control - frame.first)[0] + b'"'
         path, end, _ = self._down(frame.leaf, control - frame.first, self.wishes(cell, own))
         if frame.kind == "string":
             return path + b'"'

@@ -203,3 +203,10 @@ def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch: pytest.Monke
         guided.compile(guided.Regex("b"), BYTES).save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("path", [1, True, b"index", None])
+def test_a_path_is_no_open_file(path: object) -> None:
+    """Python takes an int for the number of an open file, which is not ours to close."""
+    with pytest.raises(TypeError, match="a path is a str or a Path"):
+        guided.load_index(path, BYTES)  # type: ignore[arg-type]
