@@ -128,12 +128,15 @@ class _Place:
         which no whitespace is pending.
     is_known : bool
         See `_Array`.
+    first : int
+        The first control of the place with whitespace before; -1 where it has not been asked for.
     """
 
     job: Job
     row: Int32Array
     views: list[tuple[int, npt.NDArray[np.int64]]]
     is_known: bool
+    first: int = -1
 
 
 class Machine:
@@ -190,10 +193,16 @@ class Machine:
                 must = self.kinds.typed(job[0], kind)
                 if must != FALSE and all(self.structure.alphabet[b] for b in letters[:1]):
                     row[_LETTERS[kind]] = UNKNOWN
-            first = self.structure.spaced(self.tables, row)
             found = self._places[job, is_known] = _Place(job, row, [], is_known)
-            self._add_view(found, first)
         return found
+
+    def _value(self, job: Job, is_known: bool = True) -> int:
+        """The place before a value, with whitespace."""
+        place = self._place(job, is_known)
+        if place.first < 0:
+            place.first = self.structure.spaced(self.tables, place.row)
+            self._add_view(place, place.first)
+        return place.first
 
     def _add_view(self, place: _Place, first: int) -> None:
         states = first + self.structure.spaces.accepting
@@ -329,7 +338,7 @@ class Machine:
 
     def _colon(self, job: Job) -> int:
         """The place after a key whose value is read for a job."""
-        value = self._place(job).views[0][0]
+        value = self._value(job)
         found = self._colons.get(value)
         if found is None:
             row = dead_row()
@@ -466,7 +475,7 @@ class Machine:
         if not content.is_known and not self._is_roomy(item.job):
             return DEFERRED
         cell = self._cell(_Array(_of_array(item), item.job[1:], -2, content.is_known))
-        return Reaction(1, cell, self._place(item.job, content.is_known).views[0][0])
+        return Reaction(1, cell, self._value(item.job, content.is_known))
 
     def _told(self, content: _Cell, report: int) -> Reaction | None:
         """What an open object or array does when its pending value has ended."""

@@ -63,18 +63,25 @@ _FLEXIBLE = "[ \\t\\n\\r]{0,20}"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spaces:
-    """Whitespace between two tokens, as rows that are counted from the first."""
+    """Whitespace between two tokens: the cells of its rows that are not dead, with targets counted from the first control."""
 
-    rows: Int32Array
-    dead: BoolArray
+    n_states: int
+    cells: npt.NDArray[np.int64]
+    targets: Int32Array
     accepting: npt.NDArray[np.int64]
     bytes: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, automaton: Automaton) -> "_Spaces":
         rows = expanded(automaton)
-        alive = rows != DEAD
-        return cls(freeze(rows), freeze(~alive), np.flatnonzero(automaton.accepting), np.flatnonzero(alive.any(axis=0)))
+        cells = np.flatnonzero(rows.reshape(-1) != DEAD)
+        return cls(
+            len(rows),
+            freeze(cells),
+            freeze(rows.reshape(-1)[cells]),
+            np.flatnonzero(automaton.accepting),
+            np.unique(cells % 256),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +129,7 @@ class Structure:
     @property
     def n_spaces(self) -> int:
         """Controls that each place has."""
-        return len(self.spaces.rows)
+        return self.spaces.n_states
 
 
 def expanded(automaton: Automaton) -> Int32Array:
@@ -145,11 +152,10 @@ def dead_row() -> Int32Array:
 
 
 def _spaced(tables: PushdownTables, spaces: "_Spaces", row: Int32Array) -> int:
-    first = tables.n_controls
-    rows = spaces.rows + np.int32(first)
-    rows[spaces.dead] = DEAD
+    rows = np.full((spaces.n_states, 256), DEAD, np.int32)
+    rows.reshape(-1)[spaces.cells] = spaces.targets + np.int32(tables.n_controls)
     own = np.flatnonzero(row != DEAD)
-    rows[np.ix_(spaces.accepting, own)] = row[own]
+    rows[spaces.accepting[:, None], own] = row[own]
     few = np.union1d(own, spaces.bytes).astype(np.uint8)
     return tables.controls(rows, live=few if len(few) <= MANY else None)
 
