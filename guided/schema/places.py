@@ -1,0 +1,312 @@
+"""Places of values: what may begin a value that is read for a job, and the frames of its strings and numbers.
+
+For each job there is one place; the bytes of each JSON type are one entry of it, made when it is first asked for, since making it says whether any value of
+that type will do. A place may be seen from several controls: after a colon or a comma, after an opening bracket, at the start of the text.
+
+A report is the truth of the observed formulas of a value that has ended, as bits; each kind of report is one action (`Places.done`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import DEAD, UNKNOWN, Int32Array
+from guided.automata.automaton import Automaton
+from guided.automata.pushdown import COUNTS, LIVE, MANY, NEEDS, PLAN, UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.schema import arrays
+from guided.schema.cells import Cell, OpenArray, OpenObject, OpenPlain
+from guided.schema.formula import FALSE, TRUE
+from guided.schema.jobs import Job
+from guided.schema.kinds import Kinds
+from guided.schema.measure import Measure
+from guided.schema.objects import ObjectState
+from guided.schema.plain import PlainState
+from guided.schema.reading import Next, Reading
+from guided.schema.structure import (
+    CLOSING,
+    COLON,
+    DIGITS,
+    LITERALS,
+    QUOTE,
+    Structure,
+    dead_row,
+    direct,
+    expanded,
+    literal_chain,
+    number_frame,
+)
+
+__all__ = ["BEGINS", "Places", "bits_of", "item_state"]
+
+BEGINS = {"object": b"{", "array": b"[", "string": b'"', "number": DIGITS, "true": b"t", "false": b"f", "null": b"n"}
+_LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in BEGINS.items()}
+_KIND_OF = {byte: kind for kind, letters in BEGINS.items() for byte in letters}
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """Where a value may begin that is read for a job.
+
+    Attributes
+    ----------
+    job : tuple of int
+    row : ndarray[int32], shape (256,)
+        Entries where no whitespace is pending.
+    views : list of (int, ndarray)
+        Controls with these entries: the first of each group, and those at which no whitespace is pending.
+    is_known : bool
+        See `guided.schema.cells`.
+    first : int
+        The first control of the place with whitespace before; -1 where it has not been asked for.
+    """
+
+    job: Job
+    row: Int32Array
+    views: list[tuple[int, npt.NDArray[np.int64]]]
+    is_known: bool
+    first: int = -1
+
+
+class Places:
+    """The places and frames of one schema.
+
+    Parameters
+    ----------
+    structure : Structure
+    tables : PushdownTables
+        To be filled.
+    reading : Reading
+    open_cell : callable
+        From what is open to its cell.
+
+    Attributes
+    ----------
+    place_of : dict of int to Place
+        Place of each control at which no whitespace is pending.
+    frames : dict
+        First control of each frame, by type, formulas, and whether characters count.
+    report_of : dict of int to int
+        What each action of a value's end reports.
+    """
+
+    def __init__(
+        self, structure: Structure, tables: PushdownTables, reading: Reading, open_cell: Callable[[Cell], int]
+    ) -> None:
+        self.structure = structure
+        self.tables = tables
+        self.kinds: Kinds = reading.kinds
+        self.reading = reading
+        self.formulas = reading.formulas
+        self._open = open_cell
+        self._places: dict[tuple[Job, bool], Place] = {}
+        self.place_of: dict[int, Place] = {}
+        self._colons: dict[int, int] = {}
+        self._firsts: dict[tuple[Job | None, bool], int] = {}
+        self._literals: dict[tuple[str, int], int] = {}
+        integer = self.formulas.atom(("integer", False))
+        self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
+            ("number", (TRUE,), False): structure.number,
+            ("number", (integer,), False): structure.integer,
+        }
+        self._done: dict[tuple[int, bool], int] = {
+            (0, False): structure.value_done,
+            (0, True): structure.value_done_again,
+        }
+        self.report_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
+
+    def _place(self, job: Job, is_known: bool = True) -> Place:
+        found = self._places.get((job, is_known))
+        if found is None:
+            row = dead_row()
+            for kind, letters in BEGINS.items():
+                must = self.kinds.typed(job[0], kind)
+                if must != FALSE and all(self.structure.alphabet[b] for b in letters[:1]):
+                    row[_LETTERS[kind]] = UNKNOWN
+            found = self._places[job, is_known] = Place(job, row, [], is_known)
+        return found
+
+    def value(self, job: Job, is_known: bool = True) -> int:
+        """The place before a value, with whitespace."""
+        place = self._place(job, is_known)
+        if place.first < 0:
+            place.first = self.structure.spaced(self.tables, place.row)
+            self._add_view(place, place.first)
+        return place.first
+
+    def _add_view(self, place: Place, first: int) -> None:
+        states = first + self.structure.spaces.accepting
+        place.views.append((first, states))
+        self.place_of.update(dict.fromkeys(states.tolist(), place))
+
+    def beginning(self, job: Job) -> int:
+        """The place at the start of a text, where no whitespace may stand."""
+        place = self._place(job)
+        first = self.tables.control(place.row)
+        place.views.append((first, np.array([first])))
+        self.place_of[first] = place
+        return first
+
+    def fill(self, control: int, byte: int) -> None:
+        """Make known what the type that a byte begins does at a place."""
+        place = self.place_of[control]
+        kind = _KIND_OF[byte]
+        letters = BEGINS[kind]
+        entries = self._entries(place.job, kind, place.is_known)
+        place.row[_LETTERS[kind]] = entries
+        rows = self.tables.rows
+        for _, states in place.views:
+            for letter in letters:
+                rows[states, letter] = place.row[letter]
+
+    def _entries(self, job: Job, kind: str, is_known: bool) -> int | Int32Array:
+        """The entries of a place for the bytes that begin a type: one, or one for each byte."""
+        wanted = tuple(self.kinds.typed(formula, kind) for formula in job)
+        if not self.reading.can_be(kind, wanted[0]):
+            return DEAD
+        if kind == "object":
+            state = self.kinds.object_start(wanted)
+            plain = self.reading.plain(state.table, wanted[0]) if len(wanted) == 1 else None
+            if plain is None:
+                cell: Cell = OpenObject(state, (), is_known)
+            else:
+                cell = OpenPlain(PlainState(plain[0], 0, 0), (), is_known)
+            return direct(self.tables, Reaction(0, self._open(cell), self.structure.object_first))
+        if kind == "array":
+            return self._array_entry(wanted, is_known)
+        if kind == "string":
+            return self._string_entry(wanted)
+        if kind == "number":
+            return self._number_entries(wanted)
+        bits = sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE)
+        found = self._literals.get((kind, bits))
+        if found is None:
+            entry = literal_chain(self.tables, LITERALS[kind], self.structure.alphabet, self.done(bits))
+            found = self._literals[kind, bits] = entry
+        return found
+
+    def _string_entry(self, wanted: tuple[int, ...]) -> int:
+        if wanted == (TRUE,):
+            return self.structure.string
+        atom = self.formulas.nodes[wanted[0]]
+        if len(wanted) == 1 and atom[0] == "length" and self.structure.counts_characters:
+            most = UNLIMITED if atom[2] < 0 else min(atom[2], UNLIMITED - 1)
+            return direct(self.tables, Reaction(0, -1, self.structure.string, (min(atom[1], UNLIMITED - 1), most)))
+        if len(wanted) == 1 and (measured := self.kinds.measured(wanted[0])) is not None:
+            leaf, most = measured
+            return direct(self.tables, Reaction(0, -1, self._frame("string", (leaf.formula,), leaf), (0, most)))
+        return self._frame("string", wanted)
+
+    def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
+        first = self._frame("number", wanted)
+        entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
+        return entries
+
+    def _frame(self, kind: str, wanted: tuple[int, ...], measure: Measure | None = None) -> int:
+        """The first control of a string (after its quote) or of a number; with a measure, its characters count."""
+        key = (kind, wanted, measure is not None)
+        found = self.frames.get(key)
+        if found is not None:
+            return found
+        leaf = self.kinds.leaf(kind, wanted)
+        automaton = leaf.automaton
+        tables = self.tables
+        entries: Int32Array = np.zeros(automaton.n_states, np.int32)
+        for label in np.unique(automaton.labels[automaton.accepting]).tolist():
+            entry = self.done(leaf.bits(label), again=kind == "number")
+            entries[automaton.accepting & (automaton.labels == label)] = entry
+        if kind == "number":
+            first = number_frame(tables, automaton, entries)
+        else:
+            first = self._string_frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
+        self.frames[key] = first
+        return first
+
+    def _string_frame(
+        self, automaton: Automaton, entries: Int32Array, name: "_Same | None", measure: Measure | None
+    ) -> int:
+        """The frame of a string; ``entries``: of each accepting state for the closing quote; ``name``: of its plans, if they are common."""
+        tables = self.tables
+        rows = expanded(automaton)
+        first = tables.n_controls
+        rows[rows >= 0] += first
+        states = np.flatnonzero(entries)
+        rows[states, QUOTE] = entries[states]
+        tables.controls(rows)
+        is_broad = tables.info[first : first + len(rows), LIVE] > MANY
+        tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
+        if name is not None:
+            broad = np.flatnonzero(is_broad).tolist()
+            tables.plan_keys.update((first + i, (name, i, measure is not None)) for i in broad)
+        if measure is not None:
+            tables.info[first : first + len(rows), COUNTS] = measure.phases
+            tables.info[first : first + len(rows), NEEDS] = measure.needs
+        return first
+
+    def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:
+        ended = arrays.at_close(self.formulas, wanted)
+        item = self.reading.item(wanted)
+        assert ended is not None or item is not None
+        empty = -1 if ended is None else bits_of(ended)
+        if item is None:
+            cell, job = OpenArray(wanted, (), empty, is_known), None
+        else:
+            cell, job = OpenArray(item_state(item), item.job[1:], empty, is_known), item.job
+        return direct(self.tables, Reaction(0, self._open(cell), self._first(job, ended is not None)))
+
+    def _first(self, job: Job | None, may_end: bool) -> int:
+        """The place after an opening bracket."""
+        found = self._firsts.get((job, may_end))
+        if found is None:
+            row = dead_row() if job is None else self._place(job).row.copy()
+            if may_end:
+                row[CLOSING["array"]] = action_entry(self.structure.close_empty)
+            found = self._firsts[job, may_end] = self.structure.spaced(self.tables, row)
+            if job is not None:
+                self._add_view(self._place(job), found)
+        return found
+
+    def colon(self, job: Job) -> int:
+        """The place after a key whose value is read for a job."""
+        value = self.value(job)
+        found = self._colons.get(value)
+        if found is None:
+            row = dead_row()
+            row[COLON] = value
+            found = self._colons[value] = self.structure.spaced(self.tables, row)
+        return found
+
+    def done(self, bits: int, again: bool = False) -> int:
+        """The entry of the action of a value that ends with a report."""
+        found = self._done.get((bits, again))
+        if found is None:
+            found = self._done[bits, again] = self.tables.action(again=again)
+            self.report_of[found] = bits
+        return action_entry(found)
+
+
+class _Same:
+    """An object as a key: itself and nothing equal."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: object) -> None:
+        self.content = content
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.content is other.content
+
+    def __hash__(self) -> int:
+        return id(self.content)
+
+
+def item_state(item: Next) -> tuple[int, ...]:
+    """The state of the array after an item."""
+    assert not isinstance(item.state, ObjectState)
+    return item.state
+
+
+def bits_of(truths: tuple[int, ...]) -> int:
+    """Truths as bits."""
+    return sum(1 << i for i, truth in enumerate(truths) if truth == TRUE)
