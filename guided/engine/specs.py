@@ -4,9 +4,9 @@ A spec is immutable and has a fingerprint of what it says, which names it in ind
 """
 
 import hashlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
@@ -101,6 +101,12 @@ class Regex:
         if self.builder not in ("guided", "interegular"):
             raise ValueError(f"builder is 'guided' or 'interegular', not {shown(self.builder)}")
 
+    def __get_pydantic_json_schema__(
+        self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
+    ) -> dict[str, Any]:
+        # In a type that JSON is generated for, Annotated[str, Regex(...)]: a pattern of JSON Schema, in ECMA-262's syntax.
+        return {**handler(core_schema), "pattern": f"^(?:{self.pattern})$"}
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of pattern and builder."""
@@ -156,6 +162,12 @@ class Choice:
         if not found:
             raise SchemaError("a choice needs at least one option", "", "choice")
         object.__setattr__(self, "options", found)
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
+    ) -> dict[str, Any]:
+        # In a type that JSON is generated for, Annotated[str, Choice(...)].
+        return {**handler(core_schema), "enum": list(self.options)}
 
     @property
     def fingerprint(self) -> str:

@@ -23,6 +23,7 @@ import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from guided.engine.json_schema import JsonSchema
+from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError
 from guided.schema.inputs import input_of
 from tests.schema.engine import compiled
@@ -91,6 +92,20 @@ class Strict(BaseModel):
     ids: set[int]
 
 
+@dataclasses.dataclass(frozen=True)
+class Whole:
+    """Metadata that asks for one offset, as pydantic's core has it."""
+
+    seconds: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return {**handler(source), "tz_constraint": self.seconds}
+
+
+class Lost(TypedDict):
+    x: "Nowhere"  # type: ignore[name-defined]  # noqa: F821
+
+
 class Ordered(BaseModel):
     low: int
     high: int
@@ -148,6 +163,9 @@ TYPES: list[tuple[Any, str, Any, list[str]]] = [
         uuid.UUID("00000000-0000-4000-8000-000000000000"),
         ['"00000000-0000-1000-8000-000000000000"'],
     ),
+    (pydantic.HttpUrl, '"http://a.b/c"', pydantic.HttpUrl("http://a.b/c"), ['"ftp://a.b"', '"a"']),
+    (Annotated[str, Regex("[a-z]+|[0-9]")], '"ab"', "ab", ['"a1"', '"12"', '""']),
+    (list[Annotated[str, Choice(["a", "b"])]], '["a"]', ["a"], ['["c"]']),
     (ipaddress.IPv4Address, '"127.0.0.1"', ipaddress.IPv4Address("127.0.0.1"), ['"127.0.0.256"']),
     (re.Pattern, '"a+"', re.compile("a+"), ['"(a"']),
     (Path, '"a/b"', Path("a/b"), ["1"]),
@@ -252,6 +270,8 @@ def test_whatever_is_generated_is_read(kind: Any) -> None:
         (Annotated[decimal.Decimal, Field(max_digits=3)], "/x", "max_digits"),
         (ipaddress.IPv4Network, "", "format"),
         (pydantic.Base64Str, "", "format"),
+        (Annotated[datetime.datetime, Whole(7200)], "", "tz_constraint"),
+        (complex, "", "complex"),
     ],
     ids=str,
 )
@@ -265,10 +285,20 @@ def test_what_no_schema_says_is_refused_or_recorded(kind: Any, pointer: str, key
     assert any(entry.endswith(f" {keyword}") for entry in index.unenforced)
 
 
-@pytest.mark.parametrize("kind", [range, typing.Callable[[], int], type[int], bytearray, "Missing"], ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        range,
+        typing.Callable[[], int],
+        type[int],
+        bytearray,
+        Lost,
+        list[Lost],
+        dataclasses.make_dataclass("Missing", [("x", "Nowhere")]),
+    ],
+    ids=str,
+)
 def test_a_type_without_json_is_refused(kind: Any) -> None:
-    if kind == "Missing":
-        kind = dataclasses.make_dataclass("Lost", [("x", "Nowhere")])
     with pytest.raises(SchemaError, match=r"no JSON Schema|cannot be resolved"):
         JsonSchema(kind)
 
@@ -557,6 +587,10 @@ def test_a_validator_refuses_when_the_value_is_read() -> None:
         (list[Color] | None, [0], '"red"', Color.RED),
         (int | list[Color], [0], '"red"', "red"),
         (Recursive, [0], "[1]", [1]),
+        (typing.NewType("Colors", list[Color]), [0], '"red"', Color.RED),
+        (Annotated[list[Color], at.MinLen(1)], [0], '"red"', Color.RED),
+        (TypeAdapter(list[Color]), [0], '"red"', "red"),
+        (Annotated[Cat | Dog, Field(discriminator="kind")], ["name"], '"Rex"', "Rex"),
         (Any, ["a", 0], "1.5", 1.5),
         (weather, ["days"], "2", 2),
         ({"type": "object"}, ["a"], '"x"', "x"),
