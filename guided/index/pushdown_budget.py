@@ -22,16 +22,11 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED, Pushdown
+from guided.index.stacks import Place, Spot
 from guided.kernels.reach import reach
 from guided.vocabulary.trie import TokenTrie
 
-__all__ = ["FAR", "Budgets", "Place", "Places", "Spot", "Texts"]
-
-# Where a text stands: control, stack node, code points needed and allowed.
-Place = tuple[int, int, int, int]
-# What was read on top of each cell of a stack that records, the lowest first.
-Texts = tuple[bytes, ...]
-Spot = tuple[Place, Texts]
+__all__ = ["FAR", "Budgets", "Places"]
 
 # The bound of a place whose completion is too long to be written down.
 FAR = 1 << 30

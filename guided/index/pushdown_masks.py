@@ -1,0 +1,209 @@
+"""Masks of places: the walk of the token trie over stacks, with plans for what does not depend on them.
+
+The mask of a place is made of the mask of its control's plan, if it has one, the residuals of the plan on the stack at hand, and a
+walk over what is left. Tokens that hang on what was read before (an item that must differ from the one before it) are left for last
+and read one by one. Equal masks are one array.
+
+Not thread-safe: the index that asks holds a lock.
+"""
+
+from collections.abc import Hashable
+from threading import RLock
+
+import numpy as np
+
+from guided.arrays import Int32Array, freeze, mask_words
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, PLAN
+from guided.index.plans import Plan, WalkTrie, plan_of, walk_trie
+from guided.index.stacks import Place, Stacks, Texts
+from guided.kernels import pushdown as kernel
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Masks", "Shared"]
+
+# About 20 kB each.
+_MOST_PLANS = 2000
+
+
+class Shared:
+    """What all indices over one vocabulary share: its trie as the kernel takes it, and the plans of common controls.
+
+    Attributes
+    ----------
+    trie : WalkTrie
+    plans : dict of hashable to Plan
+        By control, for the controls that all automata of one family have in common, or by what the automaton calls it.
+    """
+
+    __slots__ = ("counts", "escapes", "lock", "plans", "trie", "vocabulary")
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.trie: WalkTrie = walk_trie(vocabulary.trie)
+        self.plans: dict[Hashable, Plan] = {}
+        # Room for a plan that is being made.
+        self.lock = RLock()
+        self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
+        self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
+
+
+class Masks:
+    """Makes the masks of one index.
+
+    Attributes
+    ----------
+    room : int
+        How many more masks are kept.
+    """
+
+    def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
+        self.stacks = stacks
+        self.vocabulary = vocabulary
+        self.size = vocabulary.size
+        self.shared = shared
+        self._tokens = vocabulary.tokens
+        self._n_shared = n_shared
+        self._plans: dict[Hashable, Plan] = {}
+        self._interned: dict[int, list[Int32Array]] = {}
+        self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
+        self._deferred: Int32Array = _NO_ESCAPES
+        self._later: list[int] = []
+        depth = shared.trie.max_depth + 2
+        self._frames: Int32Array = np.zeros((depth, 9), np.int32)
+        # A byte may push more than once, by a chain of reactions; each reads a cell, so chains end.
+        self._pushed: Int32Array = np.empty((64 * depth, 2), np.int32)
+
+    def intern(self, words: Int32Array) -> Int32Array:
+        """The one read-only mask with this content."""
+        bucket = self._interned.setdefault(kernel.content_hash(words), [])
+        for mask in bucket:
+            if kernel.are_equal(mask, words):
+                return mask
+        words = freeze(words)
+        if self.room > 0:
+            self.room -= 1
+            bucket.append(words)
+        return words
+
+    def mask(self, place: Place, texts: Texts) -> Int32Array:
+        """The mask without EOS."""
+        words, deferred = self._mask_of(place), self._later
+        for token in deferred:
+            data = self._tokens[token]
+            if data and self.stacks.read(place, data, list(texts)) is not None:
+                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+        return words
+
+    def _mask_of(self, place: Place) -> Int32Array:
+        """The same without tokens that hang on what was read: those are left in ``_later``."""
+        self._later = []
+        control, node, needed, allowed = place
+        planned = self.stacks.automaton.tables.info.item(control, PLAN)
+        if planned >= 0 and self.stacks.is_open(planned, node):
+            words = self._planned(planned, (planned, node, needed, allowed))
+            if planned != control:
+                self._walk(self.shared.trie, place, words, base=planned)
+            return words
+        words = np.zeros(mask_words(self.size), np.int32)
+        self._walk(self.shared.trie, place, words)
+        return words
+
+    def _planned(self, control: int, place: Place) -> Int32Array:
+        _, node, needed, allowed = place
+        plan = self._plan(control, node)
+        words = plan.within(allowed).copy()
+        is_bounded = needed > 0 or allowed < plan.most
+        for group in plan.groups(is_bounded):
+            if is_bounded and not needed <= group.count <= allowed:
+                continue
+            after = self.stacks.react(ACTION - group.action, node)
+            if after is None:
+                continue
+            kernel.set_tokens(0, len(group.ends), group.ends, words)
+            if group.rest is not None:
+                self._walk(group.rest, after, words)
+            if group.from_root:
+                self._walk(self.shared.trie, after, words)
+        return words
+
+    def _plan(self, control: int, node: int) -> Plan:
+        tables = self.stacks.automaton.tables
+        key: Hashable = control if control < self._n_shared else tables.plan_keys.get(control)
+        if key is not None:
+            plans: dict[Hashable, Plan] = self.shared.plans
+            if len(plans) >= _MOST_PLANS:
+                plans.clear()
+            allow = -1
+        else:
+            plans = self._plans
+            allow = tables.cell_allow.item(self.stacks.cells[node]) if tables.info.item(control, GUARD) >= 0 else -1
+            key = control, allow
+        found = plans.get(key)
+        if found is None:
+            found = plans[key] = self._make_plan(control, allow)
+        return found
+
+    def _make_plan(self, control: int, allow: int) -> Plan:
+        shared = self.shared
+        stay = np.zeros(mask_words(self.size), np.int32)
+        is_counting = self.stacks.automaton.tables.info.item(control, COUNTS) != 0
+        with shared.lock:
+            counts, escapes = shared.counts if is_counting else _NONE, shared.escapes
+            counts.fill(0)
+            trie, tables = shared.trie, self.stacks.automaton.tables
+            path = np.empty((trie.max_depth + 1, 2), np.int32)
+            n = kernel.walk_frame(
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, tables.rows, tables.info,
+                tables.actions, tables.guards, tables.allows, allow, control, path, stay, counts, escapes,
+            )  # fmt: skip
+            if n < 0:
+                stay.fill(0)
+                place = (control, kernel.NOWHERE, *KEPT)
+                n = self._walk(trie, place, stay, counts=counts, escapes=escapes, allow=allow)
+            if not is_counting:
+                escapes[:n, 2] = 0
+            return plan_of(self.vocabulary, stay, counts, escapes[:n])
+
+    def _walk(
+        self,
+        trie: WalkTrie,
+        place: Place,
+        words: Int32Array,
+        base: int = -1,
+        counts: Int32Array | None = None,
+        escapes: Int32Array | None = None,
+        allow: int = -1,
+    ) -> int:
+        """Set the bits of the tokens of a trie that may follow; the number of escapes."""
+        automaton = self.stacks.automaton
+        tables = automaton.tables
+        frames, out = self._frames, np.zeros(6, np.int64)
+        is_deferring = escapes is None
+        if escapes is None:
+            if tables.records and not len(self._deferred):
+                self._deferred = np.empty((len(self.shared.trie.byte), 4), np.int32)
+            escapes = self._deferred
+        frames[0, :4] = place
+        frames[0, 7] = base
+        out[0], out[5] = -1, allow
+        while True:
+            status = kernel.walk(
+                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child,
+                tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
+                tables.guards, tables.allows, tables.cell_allow, self.stacks.nodes, frames, self._pushed, words,
+                _NONE if counts is None else counts, escapes, out,
+            )  # fmt: skip
+            if status == kernel.DONE:
+                if is_deferring:
+                    for i in escapes[: int(out[3]), 1].tolist():
+                        self._later += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
+                return int(out[3])
+            if status == kernel.MISSING_ENTRY:
+                automaton.fill(int(out[1]), int(out[2]))
+            else:
+                automaton.react(int(out[1]), int(out[2]))
+
+
+_NONE: Int32Array = np.zeros(0, np.int32)
+_NO_ESCAPES: Int32Array = np.zeros((0, 4), np.int32)

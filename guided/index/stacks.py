@@ -1,0 +1,182 @@
+"""Reading bytes on a pushdown automaton: stacks as hash-consed nodes, reactions, and places.
+
+A stack is a node: its top cell and the node below. Equal stacks are one node, so forks and rollbacks cost nothing. A *place* is
+where a text stands: control, node, and the registers. What some cells hang on, the very bytes read on top of them (`Texts`), travels
+beside the place.
+
+Not thread-safe: the index that reads holds a lock.
+
+Complexity: O(1) for a byte and each reaction it causes.
+"""
+
+import numpy as np
+
+from guided.arrays import DEAD, UNKNOWN, Int32Array
+from guided.automata.pushdown import (
+    ACTION,
+    COUNTS,
+    DEFERRED,
+    END_ACTION,
+    GUARD,
+    KEPT,
+    NEEDS,
+    UNLIMITED,
+    WIDTH,
+    Pushdown,
+)
+
+__all__ = ["Place", "Spot", "Stacks", "Texts"]
+
+# Where a text stands: control, stack node, code points needed and allowed.
+Place = tuple[int, int, int, int]
+# What was read on top of each cell of a stack that records, the lowest first.
+Texts = tuple[bytes, ...]
+Spot = tuple[Place, Texts]
+
+
+class Stacks:
+    """The stacks that texts have made, and how they read on.
+
+    Attributes
+    ----------
+    automaton : Pushdown
+    cells : list of int
+        Top cell of each node.
+    nodes : ndarray[int32], shape (capacity, 2)
+        Top cell and the node below, of each node.
+    """
+
+    def __init__(self, automaton: Pushdown) -> None:
+        self.automaton = automaton
+        self.cells: list[int] = [0]
+        self._below: list[int] = [-1]
+        self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
+        self.nodes: Int32Array = np.zeros((256, 2), np.int32)
+        self.nodes[0] = 0, -1
+        # Of each stack, how many of its cells record.
+        self._depths: list[int] = [0]
+
+    def stack(self, node: int) -> tuple[int, ...]:
+        """The cells of a stack, the top first."""
+        cells = []
+        while node >= 0:
+            cells.append(self.cells[node])
+            node = self._below[node]
+        return tuple(cells)
+
+    def is_end(self, place: Place) -> bool:
+        """May a text end at this place?"""
+        control, node, needed, _ = place
+        if control == self.automaton.end:
+            return True
+        entry = int(self.automaton.tables.info[control, END_ACTION])
+        if not entry or needed:
+            return False
+        after = self.react(entry, node)
+        return after is not None and after[0] == self.automaton.end
+
+    def top(self, node: int) -> tuple[int, int]:
+        """The top cell of a stack, and the node below (-1: none)."""
+        return self.cells[node], self._below[node]
+
+    def read(self, place: Place, data: bytes, texts: list[bytes] | None = None) -> Place | None:
+        """The place after some bytes; None where they cannot come.
+
+        ``texts``: what was read on top of each cell that records, changed in place. Without it, what only they could tell cannot come.
+        """
+        control, node, needed, allowed = place
+        automaton = self.automaton
+        tables = automaton.tables
+        rows, info = tables.rows, tables.info
+        for byte in data:
+            while True:
+                entry = rows.item(control, byte)
+                if entry >= 0:
+                    if info.item(control, COUNTS) == 1:
+                        if allowed == 0:
+                            return None
+                        allowed -= allowed != UNLIMITED
+                        needed -= needed > 0
+                    control = entry
+                    if allowed < info.item(control, NEEDS):
+                        return None
+                    if info.item(control, GUARD) >= 0 and not self.is_open(control, node):
+                        return None
+                    break
+                if entry == DEAD:
+                    return None
+                if entry == UNKNOWN:
+                    automaton.fill(control, byte)
+                    rows, info = tables.rows, tables.info
+                    continue
+                if needed:
+                    return None
+                is_again = tables.actions.item(ACTION - entry, 1)
+                after = self.react(entry, node, texts, b"" if is_again else bytes([byte]))
+                rows, info = tables.rows, tables.info
+                if after is None:
+                    return None
+                control, node, needed, allowed = after
+                if not is_again:
+                    break
+            if texts is not None and tables.records:
+                depth = self._depths[node]
+                texts[:] = [text + bytes([byte]) for text in texts[:depth]] + [b""] * (depth - len(texts))
+        return control, node, needed, allowed
+
+    def is_open(self, control: int, node: int) -> bool:
+        """Can a guarded control still lead to a label that the cell allows?"""
+        tables = self.automaton.tables
+        guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
+        allow = tables.cell_allow.item(self.cells[node])
+        if guard < 0 or allow < 0:
+            return True
+        return bool((tables.guards[guard : guard + width] & tables.allows[allow : allow + width]).any())
+
+    def react(self, entry: int, node: int, texts: list[bytes] | None = None, last: bytes = b"") -> Place | None:
+        """Where an action leads on a stack; None where it cannot come. ``last``: the byte that the action reads."""
+        tables = self.automaton.tables
+        needed, allowed = KEPT
+        while entry <= ACTION:
+            action = ACTION - entry
+            reaction = tables.direct.get(action)
+            if reaction is None:
+                cell = self.cells[node]
+                label = tables.actions.item(action, 2)
+                if label >= 0:
+                    allow = tables.cell_allow.item(cell)
+                    if allow >= 0 and not tables.allows.item(allow + (label >> 6)) >> (label & 63) & 1:
+                        return None
+                key = action << 32 | cell
+                if texts is not None and cell in tables.records:
+                    level = self._depths[node] - 1
+                    reaction = self.automaton.recorded(action, cell, texts[level] + last)
+                    texts[level] = b""
+                else:
+                    if key not in tables.reactions:
+                        self.automaton.react(action, cell)
+                    reaction = tables.reactions[key]
+                if reaction is None or reaction is DEFERRED:
+                    return None
+            for _ in range(reaction.pops):
+                node = self._below[node]
+            if reaction.pushes >= 0:
+                node = self.push(reaction.pushes, node)
+            entry = reaction.goes_to
+            needed, allowed = reaction.registers
+        return (entry, node, needed, allowed) if self.is_open(entry, node) else None
+
+    def push(self, cell: int, below: int) -> int:
+        """The stack with one more cell."""
+        key = (cell, below)
+        found = self._node_ids.get(key)
+        if found is None:
+            found = len(self.cells)
+            if found == len(self.nodes):
+                self.nodes = np.concatenate([self.nodes, np.zeros_like(self.nodes)])
+            self.nodes[found] = key
+            self.cells.append(cell)
+            self._below.append(below)
+            self._depths.append(self._depths[below] + (cell in self.automaton.tables.records))
+            self._node_ids[key] = found
+        return found
