@@ -70,7 +70,7 @@ class PushdownIndex:
         self._places: list[Place] = [start, (-1, -1, 0, 0)]
         self._state_ids: dict[tuple[Place, Texts], int] = {(start, ()): 0}
         self._masks: list[Int32Array | None] = [None, freeze(np.zeros(mask_words(self.size), np.int32))]
-        self._budgets = Budgets(self, self._tokens, self._eos, vocabulary.trie)
+        self._budgets = Budgets(self, self._tokens, self._eos, self._masker.shared.trie)
 
     @property
     def n_states(self) -> int:

@@ -22,9 +22,12 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED, Pushdown
+<<<<<<< ours
 from guided.index.stacks import Place, Spot
+=======
+from guided.index.plans import WalkTrie
+>>>>>>> theirs
 from guided.kernels.reach import reach
-from guided.vocabulary.trie import TokenTrie
 
 __all__ = ["FAR", "Budgets", "Places"]
 
@@ -34,7 +37,6 @@ _LONGEST = 1 << 16
 _MOST_PLACES = 1 << 20
 _MOST_REACHED = 16
 _MOST_EVALUATED = 4
-_KEPT_LENGTH = 256
 # Subtrees of a trie with fewer tokens are read token by token.
 _FEW = 8
 # Tokens within an item that are tried one by one where all items must differ and more must come.
@@ -86,10 +88,10 @@ class Budgets:
     places : Places
     tokens : sequence of (bytes or None)
     eos : set of int
-    trie : TokenTrie
+    trie : WalkTrie
     """
 
-    def __init__(self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], trie: TokenTrie) -> None:
+    def __init__(self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], trie: WalkTrie) -> None:
         self._places = places
         self._tokens = tokens
         self._eos = eos
@@ -97,9 +99,7 @@ class Budgets:
         self._wishes: dict[int, Hashable] = {}
         self._steps: dict[Spot, _Step] = {}
         self._bounds: dict[Spot, int] = {}
-        self._counts: dict[bytes, int] = {b"": 0}
-        self._longest: dict[bytes, int] = {}
-        self._spelled: frozenset[bytes] = frozenset()
+        self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
         self._reached: dict[int, _Reached] = {}
         self._evaluated: dict[int, tuple[Int32Array, Int32Array]] = {}
         self.peaks: dict[int, int] = {}
@@ -164,39 +164,59 @@ class Budgets:
         return wish
 
     def bound(self, spot: Spot) -> int:
-        """Number of tokens of the completion: 0 exactly where a text may end."""
-        found = self._bounds.get(spot)
-        if found is None:
-            if len(self._bounds) > _MOST_PLACES:
-                self._bounds.clear()
-            text = self.completion(spot)
-            found = self._bounds[spot] = FAR if text is None else self._count(text)
-        return found
+        """Number of tokens of the completion, by longest match: 0 exactly where a text may end.
 
-    def _count(self, text: bytes) -> int:
-        """Tokens of a text by longest match. O(tokens x longest token)."""
-        passed: list[bytes] = []
-        while text not in self._counts:
-            passed.append(text)
-            text = text[self._match(text) :]
-        count = self._counts[text]
-        for before in reversed(passed):
+        O(tokens x longest token) to the first step at whose end a token ends and from where the number is known.
+        """
+        found = self._bounds.get(spot)
+        if found is not None:
+            return found
+        if len(self._bounds) > _MOST_PLACES:
+            self._bounds.clear()
+        if self._length(spot) > _LONGEST:
+            self._bounds[spot] = FAR
+            return FAR
+        ahead, following = self._trie.max_depth, self._following(spot)
+        text, at, count = b"", 0, 0
+        spots = {0: spot}
+        passed: list[tuple[Spot, int]] = []
+        while True:
+            here = spots.get(at)
+            if here is not None:
+                known = 0 if self._places.is_end(here[0]) else self._bounds.get(here)
+                if known is not None:
+                    break
+                passed.append((here, count))
+            while len(text) < at + ahead and (step := next(following, None)) is not None:
+                text += step.text
+                spots[len(text)] = step.after
+            at += self._match(text[at : at + ahead])
             count += 1
-            if len(before) <= _KEPT_LENGTH:
-                self._counts[before] = count
-        return count
+        for before, until in passed:
+            self._bounds[before] = count - until + known
+        return count + known
 
     def _match(self, text: bytes) -> int:
         """The length of the longest token that a text begins with."""
-        if not self._spelled:
-            spelled = {data for token, data in enumerate(self._tokens) if data and token not in self._eos}
-            self._spelled = frozenset(spelled)
-            for data in spelled:
-                self._longest[data[:2]] = max(self._longest.get(data[:2], 0), len(data))
-        for length in range(min(self._longest.get(text[:2], 1), len(text)), 1, -1):
-            if text[:length] in self._spelled:
+        if len(text) < 2:
+            return 1
+        spelled, most = self._tokens_with(text[:2])
+        for length in range(min(most, len(text)), 1, -1):
+            if text[:length] in spelled:
                 return length
         return 1
+
+    def _tokens_with(self, prefix: bytes) -> tuple[frozenset[bytes], int]:
+        """The tokens that begin with two bytes, and the length of the longest."""
+        found = self._by_prefix.get(prefix)
+        if found is None:
+            trie, spelled = self._trie, frozenset[bytes]()
+            node = int(trie.child[prefix[0] + 1, prefix[1]])
+            if node >= 0:
+                ids = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]]
+                spelled = frozenset(map(self._data, ids.tolist()))
+            found = self._by_prefix[prefix] = spelled, max(map(len, spelled), default=1)
+        return found
 
     # Masks
 
