@@ -50,6 +50,23 @@ def test_a_surrogate_pair_is_a_name_by_value() -> None:
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
+def test_a_name_that_comes_twice_does_not_meet_min_properties(order: str) -> None:
+    check({"minProperties": 2}, ['{"x":1,"y":2}'], ['{"x":1,"x":2}', '{"x":1}'], property_order=order)
+    check(
+        {"minProperties": 2, "properties": {"x": {}}},
+        ['{"x":1,"y":2}'],
+        ['{"x":1,"x":2}', '{"y":1,"y":2}'],
+        property_order=order,
+    )
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_an_escaped_name_that_comes_twice_does_not_meet_min_properties(order: str) -> None:
+    schema = {"minProperties": 2, "properties": {"x": {}}}
+    check(schema, [], [r'{"x":1,"\u0078":2}', r'{"y":1,"\u0079":2}'], property_order=order, escapes="any")
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
 def test_declared_names_come_once(order: str) -> None:
     check(
         {"properties": {"a": {}, "b": {}}},
@@ -457,6 +474,7 @@ def test_a_name_whose_value_cannot_be_never_comes() -> None:
         ({"properties": {"a": {"type": "strin"}}}, "/properties/a", "type"),
         ({"$ref": "#/$defs/none"}, "", "$ref"),
         ({"items": {"$ref": "https://example.com/not-given"}}, "/items", "$ref"),
+        ({"allOf": [{"pattern": "("}]}, "/allOf/0", "pattern"),
         ({"minLength": -1}, "", "minLength"),
         ({"required": "a"}, "", "required"),
         ({"anyOf": []}, "", "anyOf"),

@@ -1,0 +1,52 @@
+"""Hostile schemas: an index, or a typed error, within five seconds of CPU time and a gigabyte; never anything else."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.schema.hostile import SCHEMAS
+
+ROOT = Path(__file__).parent.parent.parent
+SECONDS, MEGABYTES = 5, 1000
+# Schemas that no value satisfies, and schemas that mean nothing: the error names the place.
+NO_INDEX = {
+    "a contradiction", "a contradiction of bounds", "a contradiction far down", "not anything", "false", "a reference to itself",
+    "references in a circle", "recursion without base", "infinity", "not a number",
+    "a schema that is a list", "a schema that is text", "wrong kinds",
+    "10 MB of brackets", "itself under not",
+}  # fmt: skip
+INDEX = {
+    "1,000 optional properties", "1,000 required properties", "an enum of 100,000 strings", "a bound of 1e308", "NUL everywhere",
+    "10 MB of description", "keys of all kinds", "a length of 10^9", "2^60 references",
+}  # fmt: skip
+
+
+PARTS = 6
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_hostile_schemas_cost_little(part: int) -> None:
+    names = list(SCHEMAS)[part::PARTS]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.schema.hostile", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=600,
+    )
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["name"] for each in told] == names, done.stderr[-2000:]
+    assert done.returncode == 0
+    assert not [each for each in told if each["seconds"] > SECONDS or each["megabytes"] > MEGABYTES]
+    assert not [each for each in told if each["name"] in NO_INDEX and each["outcome"] == "index"]
+    assert not [each for each in told if each["name"] in INDEX and each["outcome"] != "index"]
+    # Why: a wrong type is a mistake of the program that calls, not of who wrote the schema.
+    assert not [
+        each for each in told if (each["outcome"] == "TypeError") != (each["name"] == "a schema that is a list")
+    ]
+    refused = [each for each in told if each["outcome"] == "SchemaError"]
+    assert all(each["keyword"] and (not each["pointer"] or each["pointer"].startswith("/")) for each in refused)
