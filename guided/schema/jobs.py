@@ -1,8 +1,9 @@
 """Jobs: what a value is read for, and what of it the place around it wants to know.
 
-A *job* is a tuple of formulas of a value: the first must hold; the truth of the others is reported where the value ends. A state of an object or array
-in which a value is pending holds atoms ("value", f); `split` moves those that must hold into the job, so that they die early, and leaves the
-others to be told (`told`).
+A *job* is a tuple of formulas of a value: the first must hold; the truth of the others is reported where the value ends. A
+state of an object or array
+in which a value is pending holds atoms ("value", f); `split` moves those that must hold into the job, so that they die
+early, and leaves the others to be told (`told`).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Frames of keys: from the opening quote of a key to the label that its closing quote gives.
 
-A table of names is one frame, shared by all states of an object: which names may still come is the cell's business (the labels it allows), and each
+A table of names is one frame, shared by all states of an object: which names may still come is the cell's business (the
+labels it allows), and each
 control is guarded by the labels that it can still lead to. Outside the declared names all frames run on in one common control
 (`Structure.other_key`), so the mask of a key costs the difference between the two. Only where patterns tell keys apart, or escapes may
 spell a name in many ways, is a frame an automaton of its own (`guided.schema.keys`).

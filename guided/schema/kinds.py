@@ -1,7 +1,7 @@
 """What the types of JSON need of a schema: formulas of values as formulas of one type, leaves, and tables of keys.
 
-`Kinds` is the context that `guided.schema.reading` and `guided.schema.machine` share: one schema, its formulas and options, and what has been
-made for it so far.
+`Kinds` is the context that `guided.schema.reading` and `guided.schema.machine` share: one schema, its formulas and options,
+and what has been made for it so far.
 """
 
 import re

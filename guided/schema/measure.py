@@ -1,8 +1,9 @@
 """Measuring strings while they are read: which states of a string's automaton stand between two characters, and how far it is to the end.
 
-A string that must match a pattern and have at most n characters needs no product of the two: a register counts the characters left, and a state
-may be entered exactly where as many are left as the shortest way to an end needs. (Where a least length binds beyond what the automaton itself asks for,
-lengths would have to be known one by one, and the product is made after all.)
+A string that must match a pattern and have at most n characters needs no product of the two: a register counts the
+characters left, and a state
+may be entered exactly where as many are left as the shortest way to an end needs. (Where a least length binds beyond what
+the automaton itself asks for, lengths would have to be known one by one, and the product is made after all.)
 
 Complexity: one pass over the pairs of a state and a place within a character, and one breadth-first search.
 """

@@ -1,14 +1,15 @@
 """How the formula of an object changes with each key, and which keys may come: the derivative by a member.
 
-An object's state holds what must still come of it (`ObjectState.formulas`: what must hold, then what is only observed), and which declared names
-have been. Names are bits: bit i of ``seen`` is name i of the object's `KeyTable`. With ``property_order="schema"`` a name also closes the declared names
-before it.
+An object's state holds what must still come of it (`ObjectState.formulas`: what must hold, then what is only observed), and
+which declared names
+have been. Names are bits: bit i of ``seen`` is name i of the object's `KeyTable`. With ``property_order="schema"`` a name
+also closes the declared names before it.
 
 Labels number the kinds of keys: 0 is a name that is not declared (and, with patterns, one label for each set of patterns that such a
 name can match), and each declared name has one.
 
-Plain objects, nearly all of them, have one table of properties, names that are required, and counts; their states are integers, and no formula
-is rewritten (`PlainObject`). All others go through formulas.
+Plain objects, nearly all of them, have one table of properties, names that are required, and counts; their states are
+integers, and no formula is rewritten (`PlainObject`). All others go through formulas.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,7 @@
 """Places of values: what may begin a value that is read for a job, and the frames of its strings and numbers.
 
-For each job there is one place; the bytes of each JSON type are one entry of it, made when it is first asked for, since making it says whether any value of
+For each job there is one place; the bytes of each JSON type are one entry of it, made when it is first asked for, since
+making it says whether any value of
 that type will do. A place may be seen from several controls: after a colon or a comma, after an opening bracket, at the start of the text.
 
 A report is the truth of the observed formulas of a value that has ended, as bits; each kind of report is one action (`Places.done`).

@@ -13,7 +13,8 @@ here are few, made once for each way to write JSON (`Structure`), and each schem
 and the actions, which cells react to: ``value_done`` (a value without observed truths is complete), ``key_start``, ``other_key``
 (a key that is not declared is complete), ``comma`` and ``close`` in objects and arrays, ``close_empty`` (an array without items).
 
-Whitespace is an automaton of its own: where it may stand, there is a control for each of its states, and the first of them is the place itself.
+Whitespace is an automaton of its own: where it may stand, there is a control for each of its states, and the first of them
+is the place itself.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """The terms of a formula: the ways it can be true, each a conjunction of literals (atoms and negated atoms).
 
-A formula is live exactly if one of its terms is, and within a term everything is forced, so liveness needs no case analysis of its own. Terms come
+A formula is live exactly if one of its terms is, and within a term everything is forced, so liveness needs no case analysis
+of its own. Terms come
 one by one, what is certain first and alternatives in the order of their ids, so whoever looks for one stops at the first that will do.
 
 Complexity: exponential in the number of alternatives that must hold together, and lazy.
