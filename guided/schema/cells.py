@@ -11,12 +11,14 @@ __all__ = ["Cell", "OpenArray", "OpenObject", "OpenPlain"]
 class OpenObject(NamedTuple):
     """An object that is open, waiting for a report on ``observed`` if a value is pending.
 
-    ``is_known``: see `OpenArray`; where it is not, none of its members may end.
+    ``is_known``: see `OpenArray`; where it is not, none of its members may end. ``is_named``: are all names known that have been and
+    that a count of members may not count again?
     """
 
     state: ObjectState
     observed: tuple[int, ...]
     is_known: bool = True
+    is_named: bool = True
 
 
 class OpenPlain(NamedTuple):

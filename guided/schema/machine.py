@@ -121,7 +121,7 @@ class Machine:
             self._has_more.append(words is not None and any(words))
             if isinstance(content, OpenArray) and arrays.is_unique(self.formulas, content.state):
                 self.tables.records.add(found)
-            if isinstance(content, OpenPlain) and content.is_named and self.reading.plain_counts(content.state):
+            if isinstance(content, OpenPlain | OpenObject) and content.is_named and self._counts(content):
                 self.tables.records.add(found)
             if words is not None:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
@@ -165,7 +165,7 @@ class Machine:
             table = self.reading.plain_table(content.state) if isinstance(content, OpenPlain) else content.state.table
             return Reaction(0, -1, self.keys.start(table)) if self._has_more[cell] else None
         if action == structure.comma:
-            if isinstance(content, OpenPlain) and not content.is_named:
+            if not content.is_named:
                 return DEFERRED
             return Reaction(0, -1, structure.object_next) if self._has_more[cell] else None
         if action == structure.close_object:
@@ -186,9 +186,15 @@ class Machine:
         if after is None:
             return None
         assert isinstance(after.state, objects.ObjectState)
-        return Reaction(
-            1, self._cell(OpenObject(after.state, after.job[1:], content.is_known)), self.places.colon(after.job)
-        )
+        is_other = self.kinds.key_table(content.state.table).labels[label][0] < 0
+        is_named = not (is_other and self.reading.counts(after.state))
+        opened = OpenObject(after.state, after.job[1:], content.is_known, is_named)
+        return Reaction(1, self._cell(opened), self.places.colon(after.job))
+
+    def _counts(self, content: OpenObject | OpenPlain) -> bool:
+        if isinstance(content, OpenPlain):
+            return self.reading.plain_counts(content.state)
+        return self.reading.counts(content.state)
 
     def _object_end(self, content: OpenObject | OpenPlain) -> Reaction | None:
         if isinstance(content, OpenPlain):
@@ -235,22 +241,25 @@ class Machine:
         return None if state[0] == FALSE else Reaction(1, self._cell(OpenArray(state, (), -2, is_known)), goes_to)
 
     def _after_name(self, action: int, cell: int, data: bytes) -> Reaction | None:
-        """What a plain object does that counts its members, after the bytes of a key."""
+        """What an object does that counts its members, after the bytes of a key."""
         reaction = self._reaction(action, cell)
         if reaction is None or reaction.pops == 0 or self.keys.label(action) is None:
             return reaction
         after = self._cells[reaction.pushes]
-        if not isinstance(after, OpenPlain) or after.is_named:
+        if after is None or isinstance(after, OpenArray) or after.is_named:
             return reaction
         name = json.loads(data[data.index(b'"') :])
-        state = self.reading.plain_named(after.state, name)
-        return reaction._replace(pushes=self._cell(OpenPlain(state, (), after.is_known)))
+        if isinstance(after, OpenPlain):
+            named: Cell = after._replace(state=self.reading.plain_named(after.state, name), is_named=True)
+        else:
+            named = after._replace(state=self.reading.named(after.state, name), is_named=True)
+        return reaction._replace(pushes=self._cell(named))
 
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """What an open array does whose items must differ, after the bytes of an item."""
         content = self._cells[cell]
         report = self.places.report_of.get(action)
-        if isinstance(content, OpenPlain):
+        if isinstance(content, OpenPlain | OpenObject) and report is None:
             return self._after_name(action, cell, data)
         if report is None or not isinstance(content, OpenArray):
             return self._reaction(action, cell)

@@ -170,6 +170,18 @@ class Reading(Liveness):
         plain = self.plains[state.number]
         return plain.value(label), plain.after(state, label, self._is_ordered)
 
+    def named(self, state: objects.ObjectState, name: str) -> objects.ObjectState:
+        """The state of an object after a key that is not declared, and is ``name``: it cannot come again."""
+        kinds = self.kinds
+        return state._replace(
+            table=kinds.extended(state.table, name), seen=state.seen | 1 << len(kinds.key_table(state.table).names)
+        )
+
+    def counts(self, state: objects.ObjectState) -> bool:
+        """Does it matter to an object that no name comes twice, even if it is not declared?"""
+        atoms = self.formulas.atoms
+        return any(atom[0] == "minProperties" for formula in state.formulas for atom in atoms(formula))
+
     def plain_named(self, state: PlainState, name: str) -> PlainState:
         """The state of a plain object after a key that is not declared, and is ``name``: it cannot come again."""
         plain = self.plains[state.number]
