@@ -101,6 +101,8 @@ def summary(paths: Sequence[Path], found: Mapping[str, Mapping[str, Any]]) -> di
         files[path.name] = {"verdict": kind} | {
             key: result[key] for key in ("reason", "message", "megabytes", "compile", "first") if result.get(key)
         }
+        if "cold" in result:
+            files[path.name]["slowest mask, us"] = round(max(result["cold"]["masks"], default=0) / 1e3, 1)
         if wrong:
             files[path.name]["wrong"] = wrong
         if content["tests"]:

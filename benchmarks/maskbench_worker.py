@@ -164,7 +164,7 @@ def main() -> None:
         try:
             found = measured(made, content, cut, tokens.eos, overhead)
         except Exception as error:  # noqa: BLE001, RUF100 - an engine's fault is what is to be told
-            found = {"status": "crashed", "reason": f"{type(error).__name__}: {error}"[:300]}
+            found = {"status": "failed", "reason": f"{type(error).__name__}: {error}"[:300]}
         print(json.dumps({**found, "megabytes": _peak()}), file=answers, flush=True)
 
 

@@ -83,6 +83,8 @@ class _Machine:
     def __init__(self, nfa: NFA, parts: Partition, steps: Steps) -> None:
         self.steps = steps
         self.assertions = nfa.assertions
+        # Inner assertions first: they have higher numbers.
+        self.behind = [i for i in reversed(range(len(nfa.assertions))) if nfa.assertions[i].behind]
         self.ends = frozenset([nfa.accept, *(assertion.end for assertion in nfa.assertions)])
         self.empty = _adjacency(nfa.empty, nfa.n_states)
         self.edges = _adjacency(nfa.edges, nfa.n_states)
@@ -91,35 +93,30 @@ class _Machine:
         self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(nfa.charsets))]
 
     def start(self) -> State:
-        trackers = self._trackers([_NONE] * len(self.assertions))
-        return self._close({(0, _NONE)}, trackers), tuple(trackers)
+        trackers: dict[int, Threads] = {}
+        for i in self.behind:
+            trackers[i] = self._close({(self.assertions[i].start, _NONE)}, trackers)
+        return self._close({(0, _NONE)}, trackers), tuple(trackers.values())
 
     def step(self, state: State, c: int) -> State:
         """The state after one more character, of class c."""
         main, old = state
         stepped: dict[Obligation, Obligation | bool] = {}
-        trackers: list[Threads] = [_NONE] * len(self.assertions)
-        # Invariant: inner assertions have higher numbers, so those that a lookbehind contains stand at the new position before it does.
-        for i in reversed(range(len(self.assertions))):
-            if self.assertions[i].behind:
-                moved = self._move(old[i], c, trackers, stepped, keep_ended=False)
-                moved.add((self.assertions[i].start, _NONE))
-                trackers[i] = self._close(moved, trackers)
+        trackers: dict[int, Threads] = {}
+        # Invariant: those that a lookbehind contains stand at the new position before it does.
+        for i, threads in zip(self.behind, old, strict=True):
+            moved = self._move(threads, c, trackers, stepped, keep_ended=False)
+            moved.add((self.assertions[i].start, _NONE))
+            trackers[i] = self._close(moved, trackers)
         # What was stepped for a lookbehind saw only the trackers inside it, which is all it can name.
         moved = self._move(main, c, trackers, stepped, keep_ended=False)
-        return self._close(moved, trackers), tuple(trackers)
-
-    def _trackers(self, trackers: list[Threads]) -> list[Threads]:
-        for i in reversed(range(len(self.assertions))):
-            if self.assertions[i].behind:
-                trackers[i] = self._close({(self.assertions[i].start, _NONE)}, trackers)
-        return trackers
+        return self._close(moved, trackers), tuple(trackers.values())
 
     def _move(
         self,
         threads: Threads,
         c: int,
-        trackers: list[Threads],
+        trackers: dict[int, Threads],
         stepped: dict[Obligation, Obligation | bool],
         *,
         keep_ended: bool,
@@ -139,7 +136,7 @@ class _Machine:
         self,
         owed: frozenset[Any],
         c: int,
-        trackers: list[Threads],
+        trackers: dict[int, Threads],
         stepped: dict[Obligation, Obligation | bool],
     ) -> frozenset[Any] | None:
         """Obligations after a character: what is left of them, or None when one has failed."""
@@ -156,7 +153,7 @@ class _Machine:
                 rest.add(result)
         return frozenset(rest)
 
-    def _close(self, threads: set[Thread], trackers: list[Threads]) -> Threads:
+    def _close(self, threads: set[Thread], trackers: dict[int, Threads]) -> Threads:
         """Follow empty edges and assertions; keep threads that read a character or have ended."""
         seen, stack = set(threads), list(threads)
         closed: set[Thread] = set()
@@ -180,11 +177,11 @@ class _Machine:
                     stack.append(new)
         return self._without_subsumed(closed)
 
-    def _assert(self, number: int, trackers: list[Threads]) -> list[frozenset[Any]]:
+    def _assert(self, number: int, trackers: dict[int, Threads]) -> list[frozenset[Any]]:
         """The alternatives of what an assertion made here owes: none when it fails at once, [nothing] when it holds at once."""
         assertion = self.assertions[number]
         if assertion.behind:
-            found = frozenset(thread for thread in trackers[number] if thread[0] == ENDED)
+            found = frozenset(thread for thread in trackers.get(number, _NONE) if thread[0] == ENDED)
             if not assertion.negative:
                 return [owed for _, owed in found]
         else:

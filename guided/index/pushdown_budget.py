@@ -22,11 +22,8 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED, Pushdown
-<<<<<<< ours
-from guided.index.stacks import Place, Spot
-=======
 from guided.index.plans import WalkTrie
->>>>>>> theirs
+from guided.index.stacks import Place, Spot
 from guided.kernels.reach import reach
 
 __all__ = ["FAR", "Budgets", "Places"]

@@ -210,13 +210,12 @@ class Shortest:
         if reading.plain_may_end(state):
             return [_Way(1, (), CLOSE)]
         plain = reading.plain_object(state)
-        labels = [i for i in range(len(plain.values)) if reading.plain_labels(state) >> i & 1]
-        needed = [i for i in labels if plain.is_required(i)]
+        needed = _ones(plain.labels_of(plain.required & ~state.seen))
         keys = sum(self.key_length(plain.table, label) + 4 for label in needed)
         if state.members + len(needed) >= plain.least and needed:
             return [_Way(keys + 1, tuple(plain.value(label) for label in needed), needed[0])]
         found = []
-        for label in (needed[:1] or labels)[:most]:
+        for label in (needed[:1] or _ones(reading.plain_labels(state)))[:most]:
             value, after = reading.after_plain(state, label)
             found.append(_Way(self.key_length(plain.table, label) + 4, (value, after), label))
         return found
@@ -297,6 +296,10 @@ class Shortest:
 
 def _with(state: Single, formula: int) -> Single:
     return state._replace(formulas=(formula,)) if isinstance(state, objects.ObjectState) else (formula,)
+
+
+def _ones(labels: int) -> list[int]:
+    return [i for i in range(labels.bit_length()) if labels >> i & 1]
 
 
 def parted(nodes: Sequence[Atom], term: Sequence[int]) -> tuple[list[tuple[int, bool]], list[int]]:
