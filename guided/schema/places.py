@@ -123,8 +123,8 @@ class Places:
             row = dead_row()
             for kind, letters in BEGINS.items():
                 must = self.kinds.typed(job[0], kind)
-                if must != FALSE and all(self.structure.alphabet[b] for b in letters[:1]):
-                    row[_LETTERS[kind]] = UNKNOWN
+                if must != FALSE:
+                    row[[byte for byte in letters if self.structure.alphabet[byte]]] = UNKNOWN
             found = self._places[job, is_known] = Place(job, row, [], is_known)
         return found
 
