@@ -192,6 +192,9 @@ class Shortest:
         return found
 
     def _leaf_length(self, kind: str, formula: int) -> int:
+        atom = self._formulas.nodes[formula]
+        if atom[0] == "length":
+            return int(atom[1]) if atom[2] < 0 or atom[1] <= atom[2] else -1
         measured = self._kinds.measured(formula) if kind == "string" else None
         if measured is None:
             automaton = self._kinds.leaf(kind, (formula,)).automaton
