@@ -40,6 +40,8 @@ __all__ = ["Content", "Parts", "Wishes", "Witness"]
 _MOST_WISHES = 16
 _MOST_TERMS = 64
 _MOST_KEYS = 16
+# So many characters that a string still needs are given at once.
+_PIECE = 1024
 _SPACE = 0x20
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
@@ -392,7 +394,7 @@ class Witness:
             place = rows.item(place, byte)
         row = rows[place]
         fill = _SPACE if row[_SPACE] == place else int(np.flatnonzero(row == place)[0])
-        return path + bytes([fill]) * needed + last
+        return path + bytes([fill]) * needed + last if needed <= _PIECE else path + bytes([fill]) * _PIECE
 
     def _nearest(self, control: int, entry: int) -> bytes | None:
         """The shortest text from a control to a quote with this entry, or to any action where it is 0."""

@@ -1,0 +1,220 @@
+"""Budgets of an index with a stack: texts that are steered end in time, masks are those of the bounds, and ample budgets cost nothing."""
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from guided.engine.index import Index
+from guided.errors import LimitError, SchemaError
+from guided.generate.api import generator
+from guided.index.pushdown import PushdownIndex
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.generate.models import CountingModel
+from tests.real_vocabularies import real_vocabulary
+from tests.schema.engine import BYTES, compiled
+from tests.schema.strategies import schemas
+from tests.strategies import vocabularies
+
+BRIEF = settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+# What makes completions hard: what is observed, recursion, least numbers, patterns beside lengths, items that differ, keys told apart.
+SCHEMAS: dict[str, Any] = {
+    "anything": True,
+    "required": {
+        "type": "object",
+        "properties": {"name": {"type": "string", "minLength": 3}, "n": {"type": "integer", "minimum": 1000}, "o": {"const": "a" * 30}},
+        "required": ["name", "n"],
+    },
+    "closed": {
+        "type": "object", "properties": {"ab": {"type": "null"}, "abc": {"minimum": 10**6, "type": "number"}},
+        "minProperties": 1, "additionalProperties": False,
+    },
+    "contains": {"type": "array", "contains": {"const": 77}, "minContains": 2, "maxItems": 4},
+    "recursive": {
+        "$ref": "#/$defs/t",
+        "$defs": {
+            "t": {"type": "object", "required": ["l"], "properties": {"l": {"anyOf": [{"$ref": "#/$defs/t"}, {"type": "null"}]}}}
+        },
+    },
+    "one of": {"oneOf": [{"type": "array", "minItems": 2}, {"type": "array", "items": {"type": "string"}}, {"const": {"k": 1}}]},
+    "conditional": {
+        "type": "object", "required": ["kind"], "properties": {"kind": {"enum": ["long", "short"]}},
+        "if": {"properties": {"kind": {"const": "long"}}}, "then": {"required": ["a", "b", "c"]}, "else": {"maxProperties": 1},
+    },
+    "pattern": {"type": "string", "pattern": "^[a-c]{2}é+$", "maxLength": 9},
+    "keys": {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False, "minProperties": 2},
+    "different": {"type": "array", "items": {"enum": [1, 2, 3, "x"]}, "uniqueItems": True, "minItems": 3},
+    "not": {"type": "array", "minItems": 1, "not": {"contains": {"type": "integer"}}},
+}  # fmt: skip
+
+
+def bits(mask: np.ndarray) -> list[int]:
+    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+
+
+def walk(index: Index, draw: random.Random, spare: int) -> bytes:
+    """A random text within a budget; on the way the bound falls as the budget does, and what is left out would not fit."""
+    guide = index.guide()
+    left = guide.remaining + spare
+    text = b""
+    while True:
+        assert guide.remaining <= left
+        assert (guide.remaining == 0) == guide.is_accepting
+        allowed = bits(guide.mask_within(left))
+        assert set(allowed) <= set(bits(guide.mask()))
+        tokens = [token for token in allowed if token not in index.vocabulary.eos]
+        assert (len(tokens) < len(allowed)) == guide.is_accepting
+        assert tokens or left == 0 or guide.is_accepting
+        if not tokens:
+            assert guide.is_accepting
+            return text
+        token = draw.choice(tokens)
+        text += index.vocabulary[token] or b""
+        guide.advance(token)
+        left -= 1
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("spare", [0, 1, 4, 30])
+def test_steered_texts_are_complete(name: str, spare: int) -> None:
+    index = compiled(SCHEMAS[name], property_order="any")
+    for seed in range(3):
+        text = walk(index, random.Random(seed), spare)
+        assert index.accepts(text)
+        json.loads(text)
+
+
+@BRIEF
+@given(schemas(8, unique=True), vocabularies(alphabet='{}[]",:ab01x', complete=True), st.integers(0, 12), st.data())
+def test_random_texts_within_random_budgets(
+    schema: Any, vocabulary: Vocabulary, spare: int, data: st.DataObject
+) -> None:
+    order = data.draw(st.sampled_from(["schema", "any"]))
+    try:
+        index = compiled(
+            schema, vocabulary, property_order=order, whitespace=data.draw(st.sampled_from(["compact", "flexible"]))
+        )
+        text = walk(index, random.Random(data.draw(st.integers(0, 2**32))), spare)
+    except (SchemaError, LimitError):
+        assume(False)
+        raise
+    assert index.accepts(text)
+
+
+@pytest.mark.parametrize("name", [name for name in SCHEMAS if name != "different"])
+def test_masks_are_those_of_the_bounds(name: str) -> None:
+    """A token is allowed within a budget exactly if the bound after it is below the budget."""
+    draw = random.Random(name)
+    pairs = [b'{"', b'":', b'","', b'"}', b"}}", b"[[", b"],", b"00", b"ab", b'"a', b"1,", b'x"', b"  "]
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), *pairs], eos=[256 + len(pairs)], size=300)
+    index = compiled(SCHEMAS[name], vocabulary, property_order="any")
+    state = index.initial
+    for _ in range(25):
+        bounds = {
+            token: index.remaining(index.next(state, token))
+            for token in index.allowed(state).tolist()
+            if token not in vocabulary.eos
+        }
+        for budget in (0, 1, 2, 3, 5, 8, 13, 21, 34, 1000):
+            expected = {token for token, bound in bounds.items() if bound < budget}
+            expected |= set(vocabulary.eos) if index.is_accepting(state) else set()
+            assert set(bits(index.mask_within(state, budget))) == expected
+        assert index.mask_within(state, max(bounds.values(), default=0) + 1) is index.mask(state)
+        near = [token for token, bound in bounds.items() if bound < 60]
+        if not near:
+            break
+        state = index.next(state, draw.choice(near))
+
+
+def test_bounds_do_not_hang_on_what_was_asked_before() -> None:
+    first, second = (compiled(SCHEMAS["one of"], property_order="any") for _ in range(2))
+    texts = [b"", b"[", b'["', b'["a",', b"[[", b"[1,2", b"{"]
+    for index, order in ((first, texts), (second, texts[::-1])):
+        for text in order:
+            index.remaining(reached(index, text))
+    for text in texts:
+        assert first.remaining(reached(first, text)) == second.remaining(reached(second, text))
+
+
+def reached(index: Index, text: bytes) -> int:
+    state = index.initial
+    for byte in text:
+        state = index.next(state, byte)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("schema", "shortest"),
+    [
+        (True, b"0"),
+        ({"type": "string"}, b'""'),
+        ({"type": "object", "required": ["a"], "properties": {"a": {"type": "boolean"}}}, b'{"a":true}'),
+        ({"type": "array", "minItems": 2, "items": {"enum": ["xx", 5]}}, b"[5,5]"),
+        ({"anyOf": [{"const": "a long text"}, {"type": "object", "required": ["k"]}]}, b'{"k":0}'),
+        ({"type": "array", "uniqueItems": True, "items": {"enum": [1, 2, 3]}, "minItems": 3}, b"[1,2,3]"),
+    ],
+)
+def test_completions_are_short(schema: Any, shortest: bytes) -> None:
+    index = compiled(schema)
+    assert index.accepts(shortest)
+    assert index.remaining(index.initial) == len(shortest)
+
+
+def test_what_has_been_read_of_a_completion_counts() -> None:
+    """After each token of a completion the bound is one less."""
+    for schema in SCHEMAS.values():
+        index = compiled(schema, property_order="any")
+        assert isinstance(index.tables, PushdownIndex)
+        state, left = index.initial, index.remaining(index.initial)
+        while left:
+            (token,) = [
+                t for t in bits(index.mask_within(state, left)) if index.remaining(index.next(state, t)) == left - 1
+            ][:1]
+            state, left = index.next(state, token), left - 1
+        assert index.is_accepting(state)
+
+
+def test_a_text_that_needs_too_much_is_far() -> None:
+    index = compiled({"type": "string", "minLength": 10**7})
+    assert index.remaining(index.initial) >= 10**7
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3-128k"])
+@pytest.mark.parametrize("kind", ["anything", "required", "conditional", "pattern"])
+def test_real_vocabularies(name: str, kind: str) -> None:
+    vocabulary = real_vocabulary(name)
+    index = compiled(SCHEMAS[kind], vocabulary)
+    for spare in (0, 3, 12):
+        text = walk(index, random.Random(spare), spare)
+        assert index.accepts(text)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_generated_texts_end_within_max_tokens(name: str) -> None:
+    index = compiled(SCHEMAS[name], property_order="any")
+    model = CountingModel(BYTES, 7)
+    make = generator(model, index)
+    shortest = index.remaining(index.initial)
+    for most in (shortest, shortest + 5, shortest + 40):
+        result = make("p", max_tokens=max(most, 1), temperature=2.0, seed=most)
+        assert len(result.tokens) <= max(most, 1)
+        assert index.accepts(bytes(result.tokens))
+    if shortest > 1:
+        with pytest.raises(LimitError, match=f"max_tokens: {shortest} needed"):
+            make("p", max_tokens=shortest - 1)
+
+
+def test_real_tokens_are_few() -> None:
+    """Longest matches: the completion of a usual object takes fewer tokens than bytes."""
+    index = compiled(SCHEMAS["required"], real_vocabulary("gpt2"))
+    tokens: Sequence[int] = range(index.remaining(index.initial))
+    assert len(tokens) < 15
