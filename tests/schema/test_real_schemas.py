@@ -1,0 +1,51 @@
+"""Real schemas with valid and invalid instances: no verdict is wrong, and nearly every schema compiles.
+
+The files are MaskBench's (``{"schema": ..., "tests": [{"valid": ..., "data": ...}]}``), in a folder ``maskbench-dev`` where
+`official.data_folder` looks; tokens and times are for `benchmarks.maskbench`.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from guided.errors import LimitError, SchemaError
+from tests.schema import official
+from tests.schema.engine import compiled, is_empty
+
+PARTS = 12
+
+
+def files(part: int) -> list[Path]:
+    folder = official.data_folder("maskbench-dev")
+    if folder is None:
+        pytest.skip(f"maskbench-dev is {official.MISSING}")
+    return sorted(folder.glob("*.json"))[part::PARTS]
+
+
+def wrong_verdicts(path: Path) -> Iterator[str]:
+    """The instances of a file that are judged wrong; errors pass through."""
+    content = json.loads(path.read_bytes())
+    try:
+        guide = compiled(content["schema"], property_order="any", numbers="any").guide()
+        for number, test in enumerate(content["tests"]):
+            text = json.dumps(test["data"], ensure_ascii=False).encode()
+            if guide.accepts(text) != test["valid"]:
+                yield f"{path.name}: instance {number}, which is {'valid' if test['valid'] else 'invalid'}"
+    except SchemaError as error:
+        if not is_empty(error):
+            raise
+        yield from (f"{path.name}: no value" for test in content["tests"] if test["valid"])
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_instances_of_real_schemas_are_judged_right(part: int) -> None:
+    paths, wrong, refused = files(part), [], []
+    for path in paths:
+        try:
+            wrong += list(wrong_verdicts(path))
+        except (SchemaError, LimitError) as error:
+            refused.append(f"{path.name}: {error}")
+    assert not wrong
+    assert len(refused) <= 0.02 * len(paths), refused
