@@ -26,6 +26,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError
 from guided.schema.inputs import input_of
+from tests.identifiers import shown
 from tests.schema.engine import compiled
 from tests.schema.walks import random_text
 
@@ -595,7 +596,7 @@ def test_a_validator_refuses_when_the_value_is_read() -> None:
         (weather, ["days"], "2", 2),
         ({"type": "object"}, ["a"], '"x"', "x"),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_parts_are_read_as_their_types(kind: Any, path: list[str | int], text: str, value: Any) -> None:
     found = JsonSchema(kind).read_part(path, text, json.loads(text))
