@@ -1,6 +1,6 @@
 """The official JSON Schema test suite, draft 2020-12, where a copy of it lies at hand.
 
-The folder ``json-schema-test-suite`` (with ``tests`` and ``remotes``) is looked for in ``GUIDED_TEST_DATA``, in ``tests/data``, and in the
+The folder ``json-schema-test-suite`` (with ``tests`` and ``remotes``) is looked for in ``GUIDED_DATA``, in ``tests/data``, and in the
 ``data`` folders beside the checkout. Where there is none, `cases` gives one that skips the test that asks, with a line that says so.
 """
 
@@ -18,7 +18,7 @@ from jsonschema_specifications import REGISTRY
 __all__ = ["Case", "Test", "cases", "data_folder", "folder", "registry"]
 
 ROOT = Path(__file__).parent.parent.parent
-MISSING = "not at hand: set GUIDED_TEST_DATA to the folder that holds it"
+MISSING = "not at hand: set GUIDED_DATA to the folder that holds it"
 # Where the suite's remote documents are served.
 HOST = "http://localhost:1234/"
 
@@ -59,7 +59,7 @@ class Case:
 
 def data_folder(name: str) -> Path | None:
     """The folder of data of that name, if there is one."""
-    places = [Path(os.environ.get("GUIDED_TEST_DATA") or os.devnull), ROOT / "tests" / "data"]
+    places = [Path(os.environ.get("GUIDED_DATA") or os.devnull), ROOT / "tests" / "data"]
     places += sorted(ROOT.parent.glob("*/data"))
     return next((place / name for place in places if (place / name).is_dir()), None)
 
