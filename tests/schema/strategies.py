@@ -11,7 +11,24 @@ from hypothesis import strategies as st
 __all__ = ["NAMES", "NUMBERS", "PATTERNS", "STRINGS", "instances_near", "mutants", "schemas", "values"]
 
 NAMES = ["a", "b", "ab", "", "é", 'a"']
-STRINGS = ["", "a", "b", "ab", "aab", "é", "😀", "a\n", 'b"', "\\", "\x1f", "12", "2024-02-30", "1.2.3.4"]
+STRINGS = [
+    "",
+    "a",
+    "b",
+    "ab",
+    "aab",
+    "é",
+    "😀",
+    "a\n",
+    'b"',
+    "\\",
+    "\x1f",
+    "12",
+    "2024-02-30",
+    "2024-02-29",
+    "1.2.3.4",
+    "1.2.3.256",
+]
 NUMBERS: list[int | float] = [0, 1, 2, 3, -1, 10, 12, 1.5, 0.5, -0.25, 100, 1e21, 12345678901234567890]
 PATTERNS = ["a", "^a", "b$", "^a*b?$", "^(a|é)$", "^[^b]*$", "^.{1,2}$", "(?=a)", "^$", "[0-9]", "^(?!a)", "^(?:ab)+$"]
 FORMATS = ["date", "ipv4", "x-unknown"]
