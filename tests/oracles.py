@@ -409,7 +409,12 @@ class SlowTruth:
 
     def of_part(self, formula: int, value: Any) -> bool:
         """A formula over the atoms of the value's own type."""
-        of_type = {"number": self._of_number, "string": self._of_string, "array": self._of_array, "object": self._of_object}
+        of_type = {
+            "number": self._of_number,
+            "string": self._of_string,
+            "array": self._of_array,
+            "object": self._of_object,
+        }
         return self._evaluate(formula, lambda node: of_type[json_type(value)](node, value))
 
     def _evaluate(self, formula: int, of_atom: Callable[[tuple[Any, ...]], bool]) -> bool:
