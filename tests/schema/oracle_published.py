@@ -18,9 +18,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
         yield jsonschema.ValidationError("no match")
 
 
-_VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
-
-
 def is_valid(schema: Any, instance: Any) -> bool:
-    """Whether a value, as `json.loads` gives it, is valid."""
-    return bool(_VALIDATOR(schema).is_valid(instance))
+    """Whether a value, as `json.loads` gives it, is valid by the draft that the schema names, 2020-12 if none."""
+    draft = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    return bool(jsonschema.validators.extend(draft, {"pattern": _pattern})(schema).is_valid(instance))

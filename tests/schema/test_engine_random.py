@@ -385,29 +385,29 @@ def test_random_walks_over_real_vocabularies_end_in_valid_documents(name: str) -
     assert ended
 
 
-def walk(index: Index, vocabulary: Vocabulary, chance: random.Random, most: int = 300) -> bytes | None:
-    """A text of tokens by lot, hurried to its end after a while; None where it does not come to one."""
+def walk(index: Index, vocabulary: Vocabulary, chance: random.Random, free: int = 40) -> bytes | None:
+    """A text of tokens by lot, steered to its end after a while; None where that is far away."""
     guide, text = index.guide(), b""
-    hurry = [token for data in (b"}", b"]", b'"', b"0", b":", b"a") if (token := _token(vocabulary, data)) is not None]
-    for step in range(most):
-        mask = _bits(guide, vocabulary.size)
-        if any(mask[token] for token in vocabulary.eos) and (step > 40 or chance.random() < 0.3):
+    left = -1
+    for step in range(free + 200):
+        if step == free:
+            left = guide.remaining + 3
+            if left > 200:
+                return None
+        mask = guide.mask() if left < 0 else guide.mask_within(left)
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        assert len(allowed), text
+        if guide.is_accepting and (left >= 0 or chance.random() < 0.3):
             guide.advance(vocabulary.eos[0])
             assert guide.is_finished
             return text
-        allowed = np.flatnonzero(mask)
-        assert len(allowed), text
-        fitting = [token for token in hurry if mask[token]] if step > 40 else []
-        token = fitting[0] if fitting and chance.random() < 0.9 else int(chance.choice(allowed))
+        token = int(chance.choice(allowed))
         if token in vocabulary.eos:
             return text
         guide.advance(token)
         text += vocabulary[token] or b""
-    return None
-
-
-def _token(vocabulary: Vocabulary, data: bytes) -> int | None:
-    return next((token for token, found in enumerate(vocabulary.tokens) if found == data), None)
+        left -= left > 0
+    raise AssertionError(f"no end after {text!r}")
 
 
 # --------------------------------------------------------------------------------------------------------------- RFC 8259

@@ -5,14 +5,18 @@ The files are MaskBench's (``{"schema": ..., "tests": [{"valid": ..., "data": ..
 """
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from guided.errors import LimitError, SchemaError
+from tests.real_vocabularies import real_vocabulary
 from tests.schema import official
 from tests.schema.engine import compiled, is_empty
+from tests.schema.oracle_published import is_valid
+from tests.schema.test_engine_random import walk
 
 PARTS = 12
 
@@ -49,3 +53,19 @@ def test_instances_of_real_schemas_are_judged_right(part: int) -> None:
             refused.append(f"{path.name}: {error}")
     assert not wrong
     assert len(refused) <= 0.02 * len(paths), refused
+
+
+@pytest.mark.parametrize("order", ["any", "schema"])
+def test_walks_over_real_schemas_end_in_valid_documents(order: str) -> None:
+    vocabulary, chance, judged = real_vocabulary("gpt2"), random.Random(7), 0
+    for path in chance.sample([path for part in range(PARTS) for path in files(part)], 40):
+        schema = json.loads(path.read_bytes())["schema"]
+        try:
+            index = compiled(schema, vocabulary, property_order=order, whitespace="compact", format="annotate")
+            text = walk(index, vocabulary, chance)
+        except (SchemaError, LimitError):
+            continue
+        if text is not None:
+            assert is_valid(schema, json.loads(text)), (path.name, text)
+            judged += 1
+    assert judged > 30
