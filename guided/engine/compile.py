@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import cast
 
-from guided.engine.index import Index
+from guided.engine.index import Index, Origin
 from guided.engine.specs import Spec, StackSpec
 from guided.errors import LimitError, VocabularyError
 from guided.index.pushdown import PushdownIndex, Shared
@@ -13,7 +13,7 @@ from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["compile"]
+__all__ = ["compile", "remake"]
 
 
 def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
@@ -81,7 +81,13 @@ def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> Inde
     shared = _shared(vocabulary, lowered.family)
     tables = PushdownIndex(lowered.automaton, vocabulary, limits, shared, lowered.n_common)
     notes = () if all(alphabet) else ("texts that need bytes without a token of their own are left out",)
-    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes)
+    origin = Origin(remake, type(spec), spec.data, limits)
+    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin)
+
+
+def remake(origin: Origin, vocabulary: Vocabulary) -> Index:
+    """The index of an origin. Raises as `compile`, and ValueError if its text is no spec."""
+    return compile(origin.spec.from_data(origin.data), vocabulary, origin.limits)
 
 
 @lru_cache(maxsize=16)

@@ -1,5 +1,8 @@
 """`load_index`: an index back from disk, and what is checked when it comes back; `read_index_file`: what a file holds.
 
+Of an index with a stack, a file holds the spec, from which the index is made anew, and the states and masks that were explored
+(docs/adr/0008).
+
 A file belongs to one spec and one vocabulary, by their fingerprints. What is read is checked for damage by digest and, unless
 it is mapped, for sense: every state, function and token number is in range, so that no file can make a kernel read outside
 an array.
@@ -7,20 +10,28 @@ an array.
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from guided.automata.automaton import Automaton
-from guided.engine.index import Index
-from guided.errors import IndexFormatError
+from guided.engine.compile import remake
+from guided.engine.index import Index, Origin
+from guided.engine.specs import StackSpec
+from guided.errors import GuidedError, IndexFormatError
+from guided.index.pushdown import PushdownIndex
+from guided.index.pushdown_files import restore
 from guided.index.regular import AUTOMATON_ARRAYS, KIND, TABLE_ARRAYS, RegularIndex
 from guided.index.storage import read_arrays
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["IndexFile", "load_index", "read_index_file"]
 
+# Specs that need a stack, by the kind of their files. Why by name: whoever needs none of them shall not import them.
+_STACK_SPECS = {"json schema": ("guided.engine.json_schema", "JsonSchema")}
 _SHAPES = {"table": 2}
 _DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
 
@@ -31,8 +42,8 @@ class IndexFile:
 
     Attributes
     ----------
-    automaton : Automaton
-        The byte automaton.
+    automaton : Automaton or None
+        The byte automaton; None where the language needs a stack.
     arrays : dict of str to ndarray
         All arrays, those of the automaton among them, in the order of the file; read-only.
     spec_fingerprint, vocabulary_fingerprint : str
@@ -41,15 +52,18 @@ class IndexFile:
         Token ids of the vocabulary.
     unenforced, notes : tuple of str
         As those of `Index`.
+    origin : Origin or None
+        What an index with a stack is made of.
     """
 
-    automaton: Automaton
+    automaton: Automaton | None
     arrays: dict[str, npt.NDArray[Any]]
     spec_fingerprint: str
     vocabulary_fingerprint: str
     n_tokens: int
     unenforced: tuple[str, ...]
     notes: tuple[str, ...]
+    origin: Origin | None = None
 
 
 def read_index_file(path: str | os.PathLike[str]) -> IndexFile:
@@ -61,7 +75,8 @@ def read_index_file(path: str | os.PathLike[str]) -> IndexFile:
         The file is missing, damaged, or of another version.
     """
     found = _read(path, mmap=False)
-    _check_ranges(path, found.arrays, found.n_tokens, None)
+    if found.automaton is not None:
+        _check_ranges(path, found.arrays, found.n_tokens, None)
     return found
 
 
@@ -98,6 +113,8 @@ def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool 
             f"{path} was compiled for another vocabulary ({found.vocabulary_fingerprint[:12]}, {found.n_tokens} tokens) "
             f"than the one given ({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
         )
+    if found.automaton is None:
+        return _with_stack(path, found, vocabulary)
     if not mmap:
         _check_ranges(path, found.arrays, len(vocabulary), vocabulary.size)
     tables = RegularIndex(
@@ -106,25 +123,37 @@ def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool 
     return Index(tables, vocabulary, found.spec_fingerprint, found.unenforced, found.notes)
 
 
+def _with_stack(path: str | os.PathLike[str], found: IndexFile, vocabulary: Vocabulary) -> Index:
+    assert found.origin is not None
+    try:
+        index = found.origin.remake(found.origin, vocabulary)
+        assert isinstance(index.tables, PushdownIndex)
+        restore(index.tables, found.arrays)
+    except (ValueError, GuidedError) as error:
+        raise IndexFormatError(f"{path} is damaged: {error}") from error
+    if index.spec_fingerprint != found.spec_fingerprint:
+        raise IndexFormatError(f"{path} is damaged: its spec is another than its fingerprint says")
+    return index
+
+
 def _read(path: str | os.PathLike[str], *, mmap: bool) -> IndexFile:
     """The content of a file; with ``mmap`` nothing behind its header is looked at."""
     fields, arrays = read_arrays(path, mmap=mmap)
-    if fields.get("kind") != KIND:
-        raise IndexFormatError(
-            f"{path} holds an index of the kind {fields.get('kind')!r}, which this release does not know"
-        )
-    _check_table_of_arrays(path, arrays)
-    n_tokens = fields.get("tokens")
-    if not isinstance(n_tokens, int) or isinstance(n_tokens, bool):
-        raise IndexFormatError(f"{path} is damaged: its field 'tokens' is no number")
+    kind = fields.get("kind")
+    has_stack = isinstance(kind, str) and kind in _STACK_SPECS
+    if kind != KIND and not has_stack:
+        raise IndexFormatError(f"{path} holds an index of the kind {kind!r}, which this release does not know")
+    if not has_stack:
+        _check_table_of_arrays(path, arrays)
     return IndexFile(
-        Automaton(*(arrays[name] for name in AUTOMATON_ARRAYS)),
+        None if has_stack else Automaton(*(arrays[name] for name in AUTOMATON_ARRAYS)),
         arrays,
         _text(path, fields, "spec"),
         _text(path, fields, "vocabulary"),
-        n_tokens,
+        _number(path, fields, "tokens"),
         _texts(path, fields, "unenforced"),
         _texts(path, fields, "notes"),
+        Origin(remake, _spec_of(str(kind)), _text(path, fields, "data"), _limits(path, fields)) if has_stack else None,
     )
 
 
@@ -176,6 +205,26 @@ def _counts(token_function: npt.NDArray[Any], n_functions: int) -> npt.NDArray[A
 
 def _within(array: npt.NDArray[Any], low: int, end: int) -> bool:
     return array.size == 0 or (int(array.min()) >= low and int(array.max()) < end)
+
+
+def _spec_of(kind: str) -> type[StackSpec]:
+    module, name = _STACK_SPECS[kind]
+    spec: type[StackSpec] = getattr(import_module(module), name)
+    return spec
+
+
+def _number(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise IndexFormatError(f"{path} is damaged: its field {name!r} is no number")
+    return value
+
+
+def _limits(path: str | os.PathLike[str], fields: dict[str, Any]) -> Limits:
+    try:
+        return Limits(**fields["limits"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise IndexFormatError(f"{path} is damaged: its field 'limits' holds no limits") from error
 
 
 def _text(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> str:

@@ -1,19 +1,53 @@
 """`Index`: a compiled spec over a vocabulary, immutable to its users and shared by threads."""
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from operator import index as as_index
+from typing import Any
 
 from guided.arrays import Int32Array
+from guided.engine.specs import StackSpec
 from guided.errors import VocabularyError, shown
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
 from guided.index.pushdown import PushdownIndex
+from guided.index.pushdown_files import explored_arrays
 from guided.index.regular import KIND, RegularIndex
 from guided.index.storage import write_arrays
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Index"]
+__all__ = ["Index", "Origin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What an index with a stack is made of, in files and for other processes.
+
+    Attributes
+    ----------
+    remake : callable
+        From an origin and a vocabulary to the index.
+    spec : type
+        Class of the spec.
+    data : str
+        The spec as text.
+    limits : Limits
+    """
+
+    remake: Callable[["Origin", Vocabulary], "Index"] = field(repr=False)
+    spec: type[StackSpec]
+    data: str = field(repr=False)
+    limits: Limits
+
+
+def _remade(origin: Origin, vocabulary: Vocabulary, journal: tuple[tuple[int, bytes], ...]) -> "Index":
+    index = origin.remake(origin, vocabulary)
+    assert isinstance(index.tables, PushdownIndex)
+    index.tables.replay(journal)
+    return index
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +66,8 @@ class Index:
         What the spec asks for and the index does not enforce; empty unless that was asked for.
     notes : tuple of str
         Remarks of the compiler.
+    origin : Origin, optional
+        What it is made of, where it has a stack.
     """
 
     tables: RegularIndex | PushdownIndex
@@ -39,6 +75,13 @@ class Index:
     spec_fingerprint: str
     unenforced: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+    origin: "Origin | None" = field(default=None, repr=False)
+
+    def __reduce__(self) -> Any:
+        if isinstance(self.tables, PushdownIndex):
+            assert self.origin is not None, "an index with a stack knows its spec"
+            return _remade, (self.origin, self.vocabulary, self.tables.journal)
+        return Index, (self.tables, self.vocabulary, self.spec_fingerprint, self.unenforced, self.notes)
 
     @property
     def initial(self) -> int:
@@ -72,17 +115,37 @@ class Index:
         IndexFormatError
             The place cannot be written; what was there is unchanged.
         """
-        if isinstance(self.tables, PushdownIndex):
-            raise TypeError("an index with a stack cannot be saved: it is made anew as fast as a file is read")
         fields = {
-            "kind": KIND,
             "spec": self.spec_fingerprint,
             "vocabulary": self.vocabulary.fingerprint,
             "tokens": len(self.vocabulary),
             "unenforced": list(self.unenforced),
             "notes": list(self.notes),
         }
-        write_arrays(path, fields, self.tables.arrays())
+        if isinstance(self.tables, PushdownIndex):
+            assert self.origin is not None, "an index with a stack knows its spec"
+            made_of = {"data": self.origin.data, "limits": asdict(self.origin.limits)}
+            write_arrays(path, {**fields, **made_of, "kind": self.origin.spec.kind}, explored_arrays(self.tables))
+        else:
+            write_arrays(path, {**fields, "kind": KIND}, self.tables.arrays())
+
+    def explore(self, n_states: int) -> None:
+        """Make states and masks ahead, breadth first from the start, until there are ``n_states`` of them.
+
+        For an index that grows with its texts: a process that serves starts warm, and so does whoever loads the index after it was
+        saved. The same calls make the same states. Of other indices all states are made already.
+
+        Raises
+        ------
+        ValueError
+            ``n_states`` is negative.
+        LimitError
+            A budget is passed.
+        """
+        if as_index(n_states) < 0:
+            raise ValueError(f"explore takes a number of states, not {shown(n_states)}")
+        if isinstance(self.tables, PushdownIndex):
+            self.tables.explore(as_index(n_states))
 
     def guide(self) -> Guide:
         """A new guide at the empty text."""

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any, ClassVar, Literal, TypedDict
 
 from guided.engine.specs import Lowered, fingerprint_of
 from guided.errors import SchemaError
@@ -18,6 +18,10 @@ from guided.schema.machine import Machine
 from guided.schema.reader import TypeReader
 
 __all__ = ["JsonSchema", "SchemaOptions"]
+
+
+# JSON has no decimals of its own; no schema has this key.
+_DECIMAL = "\0decimal"
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -76,6 +80,8 @@ class JsonSchema:
         An argument is of another type, or an option unknown.
     """
 
+    kind: ClassVar[str] = "json schema"
+
     schema: Any
     options: JsonOptions
     registry: Mapping[str, Any] = field(repr=False)
@@ -119,6 +125,39 @@ class JsonSchema:
     def fingerprint(self) -> str:
         """SHA-256 in hex of schema, registry and options."""
         return fingerprint_of("json schema", self._text, repr(self.options))
+
+    @property
+    def data(self) -> str:
+        """Schema, registry and options as text; a type is not kept, only its schema."""
+        return json.dumps(
+            {
+                "schema": self.schema,
+                "registry": self.registry,
+                "options": asdict(self.options),
+                "unenforced": self._unenforced,
+            },
+            default=_written,
+        )
+
+    @classmethod
+    def from_data(cls, data: str) -> "JsonSchema":
+        """The spec of what `data` gave.
+
+        Raises
+        ------
+        ValueError
+            The text is something else.
+        """
+        try:
+            content = json.loads(data, object_hook=_read_back)
+            spec = cls(True, **content["options"], registry=content["registry"])
+            object.__setattr__(spec, "schema", content["schema"])
+            object.__setattr__(spec, "_text", _text_of([spec.schema, spec.registry]))
+            unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
+            object.__setattr__(spec, "_unenforced", unenforced)
+        except (KeyError, TypeError, RecursionError, SchemaError, InvalidOperation) as error:
+            raise ValueError(f"this is no JSON Schema with its options: {error}") from error
+        return spec
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
         """The automaton of the texts.
@@ -183,7 +222,11 @@ def _text_of(value: Any) -> str:
         raise SchemaError(f"a schema is made of JSON values: {error}", "", "schema") from error
 
 
+def _read_back(content: dict[str, Any]) -> Any:
+    return Decimal(content[_DECIMAL]) if content.keys() == {_DECIMAL} else content
+
+
 def _written(value: object) -> object:
     if isinstance(value, Decimal):
-        return {"decimal": str(value)}
+        return {_DECIMAL: str(value)}
     raise TypeError(f"{type(value).__name__} is no type of JSON")

@@ -6,7 +6,7 @@ A spec is immutable and has a fingerprint of what it says, which names it in ind
 import hashlib
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
@@ -56,9 +56,25 @@ class Lowered:
 class StackSpec(Protocol):
     """What may be said, where it needs a stack."""
 
+    kind: ClassVar[str]
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says."""
+
+    @property
+    def data(self) -> str:
+        """The spec as text, for files of indices and other processes: the same spec gives the same."""
+
+    @classmethod
+    def from_data(cls, data: str) -> "StackSpec":
+        """The spec of such a text.
+
+        Raises
+        ------
+        ValueError
+            It is none.
+        """
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
         """The automaton of the spec's texts over the bytes whose entry in ``alphabet`` is 1."""

@@ -14,6 +14,7 @@ Complexity: O(1) for a mask or a token seen before in a state. Else a mask costs
 that does not depend on the stack is done once per control (`guided.index.plans`).
 """
 
+from collections.abc import Iterable
 from threading import RLock
 
 import numpy as np
@@ -66,6 +67,9 @@ class PushdownIndex:
         self._next: dict[int, int] = {}
         # Of each state on whose stack some cell records, the bytes read on top of each.
         self._texts: dict[int, Texts] = {}
+        self._journal: list[tuple[int, bytes]] = []
+        # States that `explore` found or made.
+        self.explored = 0
         start = (automaton.start, 0, *KEPT)
         self._places: list[Place] = [start, (-1, -1, 0, 0)]
         self._state_ids: dict[tuple[Place, Texts], int] = {(start, ()): 0}
@@ -103,26 +107,46 @@ class PushdownIndex:
                 before = tuple(texts)
                 after = self.stacks.read(place, bytes([byte]), texts)
                 if after is None:
-                    return self._state(place, before), count
+                    return self._state(place, before, (state, data[:count])), count
                 place = after
-            return self._state(place, tuple(texts)), len(data)
+            return self._state(place, tuple(texts), (state, data)), len(data)
 
     def onward(self, state: int) -> list[int]:
         """Bytes that may follow a state, ascending."""
         with self._lock:
             place, texts = self._places[state], self._texts.get(state, ())
-            return [byte for byte in range(256) if self.stacks.read(place, bytes([byte]), list(texts)) is not None]
+            live = self._live(place[0]) if place[0] >= 0 else []
+            return [byte for byte in live if self.stacks.read(place, bytes([byte]), list(texts)) is not None]
 
     def forced(self, state: int) -> bytes:
         """The longest byte string, up to a thousand, that every continuation of a state begins with."""
         found = bytearray()
-        while not self.is_accepting(state) and len(found) < _MOST_FORCED:
-            following = self.onward(state)
-            if len(following) != 1:
-                break
-            found.append(following[0])
-            state, _ = self.trace(state, bytes(following))
+        with self._lock:
+            place, texts = self.spot(state)
+            while len(found) < _MOST_FORCED and not self.stacks.is_end(place):
+                step = self._only_step(place, texts)
+                if step is None:
+                    break
+                byte, (place, texts) = step
+                found.append(byte)
         return bytes(found)
+
+    def _only_step(self, place: Place, texts: Texts) -> tuple[int, Spot] | None:
+        """The only byte that may follow, and where it leads; None where there are several."""
+        found = None
+        for byte in self._live(place[0]):
+            read = list(texts)
+            after = self.stacks.read(place, bytes([byte]), read)
+            if after is not None:
+                if found is not None:
+                    return None
+                found = byte, (after, tuple(read))
+        return found
+
+    def _live(self, control: int) -> list[int]:
+        """Bytes that may follow a control on some stack."""
+        live: list[int] = np.flatnonzero(self.automaton.tables.rows[control] != DEAD).tolist()
+        return live
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
@@ -158,9 +182,10 @@ class PushdownIndex:
         data = self._tokens[token] if token < len(self._tokens) else None
         texts = list(self._texts.get(state, ()))
         place = self.stacks.read(self._places[state], data, texts) if data else None
-        return DEAD if place is None else self._state(place, tuple(texts))
+        return DEAD if place is None else self._state(place, tuple(texts), (state, data or b""))
 
-    def _state(self, place: Place, texts: Texts) -> int:
+    def _state(self, place: Place, texts: Texts, how: tuple[int, bytes]) -> int:
+        """The number of a place. ``how``: from which state by which bytes."""
         found = self._state_ids.get((place, texts))
         if found is None:
             found = len(self._places)
@@ -171,7 +196,54 @@ class PushdownIndex:
             self._state_ids[place, texts] = found
             if texts:
                 self._texts[found] = texts
+            self._journal.append(how)
         return found
+
+    def explore(self, n_states: int) -> None:
+        """Make states and their masks breadth first, from the start, until there are so many states.
+
+        On an index that was not used before, the same number gives the same states.
+        """
+        with self._lock:
+            queue, seen = [self.initial], {self.initial}
+            for state in queue:
+                self.mask(state)
+                if len(self._places) >= n_states:
+                    continue
+                for token in self._budgets.different(state):
+                    after = self.next(state, token)
+                    if after not in seen:
+                        seen.add(after)
+                        queue.append(after)
+                    if len(self._places) >= n_states:
+                        break
+            self.explored = len(self._places)
+
+    @property
+    def journal(self) -> tuple[tuple[int, bytes], ...]:
+        """How the states from the third on came to be: from which state, by which bytes."""
+        return tuple(self._journal)
+
+    def replay(self, journal: Iterable[tuple[int, bytes]]) -> None:
+        """Make the states of another index of the same automaton, with the same numbers.
+
+        Raises
+        ------
+        ValueError
+            The journal is none of this automaton.
+        """
+        for state, data in journal:
+            expected = len(self._places)
+            if state >= expected or state == self.final or self.trace(state, data) != (expected, len(data)):
+                raise ValueError(f"state {expected} cannot be reached as it is said")
+
+    def known_mask(self, state: int) -> Int32Array | None:
+        """The mask of a state, if it has been made."""
+        return self._masks[state]
+
+    def give_mask(self, state: int, mask: Int32Array) -> None:
+        """Enter a mask that is known from elsewhere."""
+        self._masks[state] = self._masker.intern(mask)
 
     def is_accepting(self, state: int) -> bool:
         """May a text end in this state?"""

@@ -15,7 +15,7 @@ item of an array whose items must differ and that needs more of them, only so ma
 Complexity: O(tokens) bytes of look-ups in numpy and a read of each token that needs the stack, once per state; then O(1).
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -236,18 +236,38 @@ class Budgets:
         """The allowed tokens of a state, EOS left out, and the bound after each."""
         found = self._evaluated.get(state)
         if found is None:
-            words = self._places.mask(state).copy()
-            for token in self._eos:
-                words[token >> 5] &= ~np.int32(np.uint32(1 << (token & 31)).view(np.int32))
-            tokens = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).astype(np.int32)
-            bounds = np.zeros(self._places.size, np.int32)
-            if len(tokens):
-                self._follow(self._places.spot(state), tokens, bounds)
-            found = tokens, bounds[tokens]
+            spot, tokens = self._places.spot(state), self._spelled(state)
+            bounds = self._follow(spot, tokens, self.bound, self._bound_of_any)
+            if spot[1]:
+                for i in np.flatnonzero(bounds == FAR)[:_MOST_SINGLE].tolist():
+                    bounds[i] = self.bound(self._read(spot, self._data(int(tokens[i]))))
+            found = tokens, bounds
             while len(self._evaluated) >= _MOST_EVALUATED:
                 del self._evaluated[next(iter(self._evaluated))]
             self._evaluated[state] = found
         return found
+
+    def different(self, state: int) -> list[int]:
+        """Of the allowed tokens of a state one for each place that they lead to, ascending; within an item, for each control."""
+        numbers: dict[Spot, int] = {}
+
+        def number(spot: Spot) -> int:
+            return numbers.setdefault(spot, len(numbers))
+
+        tokens = self._spelled(state)
+        _, first = np.unique(self._follow(self._places.spot(state), tokens, number, number), return_index=True)
+        return sorted(tokens[first].tolist())
+
+    def _spelled(self, state: int) -> Int32Array:
+        """The allowed tokens of a state, EOS left out, ascending."""
+        allowed = np.unpackbits(self._places.mask(state).view(np.uint8), bitorder="little")
+        allowed[list(self._eos)] = 0
+        return np.flatnonzero(allowed).astype(np.int32)
+
+    def _bound_of_any(self, spot: Spot) -> int:
+        """The bound for any text of the item at hand; FAR where it hangs on that text."""
+        bound = self.bound(spot)
+        return FAR if spot[1] and not self._is_settled(spot) else bound
 
     def _from_root(self, control: int) -> _Reached:
         found = self._reached.get(control)
@@ -268,35 +288,47 @@ class Budgets:
         )  # fmt: skip
         return _Reached(ends, counts)
 
-    def _follow(self, start: Spot, tokens: Int32Array, bounds: Int32Array) -> None:
-        """Write the bounds after allowed tokens that are read from a spot."""
+    def _follow(
+        self, start: Spot, tokens: Int32Array, single: Callable[[Spot], int], within: Callable[[Spot], int]
+    ) -> Int32Array:
+        """What ``single`` says of the spot after each allowed token, and ``within`` where the token stays on the stack."""
         trie = self._trie
-        todo = [(start, self._from_root(start[0][0]), 0, tokens)]
+        values = np.zeros(self._places.size, np.int32)
+        todo = [(start, self._from_root(start[0][0]), 0, tokens)] if len(tokens) else []
         while todo:
-            spot, reached, depth, tokens = todo.pop()
-            ends = reached.ends[tokens]
+            spot, reached, depth, some = todo.pop()
+            ends = reached.ends[some]
             is_within = ends >= 0
-            within = tokens[is_within]
-            if len(within):
-                bounds[within] = self._bounds_within(spot, depth, within, ends[is_within], reached.counts[within])
-            crossing, nodes = tokens[~is_within], -2 - ends[~is_within]
+            staying = some[is_within]
+            if len(staying):
+                counts = reached.counts[staying]
+                values[staying] = self._values_within(spot, depth, staying, ends[is_within], counts, within)
+            crossing, nodes = some[~is_within], -2 - ends[~is_within]
             for node in np.unique(nodes).tolist():
                 mine = crossing[nodes == node]
                 if len(mine) < _FEW:
                     for token in mine.tolist():
-                        bounds[token] = self.bound(self._read(spot, self._data(token)[depth:]))
+                        values[token] = single(self._read(spot, self._data(token)[depth:]))
                     continue
                 length = int(trie.depth[node]) + 1
                 after = self._read(spot, self._data(int(mine[0]))[depth:length])
                 ending = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]]
-                bounds[ending] = self.bound(after)
+                values[ending] = single(after)
                 deeper = self._reach(after[0][0], node + 1, int(trie.skip[node]))
                 todo.append((after, deeper, length, mine[~np.isin(mine, ending)]))
+        found: Int32Array = values[tokens]
+        return found
 
-    def _bounds_within(
-        self, spot: Spot, depth: int, tokens: Int32Array, ends: Int32Array, counts: Int32Array
+    def _values_within(
+        self,
+        spot: Spot,
+        depth: int,
+        tokens: Int32Array,
+        ends: Int32Array,
+        counts: Int32Array,
+        within: Callable[[Spot], int],
     ) -> Int32Array:
-        """Bounds after tokens that stay on the stack: by the controls that they lead to, and the code points that they read."""
+        """Tokens that stay on the stack: by the controls that they lead to, and the code points that they read."""
         (_, node, needed, allowed), texts = spot
         if not needed and allowed == UNLIMITED:
             counts = np.zeros_like(counts)
@@ -304,20 +336,15 @@ class Budgets:
         keys = ends.astype(np.int64) * width + counts
         last = np.full(int(keys.max()) + 1, -1, np.int32)
         last[keys] = tokens
-        found = np.zeros(len(last), np.int32)
+        values = np.zeros(len(last), np.int32)
         for key in np.flatnonzero(last >= 0).tolist():
             control, count = divmod(key, width)
             left = allowed if allowed == UNLIMITED else allowed - count
             data = self._data(int(last[key]))[depth:]
             after = (control, node, max(needed - count, 0), left), tuple(text + data for text in texts)
-            found[key] = self.bound(after)
-            if texts and not self._is_settled(after):
-                found[key] = FAR
-        bounds: Int32Array = found[keys]
-        if texts:
-            for i in np.flatnonzero(bounds == FAR)[:_MOST_SINGLE].tolist():
-                bounds[i] = self.bound(self._read(spot, self._data(int(tokens[i]))[depth:]))
-        return bounds
+            values[key] = within(after)
+        found: Int32Array = values[keys]
+        return found
 
     def _is_settled(self, spot: Spot) -> bool:
         """Does the completion bring no more items into any array whose items are recorded? Then it does not matter which came before."""

@@ -1,0 +1,85 @@
+"""What a file keeps of an index with a stack: the states that were explored, as the bytes that lead to them, and their masks.
+
+The automaton itself is made anew from its spec, and reading a state's bytes from the state before it fills the tables that it needs.
+So a file has no tables of the automaton, and a loaded index goes on as lazily as any.
+
+| array | type | shape | what |
+|---|---|---|---|
+| ``parent`` | int32 | N - 2 | of each state from the third on, the one that it was reached from |
+| ``text_indptr`` | int64 | N - 1 | rows of ``text`` |
+| ``text`` | uint8 | | the bytes that lead there |
+| ``masks`` | int32 | M x words | distinct masks |
+| ``mask_of`` | int32 | N | mask of each state, -1 where it is not kept |
+
+Complexity: O(bytes read + bytes of masks), in both directions.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import mask_words
+from guided.index.pushdown import PushdownIndex
+
+__all__ = ["explored_arrays", "restore"]
+
+_TYPES = {"parent": np.int32, "text_indptr": np.int64, "text": np.uint8, "masks": np.int32, "mask_of": np.int32}
+
+
+def explored_arrays(index: PushdownIndex) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a file; none if nothing was explored."""
+    n_states = index.explored
+    if not n_states:
+        return {}
+    steps = index.journal[: n_states - 2]
+    known = [index.known_mask(state) for state in range(n_states)]
+    numbers: dict[int, int] = {}
+    for mask in known:
+        if mask is not None:
+            numbers.setdefault(id(mask), len(numbers))
+    distinct = {numbers[id(mask)]: mask for mask in known if mask is not None}
+    return {
+        "parent": np.array([parent for parent, _ in steps], np.int32),
+        "text_indptr": np.cumsum([0, *(len(data) for _, data in steps)]).astype(np.int64),
+        "text": np.frombuffer(b"".join(data for _, data in steps), np.uint8),
+        "masks": np.stack([distinct[i] for i in range(len(distinct))]),
+        "mask_of": np.array([-1 if mask is None else numbers[id(mask)] for mask in known], np.int32),
+    }
+
+
+def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """Enter what a file keeps into an index that has just been made.
+
+    Raises
+    ------
+    ValueError
+        The arrays are not those of an index of this automaton and vocabulary.
+    """
+    if not arrays:
+        return
+    if {name: array.dtype for name, array in arrays.items()} != {name: np.dtype(kind) for name, kind in _TYPES.items()}:
+        raise ValueError("its arrays are missing or of another type")
+    parent, indptr, text, masks, mask_of = (arrays[name] for name in _TYPES)
+    n_states = len(mask_of)
+    fits = (
+        masks.shape == (len(masks), mask_words(index.size))
+        and all(array.ndim == 1 for array in (parent, indptr, text, mask_of))
+        and len(parent) == n_states - 2
+        and len(indptr) == n_states - 1
+        and indptr[0] == 0
+        and indptr[-1] == len(text)
+        and bool((np.diff(indptr) >= 0).all())
+        and bool((parent >= 0).all())
+        and bool((mask_of < len(masks)).all())
+    )
+    if not fits:
+        raise ValueError("its arrays refer to what they do not hold")
+    data, ends = text.tobytes(), indptr.tolist()
+    index.replay(
+        (state, data[begin:end]) for state, begin, end in zip(parent.tolist(), ends[:-1], ends[1:], strict=True)
+    )
+    for state, mask in enumerate(mask_of.tolist()):
+        if mask >= 0:
+            index.give_mask(state, masks[mask])
+    index.explored = n_states
