@@ -14,9 +14,11 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from guided.cli.boundary import UsageError, error_data, error_message
+from guided.cli.boundary import error_data, error_message
 from guided.cli.manifest import (
     COMPILED,
     FAILED,
@@ -30,6 +32,7 @@ from guided.cli.manifest import (
 )
 from guided.cli.sources import Source
 from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
 from guided.engine.specs import Spec, StackSpec
 from guided.errors import GuidedError
 from guided.index.regular import RegularIndex
@@ -43,7 +46,13 @@ _SPECS_FOR_A_PROCESS = 16
 
 
 def compile_batch(
-    sources: Sequence[Source], vocabulary: Vocabulary, folder: Path, jobs: int | None = None, *, force: bool = False
+    sources: Sequence[Source],
+    vocabulary: Vocabulary,
+    folder: Path,
+    jobs: int | None = None,
+    *,
+    explore: int = 0,
+    force: bool = False,
 ) -> Generator[Outcome]:
     """Compile what is not up to date into a folder; the outcomes of all sources, as they come.
 
@@ -57,9 +66,12 @@ def compile_batch(
         Where the indices go, and where those of earlier runs lie.
     jobs : int, optional
         How many processes; by default one for each 16 specs, and no more than cores. With one, all is done here.
+    explore : int
+        How many states of an index that grows with its texts are made ahead.
     force : bool
         Compile also what is up to date.
     """
+    work = _Work(vocabulary, folder, explore)
     entries, due = {} if force else read_manifest(folder), list[tuple[Source, Spec | StackSpec]]()
     for source in sources:
         try:
@@ -68,15 +80,29 @@ def compile_batch(
             yield _failed(source, vocabulary, error)
             continue
         entry = entries.get(source.name)
-        if entry is not None and is_up_to_date(folder, entry, identity(source.name, source.kind, spec, vocabulary)):
+        if entry is not None and is_up_to_date(folder, entry, _identity(source, spec, work)):
             yield Outcome(source.name, UP_TO_DATE, entry)
         else:
             due.append((source, spec))
     count = jobs or min(-(-len(due) // _SPECS_FOR_A_PROCESS), os.cpu_count() or 1)
     if min(count, len(due)) > 1:
-        yield from _in_processes([source for source, _ in due], vocabulary, folder, count)
+        yield from _in_processes([source for source, _ in due], work, count)
     else:
-        yield from (_compiled(source, spec, vocabulary, folder) for source, spec in due)
+        yield from (_compiled(source, spec, work) for source, spec in due)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What all processes of a batch are given."""
+
+    vocabulary: Vocabulary
+    folder: Path
+    explore: int
+
+
+def _identity(source: Source, spec: Spec | StackSpec | None, work: _Work) -> dict[str, Any]:
+    found = identity(source.name, source.kind, spec, work.vocabulary)
+    return {**found, "explore": work.explore} if isinstance(spec, StackSpec) else found
 
 
 def _built(source: Source) -> Spec | StackSpec:
@@ -85,28 +111,36 @@ def _built(source: Source) -> Spec | StackSpec:
         return source.build()
 
 
-def _compiled(source: Source, spec: Spec | StackSpec, vocabulary: Vocabulary, folder: Path) -> Outcome:
+def _compiled(source: Source, spec: Spec | StackSpec, work: _Work) -> Outcome:
     """Compile one spec, and write its index."""
-    path = folder / file_name(source.name)
+    path = work.folder / file_name(source.name)
     try:
-        if isinstance(spec, StackSpec):
-            raise UsageError("the index of a JSON Schema is not kept in a file: it is made as fast as one is read")
-        index = compile_spec(spec, vocabulary)
+        index = compile_spec(spec, work.vocabulary)
+        if work.explore:
+            index.explore(work.explore)
         index.save(path)
-        tables = index.tables
-        assert isinstance(tables, RegularIndex), type(tables)
         facts = {
             "status": "ok",
             "file": path.name,
             "bytes": path.stat().st_size,
             "sha256": sha256_of(path),
+            **_sizes(index),
+        }
+    except Exception as error:  # as above
+        return _failed(source, work.vocabulary, error)
+    return Outcome(source.name, COMPILED, {**_identity(source, spec, work), **facts})
+
+
+def _sizes(index: Index) -> dict[str, int]:
+    tables = index.tables
+    if isinstance(tables, RegularIndex):
+        return {
             "states": index.n_states,
             "functions": len(tables.function_size),
             "masks": len(tables.mask_state),
         }
-    except Exception as error:  # as above
-        return _failed(source, vocabulary, error)
-    return Outcome(source.name, COMPILED, {**identity(source.name, source.kind, spec, vocabulary), **facts})
+    masks = {id(tables.known_mask(state)) for state in range(tables.explored)}
+    return {"states": tables.explored, "masks": len(masks)}
 
 
 def _failed(source: Source, vocabulary: Vocabulary, error: Exception) -> Outcome:
@@ -114,13 +148,11 @@ def _failed(source: Source, vocabulary: Vocabulary, error: Exception) -> Outcome
     return Outcome(source.name, FAILED, entry, error_message(error))
 
 
-def _in_processes(sources: Sequence[Source], vocabulary: Vocabulary, folder: Path, jobs: int) -> Iterator[Outcome]:
+def _in_processes(sources: Sequence[Source], work: _Work, jobs: int) -> Iterator[Outcome]:
     """The outcomes of sources, as they come. Those at hand when a process dies are compiled again, each in a process of its own."""
     waiting, suspects = deque(sources), list[Source]()
     while waiting:
-        pool = ProcessPoolExecutor(
-            min(jobs, len(waiting)), multiprocessing.get_context("spawn"), _begin, (vocabulary, folder)
-        )
+        pool = ProcessPoolExecutor(min(jobs, len(waiting)), multiprocessing.get_context("spawn"), _begin, (work,))
         running: dict[Future[Outcome], Source] = {}
         try:
             # Invariant: no more is handed out than can run, so that an interrupted process has nothing else to begin.
@@ -137,7 +169,7 @@ def _in_processes(sources: Sequence[Source], vocabulary: Vocabulary, folder: Pat
                 suspects += running.values()
             else:
                 died = GuidedError("the process died while this was compiled (for lack of memory?)")
-                yield from (_failed(source, vocabulary, died) for source in running.values())
+                yield from (_failed(source, work.vocabulary, died) for source in running.values())
             running.clear()
         finally:
             if running:
@@ -146,7 +178,7 @@ def _in_processes(sources: Sequence[Source], vocabulary: Vocabulary, folder: Pat
                     child.terminate()
             pool.shutdown(wait=True)
     for source in suspects:
-        yield from _in_processes([source], vocabulary, folder, 1)
+        yield from _in_processes([source], work, 1)
 
 
 @contextlib.contextmanager
@@ -159,13 +191,13 @@ def _deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-_given: tuple[Vocabulary, Path]
+_given: _Work
 
 
-def _begin(vocabulary: Vocabulary, folder: Path) -> None:
+def _begin(work: _Work) -> None:
     """Begin a process."""
     global _given
-    _given = vocabulary, folder
+    _given = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Why: what is being written when the batch is interrupted is removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
@@ -173,9 +205,8 @@ def _begin(vocabulary: Vocabulary, folder: Path) -> None:
 
 def _compile(source: Source) -> Outcome:
     """Compile a spec in a process."""
-    vocabulary, folder = _given
     try:
         spec = _built(source)
     except Exception as error:  # as above
-        return _failed(source, vocabulary, error)
-    return _compiled(source, spec, vocabulary, folder)
+        return _failed(source, _given.vocabulary, error)
+    return _compiled(source, spec, _given)

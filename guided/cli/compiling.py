@@ -48,6 +48,23 @@ def compile_specs(
             help="Functions to call (tools.py, package.tools, tools.json); may be repeated.",
         ),
     ] = None,
+    json_schema: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--json-schema",
+            metavar="SOURCE",
+            help="JSON of a schema (schema.json, models.py:Person, package.models:Person); may be repeated.",
+        ),
+    ] = None,
+    explore: Annotated[
+        int,
+        typer.Option(
+            "--explore",
+            min=0,
+            metavar="N",
+            help="Of a schema's index, make N states and their masks ahead, so that a process that loads it starts warm.",
+        ),
+    ] = 0,
     tool_format: FormatOption = "json",
     tool_choice: ToolChoiceOption = "auto",
     vocabulary: VocabularyOption = None,
@@ -80,12 +97,15 @@ def compile_specs(
 
       guided compile specs.toml --vocabulary tokenizer.json -o indices
       guided compile --regex '\d{4}-\d{2}' --tools tools.py -o indices
+      guided compile --json-schema schema.json --explore 500 -o indices
     """
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
-    sources += given_sources(regex, choice, tools, options)
+    sources += given_sources(regex, choice, tools, json_schema, options)
     if not sources:
-        raise UsageError("there is nothing to compile: give files of specs, --regex, --choice or --tools")
+        raise UsageError(
+            "there is nothing to compile: give files of specs, --regex, --choice, --tools or --json-schema"
+        )
     check_names(sources)
     with progress(COMPILING):
         from guided.cli.batch import compile_batch
@@ -94,7 +114,10 @@ def compile_specs(
     output.mkdir(parents=True, exist_ok=True)
     entries, outcomes = read_manifest(output), dict[str, Outcome]()
     try:
-        with _bar(len(sources)) as advance, closing(compile_batch(sources, words, output, jobs, force=force)) as coming:
+        with (
+            _bar(len(sources)) as advance,
+            closing(compile_batch(sources, words, output, jobs, explore=explore, force=force)) as coming,
+        ):
             for outcome in coming:
                 outcomes[outcome.name] = outcome
                 advance()

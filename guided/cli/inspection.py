@@ -46,9 +46,14 @@ def inspect_index(
     from guided.engine.files import load_index, read_index_file
 
     found = read_index_file(file)
+    if found.automaton is None:
+        if graph is not None:
+            raise UsageError("--graph: an index with a stack has no graph of states")
+        _show_stack(_facts_of_stack(file, found), as_json=as_json)
+        return ACCEPTED
     index = None if vocabulary is None else load_index(file, read_vocabulary(vocabulary, eos))
-    facts = _facts(file, found)
-    masks = _masks(found, top)
+    facts = _facts(file, found, found.automaton)
+    masks = _masks(found, found.automaton, top)
     samples = {} if index is None else {mask["mask"]: _tokens(index, mask["state"], sample) for mask in masks}
     if graph is not None:
         _write_graph(found.automaton, graph, max_states)
@@ -61,12 +66,10 @@ def inspect_index(
     return ACCEPTED
 
 
-def _facts(file: Path, found: "IndexFile") -> dict[str, Any]:
-    """Sizes and fingerprints."""
+def _identity(file: Path, found: "IndexFile") -> dict[str, Any]:
+    """What any file says of itself."""
     from guided.index.storage import FORMAT_VERSION
 
-    automaton, arrays = found.automaton, found.arrays
-    shortest = automaton.witness() or b""
     return {
         "file": str(file),
         "bytes": file.stat().st_size,
@@ -76,6 +79,54 @@ def _facts(file: Path, found: "IndexFile") -> dict[str, Any]:
         "tokens": found.n_tokens,
         "unenforced": list(found.unenforced),
         "notes": list(found.notes),
+        "arrays": [
+            {"name": name, "type": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
+            for name, array in found.arrays.items()
+        ],
+    }
+
+
+def _facts_of_stack(file: Path, found: "IndexFile") -> dict[str, Any]:
+    assert found.origin is not None
+    explored = found.arrays.get("mask_of")
+    return {
+        **_identity(file, found),
+        "kind": found.origin.spec.kind,
+        "explored": 0 if explored is None else len(explored),
+        "masks": {"distinct": 0 if explored is None else len(found.arrays["masks"])},
+    }
+
+
+def _show_stack(facts: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    out = console()
+    rows = [
+        *_rows_of_identity(facts),
+        ("kind", facts["kind"]),
+        ("explored", f"{facts['explored']:,} states, {facts['masks']['distinct']:,} masks"),
+        *(("not enforced", what) for what in facts["unenforced"]),
+        *(("note", what) for what in facts["notes"]),
+    ]
+    for line in aligned(rows, indent=0):
+        out.print(line)
+
+
+def _rows_of_identity(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("file", f"{facts['file']}, {facts['bytes']:,} bytes, version {facts['format']} of the format"),
+        ("spec", facts["spec"]),
+        ("vocabulary", f"{facts['vocabulary']}, {facts['tokens']:,} tokens"),
+    ]
+
+
+def _facts(file: Path, found: "IndexFile", automaton: "Automaton") -> dict[str, Any]:
+    """Sizes and fingerprints."""
+    arrays = found.arrays
+    shortest = automaton.witness() or b""
+    return {
+        **_identity(file, found),
         "states": automaton.n_states,
         "accepting": int(automaton.accepting.sum()),
         "byte_classes": automaton.table.shape[1],
@@ -84,14 +135,10 @@ def _facts(file: Path, found: "IndexFile") -> dict[str, Any]:
         "functions": len(arrays["function_size"]),
         "transitions": len(arrays["row_functions"]),
         "masks": {"distinct": len(arrays["mask_state"])},
-        "arrays": [
-            {"name": name, "type": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
-            for name, array in arrays.items()
-        ],
     }
 
 
-def _masks(found: "IndexFile", count: int) -> list[dict[str, Any]]:
+def _masks(found: "IndexFile", automaton: "Automaton", count: int) -> list[dict[str, Any]]:
     """The masks with the most tokens, and those with the fewest, each once; EOS is not counted."""
     import numpy as np
 
@@ -102,13 +149,13 @@ def _masks(found: "IndexFile", count: int) -> list[dict[str, Any]]:
     states = np.bincount(arrays["mask_of"], minlength=len(counts))
     order = np.lexsort((np.arange(len(counts)), -counts)).tolist()
     chosen = order if len(order) <= 2 * count else order[:count] + order[len(order) - count :]
-    texts = _texts(found.automaton, [int(arrays["mask_state"][mask]) for mask in chosen])
+    texts = _texts(automaton, [int(arrays["mask_state"][mask]) for mask in chosen])
     return [
         {
             "mask": mask,
             "state": (state := int(arrays["mask_state"][mask])),
             "tokens": int(counts[mask]),
-            "may_end": bool(found.automaton.accepting[state]),
+            "may_end": bool(automaton.accepting[state]),
             "states": int(states[mask]),
             "after": texts[state],
         }
@@ -174,9 +221,7 @@ def _show(
 ) -> None:
     out = console()
     rows = [
-        ("file", f"{facts['file']}, {facts['bytes']:,} bytes, version {facts['format']} of the format"),
-        ("spec", facts["spec"]),
-        ("vocabulary", f"{facts['vocabulary']}, {facts['tokens']:,} tokens"),
+        *_rows_of_identity(facts),
         ("states", f"{facts['states']:,}, in {facts['accepting']:,} of them a text may end"),
         ("byte classes", f"{facts['byte_classes']:,}"),
         ("functions", f"{facts['functions']:,}, with {facts['transitions']:,} transitions"),

@@ -71,13 +71,15 @@ def given_sources(
     regex: Sequence[str] | None,
     choice: Sequence[str] | None,
     tools: Sequence[str] | None,
+    json_schema: Sequence[str] | None,
     tool_options: Mapping[str, Any],
 ) -> list[Source]:
-    """The specs that options give: one for each pattern and each source of tools, and one of all choices."""
+    """The specs that options give: one for each pattern, each source of tools and each schema, and one of all choices."""
     found = [Source(name, "regex", pattern, {}, ".", "--regex") for name, pattern in _numbered("regex", regex or ())]
     if choice:
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
-    return [*found, *(_tools(Path(), given, tool_options, "--tools") for given in tools or ())]
+    found += [_tools(Path(), given, tool_options, "--tools") for given in tools or ()]
+    return [*found, *(_schema(given) for given in json_schema or ())]
 
 
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
@@ -177,6 +179,12 @@ def _tools(folder: Path, given: str, options: Mapping[str, Any], place: str) -> 
     is_file = source.endswith((".py", ".json"))
     name = Path(source).stem if is_file else source.rpartition(".")[2]
     return Source(name, "tools", given, options, str(folder), place)
+
+
+def _schema(given: str) -> Source:
+    """A file of a schema gives its name; so does the name of a type."""
+    name = Path(given).stem if given.endswith(".json") else given.rpartition(":")[2].rpartition(".")[2]
+    return Source(name, "json_schema", given, {}, ".", "--json-schema")
 
 
 ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {

@@ -205,7 +205,11 @@ def language_of(file: Path | None, spec: "Spec | StackSpec | None") -> "Language
         if file is not None:
             from guided.engine.files import read_index_file
 
-            return read_index_file(file).automaton
+            found = read_index_file(file)
+            if found.automaton is not None:
+                return found.automaton
+            assert found.origin is not None
+            spec = found.origin.spec.from_data(found.origin.data)
         from guided.engine.specs import Spec
         from guided.limits import Limits
 
