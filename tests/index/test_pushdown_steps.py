@@ -1,0 +1,159 @@
+"""Steps of an index with a stack against brute force: what may follow, what is forced, how far a text goes, why a token is refused.
+
+And the same by many threads and processes at once.
+"""
+
+import random
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.index.test_pushdown_budget import SCHEMAS
+from tests.index.test_pushdown_files import TOKENS
+from tests.schema.engine import compiled
+from tests.test_processes import processes
+
+N_THREADS = 64
+
+
+def places(index: Index, count: int, seed: int) -> list[tuple[int, bytes]]:
+    """States on random walks, and the texts that lead to them."""
+    draw, found = random.Random(seed), []
+    state, text = index.initial, b""
+    while len(found) < count:
+        found.append((state, text))
+        tokens = [token for token in index.allowed(state).tolist() if token not in index.vocabulary.eos]
+        if not tokens or len(text) > 40:
+            state, text = index.initial, b""
+            continue
+        token = draw.choice(tokens)
+        state, text = index.next(state, token), text + (index.vocabulary[token] or b"")
+    return found
+
+
+def reads(index: Index, text: bytes) -> bool:
+    """Can a text be read, byte by byte?"""
+    state = index.initial
+    for byte in text:
+        state = index.next(state, byte)
+    return state >= 0
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_may_follow_is_what_can_be_read(name: str) -> None:
+    index = compiled(SCHEMAS[name], TOKENS, property_order="any")
+    plain = compiled(SCHEMAS[name], property_order="any")
+    for state, text in places(index, 30, 1):
+        expected = [byte for byte in range(256) if reads(plain, text + bytes([byte]))]
+        assert index.tables.onward(state) == expected
+
+
+def plain_state(index: Index, text: bytes) -> int:
+    state = index.initial
+    for byte in text:
+        state = index.next(state, byte)
+    return state
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("whitespace", ["compact", "flexible"])
+def test_forced_bytes_are_the_only_ones(name: str, whitespace: str) -> None:
+    index = compiled(SCHEMAS[name], TOKENS, property_order="any", whitespace=whitespace)
+    plain = compiled(SCHEMAS[name], property_order="any", whitespace=whitespace)
+    lengths = set()
+    for state, text in places(index, 40, 2):
+        expected = b""
+        while not plain.is_accepting(here := plain_state(plain, text + expected)):
+            allowed = plain.allowed(here).tolist()
+            if len(allowed) != 1:
+                break
+            expected += bytes(allowed)
+        assert index.forced(state) == expected
+        lengths.add(len(expected))
+    assert 0 in lengths
+
+
+def test_forced_bytes_of_a_whole_text() -> None:
+    index = compiled({"const": {"a": [True, "x"], "b": None}}, whitespace="compact")
+    assert index.guide().forced() == b'{"a":[true,"x"],"b":null}'
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_traces_go_as_far_as_texts_do(name: str) -> None:
+    index = compiled(SCHEMAS[name], TOKENS, property_order="any")
+    draw = random.Random(name)
+    for state, text in places(index, 20, 3):
+        data = bytes(draw.choice(b'{}[]",:0a x') for _ in range(6))
+        reached, count = index.tables.trace(state, data)
+        assert reads(index, text + data[:count])
+        assert count == len(data) or not reads(index, text + data[: count + 1])
+        assert reached == plain_state(index, text + data[:count])
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_explanations_are_the_masks(name: str) -> None:
+    index = compiled(SCHEMAS[name], TOKENS, property_order="any")
+    for state, _ in places(index, 6, 4):
+        allowed = set(index.allowed(state).tolist())
+        for token in range(0, len(TOKENS), 3):
+            explanation = index.explain(state, token)
+            assert explanation.allowed == (token in allowed)
+            data = TOKENS[token]
+            if data is not None and token not in allowed:
+                assert explanation.accepted_bytes < len(data)
+                assert explanation.expected
+
+
+def walk(index: Index, seed: int, steps: int = 40) -> list[tuple[bytes, int, bytes]]:
+    """Masks, bounds and forced bytes along a random walk; the numbers of states hang on who came first."""
+    draw, guide = random.Random(seed), index.guide()
+    found = []
+    for _ in range(steps):
+        within = guide.mask_within(guide.remaining + 2)
+        found.append((guide.mask().tobytes() + within.tobytes(), guide.remaining, guide.forced()))
+        allowed = np.flatnonzero(np.unpackbits(guide.mask().view(np.uint8), bitorder="little")).tolist()
+        if not allowed:
+            break
+        guide.advance(draw.choice(allowed))
+    return found
+
+
+def compiled_walk(schema: Any, tokens: Vocabulary, seed: int) -> list[tuple[bytes, int, bytes]]:
+    return walk(compile_spec(JsonSchema(schema), tokens), seed)
+
+
+@pytest.mark.parametrize("name", ["anything", "recursive", "conditional", "different", "pattern"])
+def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
+    expected = [compiled_walk(SCHEMAS[name], TOKENS, seed) for seed in range(8)]
+    index, gate = compile_spec(JsonSchema(SCHEMAS[name]), TOKENS), threading.Barrier(N_THREADS)
+
+    def run(number: int) -> list[tuple[bytes, int, bytes]]:
+        gate.wait()
+        return walk(index, number % 8)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(N_THREADS) as pool:
+            found = list(pool.map(run, range(N_THREADS)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == [expected[number % 8] for number in range(N_THREADS)]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_find_the_same(method: str) -> None:
+    with processes(method) as pool:
+        for name in ("conditional", "different"):
+            index = compile_spec(JsonSchema(SCHEMAS[name]), TOKENS)
+            expected = walk(index, 5)
+            jobs = [pool.submit(compiled_walk, SCHEMAS[name], TOKENS, 5), pool.submit(walk, index, 5)]
+            assert [job.result(timeout=120) for job in jobs] == [expected] * 2
