@@ -64,13 +64,15 @@ PIECES = [
     b'\xa9", "',
 ]  # fmt: skip
 NEEDED = sorted({bytes([value]) for value in b'{}[]":, \n\\u0123456789-.eabcdflnrstux\xc3\xa9\xe2\x82\xac'})
+# Whole strings and items, and more than that.
+CROSSING = [b'"a"', b'"a', b'["a"', b'a"]', b'a","', b'"",', b'["a', b'\xa9"]', b'{"a":', b"0]"]
 MORE = [b"\t", b"\xf0", b"\x9f", b"E", b"+", b"/", b"y", b"z"]
 
 
 @st.composite
 def json_vocabularies(draw: st.DrawFn) -> Vocabulary:
     """Parts of documents cut at any byte, whitespace, duplicates; some bytes have no token of their own."""
-    tokens: list[bytes | None] = [*NEEDED, *draw(st.lists(st.sampled_from(MORE), unique=True))]
+    tokens: list[bytes | None] = [*NEEDED, *CROSSING, *draw(st.lists(st.sampled_from(MORE), unique=True))]
     chance = draw(st.randoms(use_true_random=False))
     for _ in range(draw(st.integers(20, 80))):
         piece = chance.choice(PIECES)
