@@ -23,7 +23,8 @@ class Limits:
     intervals : int
         Intervals of characters that the sets of a pattern are computed from (a class such as ``\w`` has hundreds).
     nfa_states : int
-        States of the nondeterministic automaton, counted repeats included; parts of the tree, three for each; bytes of a choice's texts.
+        States of the nondeterministic automaton, counted repeats included; parts of a pattern (four for each as it is read,
+        three as a tree); bytes of a choice's texts.
     states : int
         States of any deterministic automaton on the way (before minimization too).
     transitions : int

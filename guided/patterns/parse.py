@@ -39,6 +39,8 @@ _ORDINARY_VERBOSE = re.compile(r"[^\\\[(){*+?^$|.# \t\n\r\v\f]+")
 _SPACE_VERBOSE = re.compile(r"[ \t\n\r\v\f]+")
 _COMMENT_VERBOSE = re.compile(r"#(?:[^\\\n]+|\\.)*+", re.DOTALL)
 _NOT_NEWLINE = ~NEWLINE
+# Reading a token takes as long as emitting this many states of a literal.
+_TOKEN = 4
 
 
 @dataclass(slots=True)
@@ -72,7 +74,7 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     flags : int
         Any of ``re.A``, ``I``, ``M``, ``S``, ``U`` and ``X``.
     limits : Limits
-        ``pattern_length``, ``depth`` and ``intervals`` apply.
+        ``pattern_length``, ``depth``, ``intervals`` and, by the parts of the pattern, ``nfa_states`` apply.
 
     Returns
     -------
@@ -84,7 +86,8 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     PatternError
         The pattern is malformed or asks for what is refused; ``position`` is the offset of the culprit.
     LimitError
-        The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, or its sets of characters pass ``intervals``.
+        The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, its sets of characters pass ``intervals``, or
+        it has more groups, operators and runs of letters than a quarter of ``nfa_states``.
     """
     if not isinstance(pattern, str):
         raise TypeError(f"a pattern is a str, not {type(pattern).__name__}")
@@ -95,7 +98,11 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     if surrogate:
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
     reading = _Reading(source, [_Open(0, of_argument(flags, pattern))], limits)
+    tokens, most = 0, limits.nfa_states // _TOKEN
     while not source.at_end:
+        tokens += 1
+        if tokens > most:
+            raise LimitError("nfa_states", _TOKEN * tokens, limits.nfa_states, "the pattern has too many parts")
         _read_token(reading)
     if len(reading.open) > 1:
         raise source.error("missing ), unterminated subpattern", reading.open[-1].start)
