@@ -67,7 +67,8 @@ UNLIMITED = 1 << 30
 KEPT = (0, UNLIMITED)
 # Columns of `info`: number of live bytes (more than MANY: not listed), whether it
 # counts (1: every byte it reads; 2: the registers hold, within a character), guard (-1: none) and its words,
-# entry at the end of the text (0: none), the control whose plan serves its masks (-1: none), and how many code points its string
+# entry at the end of the text (0: none), the control whose plan serves its masks (-1: none; it is guarded itself if it
+# leads to controls that are), and how many code points its string
 # needs at least from there on.
 LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN, NEEDS = range(7)
 MANY = 16

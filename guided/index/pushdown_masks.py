@@ -14,6 +14,7 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, PLAN
+from guided.errors import LimitError
 from guided.index.plans import Plan, WalkTrie, plan_of, walk_trie
 from guided.index.stacks import Place, Stacks, Texts
 from guided.kernels import pushdown as kernel
@@ -24,6 +25,7 @@ __all__ = ["Masks", "Shared"]
 
 # About 20 kB each.
 _MOST_PLANS = 2000
+_MOST_PUSHES = 1 << 22
 
 
 class Shared:
@@ -67,11 +69,12 @@ class Masks:
         self._plans: dict[Hashable, Plan] = {}
         self._interned: dict[int, list[Int32Array]] = {}
         self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
-        self._deferred: Int32Array = _NO_ESCAPES
+        # A node of the trie is deferred once at most.
+        self._deferred: Int32Array = np.empty((len(shared.trie.byte), 4), np.int32)
         self._later: list[int] = []
         depth = shared.trie.max_depth + 2
         self._frames: Int32Array = np.zeros((depth, 9), np.int32)
-        # A byte may push more than once, by a chain of reactions; each reads a cell, so chains end.
+        # A byte may push more than once, by a chain of reactions.
         self._pushed: Int32Array = np.empty((64 * depth, 2), np.int32)
 
     def intern(self, words: Int32Array) -> Int32Array:
@@ -181,8 +184,6 @@ class Masks:
         frames, out = self._frames, np.zeros(6, np.int64)
         is_deferring = escapes is None
         if escapes is None:
-            if tables.records and not len(self._deferred):
-                self._deferred = np.empty((len(self.shared.trie.byte), 4), np.int32)
             escapes = self._deferred
         frames[0, :4] = place
         frames[0, 7] = base
@@ -199,11 +200,14 @@ class Masks:
                     for i in escapes[: int(out[3]), 1].tolist():
                         self._later += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
                 return int(out[3])
-            if status == kernel.MISSING_ENTRY:
+            if status == kernel.MISSING_ROOM:
+                if len(self._pushed) > _MOST_PUSHES:
+                    raise LimitError("pushes", len(self._pushed), _MOST_PUSHES, "a token changes the stack too often")
+                self._pushed = np.concatenate([self._pushed, np.empty_like(self._pushed)])
+            elif status == kernel.MISSING_ENTRY:
                 automaton.fill(int(out[1]), int(out[2]))
             else:
                 automaton.react(int(out[1]), int(out[2]))
 
 
 _NONE: Int32Array = np.zeros(0, np.int32)
-_NO_ESCAPES: Int32Array = np.zeros((0, 4), np.int32)

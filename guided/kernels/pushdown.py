@@ -22,6 +22,7 @@ __all__ = [
     "DONE",
     "MISSING_ENTRY",
     "MISSING_REACTION",
+    "MISSING_ROOM",
     "NOWHERE",
     "SCRATCH",
     "are_equal",
@@ -30,7 +31,7 @@ __all__ = [
     "walk",
 ]
 
-DONE, MISSING_ENTRY, MISSING_REACTION = 0, 1, 2
+DONE, MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM = 0, 1, 2, 3
 
 # A stack whose cells are not known: actions that need them are recorded instead.
 NOWHERE = -1
@@ -194,7 +195,7 @@ def walk(
     escapes: Int32Array,
     out: Int64Array,
 ) -> int:
-    """Set the bits of all tokens that may follow; DONE, MISSING_ENTRY or MISSING_REACTION.
+    """Set the bits of all tokens that may follow; DONE, or what is missing: MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM (in ``pushed``).
 
     Parameters
     ----------
@@ -355,6 +356,13 @@ def walk(
                         break
                 for _ in range(results[result, 0]):
                     node = nodes[node, 1] if node < SCRATCH else pushed[node - SCRATCH, 1]
+                if results[result, 1] >= 0 and used >= len(pushed):
+                    if frames[depth, _ROW] >= 0:
+                        frames[depth, _CURSOR] -= 1
+                    else:
+                        frames[depth, _CURSOR] = i
+                    out[0], out[3] = depth, n_escapes
+                    return MISSING_ROOM
                 if results[result, 1] >= 0:
                     pushed[used, 0], pushed[used, 1] = results[result, 1], node
                     node = SCRATCH + used

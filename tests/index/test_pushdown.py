@@ -209,7 +209,7 @@ def test_one_terminal_may_reduce_many_rules() -> None:
     guide = Index(PushdownIndex(Parser(rules), vocabulary, Limits()), vocabulary, "rows").guide()
     guide.advance(0)
     assert bits(guide.mask()) == [1, 3]
-    for _ in range(150):
+    for _ in range(1_000):
         guide.advance(1)
         assert bits(guide.mask()) == [1, 2, 3]
     guide.advance(2)

@@ -65,7 +65,7 @@ PIECES = [
 ]  # fmt: skip
 NEEDED = sorted({bytes([value]) for value in b'{}[]":, \n\\u0123456789-.eabcdflnrstux\xc3\xa9\xe2\x82\xac'})
 # Whole strings and items, and more than that.
-CROSSING = [b'"a"', b'"a', b'["a"', b'a"]', b'a","', b'"",', b'["a', b'\xa9"]', b'{"a":', b"0]"]
+CROSSING = [b'"a"', b'"a', b'["a"', b'a"]', b'a","', b'"",', b'["a', b'\xa9"]', b'{"a":', b"0]", b"[1,"]
 MORE = [b"\t", b"\xf0", b"\x9f", b"E", b"+", b"/", b"y", b"z"]
 
 
@@ -134,7 +134,6 @@ def test_masks_of_json_are_what_reads(
         place = found
 
 
-@pytest.mark.xfail(reason="the walk that makes the first cell that records has no room for what it defers", strict=True)
 def test_the_first_walk_may_hang_on_what_a_token_reads() -> None:
     """A token opens the array and ends an item, after which there must be room for another."""
     tokens = [*(bytes([value]) for value in b"[],0123456789"), b"[1,", b"[1,1", b"[1,1]", b"[1,12", b"[1,2]"]
