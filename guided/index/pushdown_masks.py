@@ -17,6 +17,7 @@ from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, PLAN
 from guided.errors import LimitError
 from guided.index.plans import Plan, WalkTrie, plan_of, walk_trie
 from guided.index.stacks import Place, Stacks, Texts
+from guided.kernels import masks
 from guided.kernels import pushdown as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -79,9 +80,9 @@ class Masks:
 
     def intern(self, words: Int32Array) -> Int32Array:
         """The one read-only mask with this content."""
-        bucket = self._interned.setdefault(kernel.content_hash(words), [])
+        bucket = self._interned.setdefault(masks.content_hash(words), [])
         for mask in bucket:
-            if kernel.are_equal(mask, words):
+            if masks.are_equal(mask, words):
                 return mask
         words = freeze(words)
         if self.room > 0:
@@ -123,7 +124,7 @@ class Masks:
             after = self.stacks.react(ACTION - group.action, node)
             if after is None:
                 continue
-            kernel.set_tokens(0, len(group.ends), group.ends, words)
+            masks.set_tokens(0, len(group.ends), group.ends, words)
             if group.rest is not None:
                 self._walk(group.rest, after, words)
             if group.from_root:

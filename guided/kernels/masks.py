@@ -1,0 +1,46 @@
+"""Masks as arrays of words: setting the bits of tokens, and finding equal masks.
+
+A mask has the bit of token t at ``t & 31`` of word ``t >> 5``, least significant bit first.
+"""
+
+import numpy as np
+
+from guided.arrays import Int32Array
+from guided.kernels.jit import kernel
+
+__all__ = ["are_equal", "content_hash", "set_tokens"]
+
+
+@kernel
+def set_tokens(first: int, last: int, token_ids: Int32Array, mask: Int32Array) -> None:
+    """Set the bits of ``token_ids[first:last]``."""
+    for k in range(first, last):
+        token = token_ids[k]
+        mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+
+
+@kernel
+def content_hash(words: Int32Array) -> int:
+    """A hash of a mask's words. O(words)."""
+    # PERF: four independent chains, since each multiplication waits for the one before (`python -m benchmarks.maskbench`).
+    a = b = c = d = np.uint64(1469598103934665603)
+    prime = np.uint64(1099511628211)
+    n = len(words) // 4 * 4
+    for k in range(0, n, 4):
+        a = (a ^ np.uint64(np.uint32(words[k]))) * prime
+        b = (b ^ np.uint64(np.uint32(words[k + 1]))) * prime
+        c = (c ^ np.uint64(np.uint32(words[k + 2]))) * prime
+        d = (d ^ np.uint64(np.uint32(words[k + 3]))) * prime
+    for k in range(n, len(words)):
+        a = (a ^ np.uint64(np.uint32(words[k]))) * prime
+    h = ((a * prime ^ b) * prime ^ c) * prime ^ d
+    return int(np.int64(h >> np.uint64(1)))
+
+
+@kernel
+def are_equal(first: Int32Array, second: Int32Array) -> bool:
+    """Are two masks of one width the same?"""
+    for k in range(len(first)):
+        if first[k] != second[k]:
+            return False
+    return True
