@@ -19,6 +19,7 @@ from guided.cli.explain import explain
 from guided.cli.inspection import inspect_index
 from guided.cli.report import report_vocabulary
 from guided.cli.run import run
+from guided.cli.schema import show_schema
 from guided.cli.warmup import warmup
 
 __all__ = ["app", "main"]
@@ -59,6 +60,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "inspect": inspect_index,
     "check": check,
     "explain": explain,
+    "schema": show_schema,
     "vocabulary": report_vocabulary,
     "warmup": warmup,
 }

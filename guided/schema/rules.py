@@ -1,0 +1,158 @@
+"""A lowered schema as rules for people: one line for each formula of a value, in the order in which they are met.
+
+A rule is named after the place in the schema where it was first met; what two places have in common is one rule, and formulas within
+formulas that go deep are rules of their own, so that no line nests without end. `all (...)`, `any (...)`, `one (...)` and `not` are
+the connectives.
+
+Complexity: linear in the formulas. No recursion on the user's nesting: `_LEVELS` of a formula are written, what is deeper is a rule.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from guided.errors import shown
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+from guided.schema.lowering import Lowering
+
+__all__ = ["rules"]
+
+_LEVELS = 3
+# Characters of a name of a rule.
+_LONGEST = 60
+_TYPED = ("number", "string", "array", "object")
+_CONNECTIVES = {"&": "all", "|": "any", "1": "one"}
+
+
+def rules(lowering: Lowering, formulas: Formulas) -> list[tuple[str, str]]:
+    """Name and text of each rule, the whole value's first.
+
+    Raises
+    ------
+    SchemaError, LimitError
+        As `Lowering.expand`.
+    """
+    return _Writer(lowering, formulas).written()
+
+
+class _Writer:
+    def __init__(self, lowering: Lowering, formulas: Formulas) -> None:
+        self._lowering = lowering
+        self._formulas = formulas
+        self._names: dict[int, str] = {}
+        self._taken: dict[str, int] = {"value": 1}
+        self._due: deque[tuple[int, str]] = deque()
+
+    def written(self) -> list[tuple[str, str]]:
+        """All rules that can be reached from the root."""
+        self._names[self._lowering.root] = "value"
+        self._due.append((self._lowering.root, "value"))
+        found = []
+        while self._due:
+            formula, name = self._due.popleft()
+            node = self._formulas.nodes[formula]
+            meant = self._lowering.expand(node[1]) if node[0] == "schema" else formula
+            found.append((name, self._text(meant, _LEVELS, name)))
+        return found
+
+    def _value(self, formula: int, hint: str) -> str:
+        """How a formula of a part of the value stands in a line: a word, or the name of its rule."""
+        if formula <= TRUE:
+            return "anything" if formula == TRUE else "nothing"
+        node = self._formulas.nodes[formula]
+        if node[0] == "type":
+            return str(node[1])
+        name = self._names.get(formula)
+        if name is None:
+            base = self._lowering.pointer(node[1]) or "value" if node[0] == "schema" else hint
+            base = base if len(base) <= _LONGEST else f"...{base[-_LONGEST:]}"
+            count = self._taken[base] = self._taken.get(base, 0) + 1
+            name = self._names[formula] = base if count == 1 else f"{base} ({count})"
+            self._due.append((formula, name))
+        return f"<{name}>"
+
+    def _text(self, formula: int, levels: int, name: str) -> str:
+        if formula <= TRUE:
+            return "anything" if formula == TRUE else "nothing"
+        node = self._formulas.nodes[formula]
+        kind = node[0]
+        if levels == 0 and (kind in _CONNECTIVES or kind in _TYPED or kind == "!"):
+            return self._value(formula, name)
+        if kind == "&":
+            return self._all(node[1], levels, name)
+        if kind in _CONNECTIVES:
+            members = ", ".join(self._text(member, levels - 1, name) for member in node[1])
+            return f"{_CONNECTIVES[kind]} ({members})"
+        if kind == "!":
+            return f"not {self._text(node[1], levels - 1, name)}"
+        if kind in _TYPED:
+            return f"if {kind}: {self._text(node[1], levels - 1, name)}"
+        return self._atom(node, name)
+
+    def _all(self, members: tuple[int, ...], levels: int, name: str) -> str:
+        """A conjunction; what must be of a type and then more is written as the type and more."""
+        nodes = self._formulas.nodes
+        of_type = {nodes[member][1] for member in members if nodes[member][0] == "type"}
+        parts = []
+        for member in members:
+            kind, *content = nodes[member]
+            if kind == "type" and any(nodes[other][0] == content[0] for other in members):
+                continue
+            if kind in of_type:
+                parts.append(f"{kind}: {self._text(content[0], levels - 1, name)}")
+            else:
+                parts.append(self._text(member, levels - 1, name))
+        return parts[0] if len(parts) == 1 else f"all ({', '.join(parts)})"
+
+    def _atom(self, node: Atom, name: str) -> str:
+        kind, *content = node
+        write: Callable[..., str] | None = getattr(self, f"_{kind}", None)
+        if write is not None:
+            return write(name, *content)
+        return " ".join(
+            [kind, *(shown(part) if isinstance(part, str) else str(part) for part in content if part != -1)]
+        )
+
+    def _type(self, _: str, kind: str) -> str:
+        return kind
+
+    def _schema(self, name: str, key: int) -> str:
+        return self._value(self._formulas.atom(("schema", key)), name)
+
+    def _integer(self, _: str, as_text: bool) -> str:
+        return "an integer, as it is written" if as_text else "an integer"
+
+    def _minimum(self, _: str, bound: Any, is_exclusive: bool) -> str:
+        return f"{'>' if is_exclusive else '>='} {bound}"
+
+    def _maximum(self, _: str, bound: Any, is_exclusive: bool) -> str:
+        return f"{'<' if is_exclusive else '<='} {bound}"
+
+    def _length(self, _: str, least: int, most: int) -> str:
+        return f"{least} to {most} characters" if most >= 0 else f"{least} characters or more"
+
+    def _strings(self, _: str, values: tuple[str, ...]) -> str:
+        return " or ".join(map(shown, values))
+
+    def _required(self, _: str, key: str) -> str:
+        return f"{shown(key)} must come"
+
+    def _properties(self, name: str, names: Any, patterns: Any, others: int) -> str:
+        parts = [f"{shown(key)}: {self._value(value, f'{name}/{key}')}" for key, value in names]
+        parts += [f"names like {shown(source)}: {self._value(value, f'{name}/{source}')}" for source, value in patterns]
+        parts.append(f"others: {self._value(others, f'{name}/others')}")
+        return "{" + ", ".join(parts) + "}"
+
+    def _propertyNames(self, name: str, value: int) -> str:  # noqa: N802 - called by the atom's name
+        return f"every name: {self._value(value, f'{name}/names')}"
+
+    def _items(self, name: str, prefix: tuple[int, ...], others: int) -> str:
+        parts = [self._value(value, f"{name}/{i}") for i, value in enumerate(prefix)]
+        return "[" + ", ".join([*parts, f"others: {self._value(others, f'{name}/items')}"]) + "]"
+
+    def _contains(self, name: str, value: int, least: int, most: int) -> str:
+        count = f"{least} to {most}" if most >= 0 else f"{least} or more"
+        return f"{count} items: {self._value(value, f'{name}/contains')}"
+
+
+assert FALSE < TRUE, "what is not above TRUE is a constant"

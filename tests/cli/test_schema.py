@@ -1,0 +1,131 @@
+"""``guided schema``: rules, and what becomes of each keyword."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import Formulas
+from guided.schema.lowering import Lowering
+from guided.schema.report import Finding, report
+from guided.schema.rules import rules
+from tests.cli.programs import call, errors_of, reply
+
+SCHEMA = {
+    "title": "T",
+    "type": "object",
+    "required": ["name"],
+    "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}},
+    "properties": {"name": {"type": "string", "format": "date"}, "n": {"type": "integer", "format": "int32"}, "a/b": {"$ref": "#/$defs/t"}},
+    "additionalProperties": False,
+    "if": {"required": ["n"]},
+    "then": {"minProperties": 2},
+}  # fmt: skip
+
+
+def written(folder: Path, schema: Any) -> str:
+    (folder / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    return str(folder / "schema.json")
+
+
+def found(schema: Any, **options: Any) -> dict[str, str]:
+    return {f"{one.pointer}/{one.keyword}": one.status for one in report(schema, JsonOptions(**options), Limits())}
+
+
+def test_each_keyword_has_its_status(tmp_path: Path) -> None:
+    code, data = (
+        call("schema", written(tmp_path, SCHEMA), "--report", "--json"),
+        reply("schema", written(tmp_path, SCHEMA), "--report"),
+    )
+    assert code.exit_code == 0
+    status = {f"{one['pointer']}/{one['keyword']}": one["status"] for one in data["keywords"]}
+    assert status == {
+        "/title": "annotation", "/type": "enforced", "/required": "enforced", "/$defs": "annotation", "/properties": "enforced",
+        "/additionalProperties": "enforced", "/if": "enforced", "/then": "enforced", "/$defs/t/type": "enforced",
+        "/$defs/t/items": "enforced", "/$defs/t/items/$ref": "enforced", "/properties/name/type": "enforced",
+        "/properties/name/format": "enforced", "/properties/n/type": "enforced", "/properties/n/format": "annotation",
+        "/properties/a~1b/$ref": "enforced", "/if/required": "enforced", "/then/minProperties": "enforced",
+    }  # fmt: skip
+    assert data["counts"] == {"annotation": 3, "enforced": 15}
+
+
+def test_what_cannot_be_enforced_is_refused_or_recorded(tmp_path: Path) -> None:
+    schema = {
+        "properties": {"u": {"format": "uri-template"}, "v": {"format": "idn-hostname"}, "w": {"format": "email"}}
+    }
+    wrong = [name for name, status in found(schema).items() if status == "refused"]
+    recorded = [name for name, status in found(schema, unsupported="record").items() if status == "recorded"]
+    assert wrong == recorded
+    run = call("schema", written(tmp_path, schema), "--report")
+    assert run.exit_code == (1 if wrong else 0)
+    assert set(found(schema, format="annotate").values()) == {"enforced", "annotation"}
+
+
+@pytest.mark.parametrize(
+    ("draft", "schema", "expected"),
+    [
+        ("draft-07", {"$ref": "#/definitions/a", "minimum": 3, "definitions": {"a": {}}}, {"/$ref": "enforced", "/minimum": "annotation"}),
+        ("draft-04", {"minimum": 3, "exclusiveMinimum": True}, {"/exclusiveMinimum": "enforced"}),
+        ("draft-04", {"const": 3}, {"/const": "annotation"}),
+        ("draft-07", {"then": {}}, {"/then": "annotation"}),
+        ("draft-07", {"items": [{}], "additionalItems": False}, {"/additionalItems": "enforced"}),
+    ],
+)  # fmt: skip
+def test_drafts_differ(draft: str, schema: dict[str, Any], expected: dict[str, str]) -> None:
+    status = found({"$schema": f"http://json-schema.org/{draft}/schema#", **schema})
+    assert {name: status[name] for name in expected} == expected
+
+
+def test_keywords_of_a_later_draft() -> None:
+    assert found({"contains": True, "minContains": 2})["/minContains"] == "enforced"
+    assert found({"minContains": 2})["/minContains"] == "annotation"
+    assert found({"items": True, "additionalItems": False})["/additionalItems"] == "annotation"
+    assert report(True, JsonOptions(), Limits()) == ()
+    assert report({"x-y": 1}, JsonOptions(), Limits()) == (Finding("", "x-y", "annotation"),)
+
+
+def test_rules_name_places(tmp_path: Path) -> None:
+    data = reply("schema", written(tmp_path, SCHEMA))
+    text = {rule["place"]: rule["rule"] for rule in data["rules"]}
+    assert "'name' must come" in text["value"]
+    assert "others: nothing" in text["value"]
+    assert text["/$defs/t"] == "array: [others: </$defs/t>]"
+    assert text["value/name"] == "string: format 'date'"
+    assert text["value/n"] == "number: an integer"
+    lines = call("schema", written(tmp_path, SCHEMA)).stdout.splitlines()
+    assert lines[0].startswith("value = ")
+    assert len(lines) == len(data["rules"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule"),
+    [
+        (True, "anything"), (False, "nothing"), ({"const": "é"}, "string: 'é'"), ({"type": ["null", "boolean"]}, "any (null, true, false)"),
+        ({"minimum": 1, "exclusiveMaximum": 2.5}, "if number: all (>= 1, < 5/2)"), ({"maxLength": 3}, "if string: 0 to 3 characters"),
+        ({"not": {"pattern": "a"}}, "not if string: pattern 'a'"),
+        ({"contains": {"const": None}, "maxContains": 2}, "if array: 1 to 2 items: null"),
+        ({"propertyNames": {"minLength": 2}}, "if object: every name: <value/names>"),
+    ],
+)  # fmt: skip
+def test_rules_say_what_is_meant(schema: Any, rule: str) -> None:
+    formulas = Formulas()
+    assert rules(Lowering(schema, JsonOptions(), formulas, Limits()), formulas)[0] == ("value", rule)
+
+
+def test_deep_schemas_have_many_short_rules() -> None:
+    schema: Any = {"type": "integer"}
+    for i in range(400):
+        schema = {"not": schema} if i % 2 else {"anyOf": [{"items": schema}, {"minimum": i}]}
+    formulas = Formulas()
+    found = rules(Lowering(schema, JsonOptions(), formulas, Limits()), formulas)
+    assert len(found) > 50
+    assert max(len(text) for _, text in found) < 500
+
+
+def test_what_is_no_schema(tmp_path: Path) -> None:
+    assert call("schema", str(tmp_path / "none.json")).exit_code == 2
+    assert "pattern" in errors_of("schema", written(tmp_path, {"pattern": "("}))
+    assert "type" in errors_of("schema", written(tmp_path, {"type": 3}), "--report")
