@@ -1,4 +1,4 @@
-"""The command line: ``guided demo | run | compile | inspect | check | explain | vocabulary | warmup``."""
+"""The command line: ``guided demo | run | compile | inspect | check | explain | schema | vocabulary | warmup``."""
 
 from guided.cli.app import main
 
