@@ -10,7 +10,6 @@ an array.
 
 import os
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from guided.automata.automaton import Automaton
 from guided.engine.compile import remake
 from guided.engine.index import Index, Origin
+from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import StackSpec
 from guided.errors import GuidedError, IndexFormatError
 from guided.index.pushdown import PushdownIndex
@@ -30,8 +30,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["IndexFile", "load_index", "read_index_file"]
 
-# Specs that need a stack, by the kind of their files. Why by name: whoever needs none of them shall not import them.
-_STACK_SPECS = {"json schema": ("guided.engine.json_schema", "JsonSchema")}
+# Specs that need a stack, by the kind of their files.
+_STACK_SPECS: dict[str, type[StackSpec]] = {"json schema": JsonSchema}
 _SHAPES = {"table": 2}
 _DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
 
@@ -153,7 +153,9 @@ def _read(path: str | os.PathLike[str], *, mmap: bool) -> IndexFile:
         _number(path, fields, "tokens"),
         _texts(path, fields, "unenforced"),
         _texts(path, fields, "notes"),
-        Origin(remake, _spec_of(str(kind)), _text(path, fields, "data"), _limits(path, fields)) if has_stack else None,
+        Origin(remake, _STACK_SPECS[str(kind)], _text(path, fields, "data"), _limits(path, fields))
+        if has_stack
+        else None,
     )
 
 
@@ -205,12 +207,6 @@ def _counts(token_function: npt.NDArray[Any], n_functions: int) -> npt.NDArray[A
 
 def _within(array: npt.NDArray[Any], low: int, end: int) -> bool:
     return array.size == 0 or (int(array.min()) >= low and int(array.max()) < end)
-
-
-def _spec_of(kind: str) -> type[StackSpec]:
-    module, name = _STACK_SPECS[kind]
-    spec: type[StackSpec] = getattr(import_module(module), name)
-    return spec
 
 
 def _number(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> int:
