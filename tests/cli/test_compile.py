@@ -317,7 +317,9 @@ def test_lines_that_are_wrong(folder: Path, line: str, message: str) -> None:
 
 
 def test_arguments_that_are_wrong(folder: Path) -> None:
-    assert "there is nothing to compile: give files of specs, --regex, --choice, --tools or --json-schema" in errors_of("compile")
+    assert "there is nothing to compile: give files of specs, --regex, --choice, --tools or --json-schema" in errors_of(
+        "compile"
+    )
     assert "'specs.txt' does not tell what it holds: files of specs end in .toml, .jsonl" in errors_of(
         "compile", "specs.txt"
     )
