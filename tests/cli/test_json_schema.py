@@ -146,16 +146,41 @@ def test_it_excludes_the_others(folder: Path) -> None:
     )
 
 
-def test_compile_says_that_there_is_no_file_for_it(folder: Path) -> None:
-    ranks = write_ranks(folder / "ranks")
+VOCABULARY = ["--vocabulary", "ranks", "--eos", "256"]
+
+
+def test_compile_writes_schemas_too(folder: Path) -> None:
+    write_ranks(folder / "ranks")
     (folder / "specs.toml").write_text(
         '[a]\njson_schema = "schema.json"\nwhitespace = "compact"\n[b]\njson_schema = {type = "null"}\n[c]\nregex = "a"\n'
+        "[d]\njson_schema = {type = 3}\n"
     )
-    done = call("compile", "specs.toml", "--vocabulary", str(ranks), "--eos", "256")
+    arguments = ["compile", "specs.toml", "--explore", "20", *VOCABULARY]
+    done = call(*arguments)
     assert done.exit_code == 1
-    assert "failed a: the index of a JSON Schema is not kept in a file" in done.stderr
-    assert "failed b: the index of a JSON Schema is not kept in a file" in done.stderr
-    assert "1 compiled, 2 failed" in done.stdout
+    assert "failed d: " in done.stderr
+    assert "3 compiled, 1 failed" in done.stdout
+    assert call("check", "indices/b.index", "null").exit_code == 0
+    assert call("check", "indices/b.index", "nul").exit_code == 1
+    assert "null" not in call("explain", "indices/a.index", "--after", "", *VOCABULARY).stdout
+    again = call(*arguments)
+    assert "3 up to date, 1 failed" in again.stdout
+    more = [
+        json.loads(line) for line in call(*arguments[:2], "--explore", "30", *VOCABULARY, "--json").stdout.splitlines()
+    ]
+    assert [entry["status"] for entry in more] == ["compiled", "compiled", "up to date", "failed"]
+    assert (more[0]["explore"], more[0]["states"]) == (30, 30)
+    assert more[1]["states"] < 30
+
+
+def test_compile_takes_schemas_as_options(folder: Path) -> None:
+    write_ranks(folder / "ranks")
+    done = call("compile", "--json-schema", "schema.json", "--json-schema", "shapes.py:Car", "--jobs", "2", *VOCABULARY)
+    assert done.exit_code == 0, done.output
+    found = reply("inspect", "indices/schema.index")
+    assert (found["kind"], found["explored"]) == ("json schema", 0)
+    assert reply("inspect", "indices/Car.index")["spec"] != found["spec"]
+    assert "has no graph" in errors_of("inspect", "indices/Car.index", "--graph", "a.svg")
 
 
 @pytest.mark.model
