@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from guided.errors import LimitError, SchemaError
-from tests.schema import official
+from tests.schema import keywords_table, official
 from tests.schema.engine import compiled, is_empty, refusal
 
 RATCHET = Path(__file__).parent.parent / "data" / "json-schema" / "ratchet.json"
@@ -91,3 +91,8 @@ def test_refusals_name_a_keyword() -> None:
 
 # What is refused, and why: see docs/json-schema.md.
 REFUSED = {"format", "limit states"}
+
+
+def test_the_document_has_the_verdicts() -> None:
+    text = keywords_table.DOCUMENT.read_text()
+    assert keywords_table.with_table(text) == text, "run python -m tests.schema.keywords_table"
