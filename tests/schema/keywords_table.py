@@ -23,7 +23,8 @@ def table() -> str:
     total = sum(verdicts.values(), Counter[str]())
     lines = [
         "Cases of the official suite, draft 2020-12, by file: a case is a schema with its instances, and right where every instance "
-        "is judged right. Narrowed: a valid instance is left out on purpose, none that is invalid is accepted. (`python -m tests.schema.keywords_table`)",
+        "is judged right. Narrowed: a valid instance is left out on purpose, none that is invalid is accepted. "
+        "(`python -m tests.schema.keywords_table`)",
         "",
         "| file of the suite | cases | right | refused by name | narrowed |",
         "|---|---:|---:|---:|---:|",
