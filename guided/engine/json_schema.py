@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Literal, TypedDict
 
 from guided.engine.specs import Lowered, fingerprint_of
-from guided.errors import SchemaError
+from guided.errors import SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
@@ -164,19 +164,26 @@ class JsonSchema:
 
         Raises
         ------
-        SchemaError, PatternError, LimitError
+        SchemaError, LimitError
+        VocabularyError
+            There are texts, but all need bytes that the alphabet lacks.
         """
-        formulas = Formulas()
-        lowering = Lowering(self.schema, self.options, formulas, limits, self.registry)
-        lowering.check()
-        machine = Machine(lowering, formulas, self.options, limits, alphabet)
+        machine, lowering = self._machine(limits, alphabet)
         if machine.is_empty:
+            if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
+                raise VocabularyError("every text of the schema needs a byte that no token of the vocabulary has alone")
             raise SchemaError("no value satisfies the schema", "", "schema")
         common = machine.structure
         unenforced = tuple(
             f"{pointer or '/'} {keyword}" for pointer, keyword in (*self._unenforced, *lowering.unenforced)
         )
         return Lowered(machine, common, common.tables.n_controls, unenforced)
+
+    def _machine(self, limits: Limits, alphabet: bytes) -> tuple[Machine, Lowering]:
+        formulas = Formulas()
+        lowering = Lowering(self.schema, self.options, formulas, limits, self.registry)
+        lowering.check()
+        return Machine(lowering, formulas, self.options, limits, alphabet), lowering
 
     def read(self, text: str | bytes) -> Any:
         """The value of a text: an instance of the type that was given; of a schema, the parsed JSON, numbers as int and float.

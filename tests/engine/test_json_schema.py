@@ -167,3 +167,20 @@ def test_patterns_do_not_pay_for_schemas() -> None:
     program = "import sys, guided; guided.regex; guided.compile; print('guided.schema.machine' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, cwd=Path(__file__).parent)
     assert done.stdout.strip() == b"False"
+
+
+def test_a_vocabulary_that_can_spell_no_text_is_refused() -> None:
+    tokens = [None if byte == ord("f") else bytes([byte]) for byte in range(256)]
+    lacking = Vocabulary([*tokens, None], eos=[256])
+    for schema in (
+        {"const": False},
+        {"type": "array", "items": {"const": False}, "minItems": 1},
+        {"enum": ["f", "of"]},
+    ):
+        with pytest.raises(VocabularyError):
+            compile(JsonSchema(schema), lacking)
+    with pytest.raises(SchemaError):
+        compile(JsonSchema({"not": {}}), lacking)
+    index = compile(JsonSchema({"enum": [False, "f", True]}), lacking)
+    assert [index.accepts(text) for text in (b"true", b"false", b'"f"')] == [True, False, False]
+    assert index.allowed(index.initial).tolist() == [ord("t")]
