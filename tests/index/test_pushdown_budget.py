@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from guided.engine.index import Index
-from guided.errors import LimitError, SchemaError
+from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.generate.api import generator
 from guided.index.pushdown import PushdownIndex
 from guided.vocabulary.vocabulary import Vocabulary
@@ -104,7 +104,7 @@ def test_random_texts_within_random_budgets(
             schema, vocabulary, property_order=order, whitespace=data.draw(st.sampled_from(["compact", "flexible"]))
         )
         text = walk(index, random.Random(data.draw(st.integers(0, 2**32))), spare)
-    except (SchemaError, LimitError):
+    except (SchemaError, VocabularyError, LimitError):
         assume(False)
         raise
     assert index.accepts(text)
