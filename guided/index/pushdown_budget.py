@@ -349,12 +349,16 @@ class Budgets:
     def _is_settled(self, spot: Spot) -> bool:
         """Does the completion bring no more items into any array whose items are recorded? Then it does not matter which came before."""
         ended: set[int] = set()
+        before = spot[1]
         for step in self._following(spot):
-            for level, text in enumerate(step.after[1]):
-                if not text:
+            after = step.after[1]
+            for level, (old, new) in enumerate(zip(before, after, strict=False)):
+                # The text of an item grows by what is read; that of the next may begin with the comma before it.
+                if new != old + step.text:
                     ended.add(level)
-                elif level in ended:
+                if new and level in ended:
                     return False
+            before = after
         return True
 
     def _data(self, token: int) -> bytes:

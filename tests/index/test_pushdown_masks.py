@@ -64,7 +64,7 @@ PIECES = [
 ]  # fmt: skip
 NEEDED = sorted({bytes([value]) for value in b'{}[]":, \n\\u0123456789-.eabcdflnrstux\xc3\xa9\xe2\x82\xac'})
 # Whole strings and items, and more than that.
-CROSSING = [b'"a"', b'"a', b'["a"', b'a"]', b'a","', b'"",', b'["a', b'\xa9"]', b'{"a":', b"0]"]
+CROSSING = [b'"a"', b'"a', b'["a"', b'a"]', b'a","', b'"",', b'["a', b'\xa9"]', b'{"a":', b"0]", b"[1,"]
 MORE = [b"\t", b"\xf0", b"\x9f", b"E", b"+", b"/", b"y", b"z"]
 
 
