@@ -77,7 +77,7 @@ def _identity(file: Path, found: "IndexFile") -> dict[str, Any]:
         "spec": found.spec_fingerprint,
         "vocabulary": found.vocabulary_fingerprint,
         "tokens": found.n_tokens,
-        "unenforced": list(found.unenforced),
+        "unenforced": [{"pointer": pointer, "keyword": keyword} for pointer, keyword in found.unenforced],
         "notes": list(found.notes),
         "arrays": [
             {"name": name, "type": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
@@ -97,6 +97,10 @@ def _facts_of_stack(file: Path, found: "IndexFile") -> dict[str, Any]:
     }
 
 
+def _rows_of_unenforced(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    return [("not enforced", f"{each['keyword']} at {each['pointer'] or 'the root'}") for each in facts["unenforced"]]
+
+
 def _show_stack(facts: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
@@ -106,7 +110,7 @@ def _show_stack(facts: dict[str, Any], *, as_json: bool) -> None:
         *_rows_of_identity(facts),
         ("kind", facts["kind"]),
         ("explored", f"{facts['explored']:,} states, {facts['masks']['distinct']:,} masks"),
-        *(("not enforced", what) for what in facts["unenforced"]),
+        *_rows_of_unenforced(facts),
         *(("note", what) for what in facts["notes"]),
     ]
     for line in aligned(rows, indent=0):
@@ -227,7 +231,7 @@ def _show(
         ("functions", f"{facts['functions']:,}, with {facts['transitions']:,} transitions"),
         ("masks", f"{facts['masks']['distinct']:,}"),
         ("shortest text", repr(facts["shortest"])),
-        *(("not enforced", what) for what in facts["unenforced"]),
+        *_rows_of_unenforced(facts),
         *(("note", what) for what in facts["notes"]),
         *([] if graph is None else [("graph", str(graph))]),
     ]

@@ -50,7 +50,8 @@ class IndexFile:
         What was compiled, and for which vocabulary.
     n_tokens : int
         Token ids of the vocabulary.
-    unenforced, notes : tuple of str
+    unenforced : tuple of (str, str)
+    notes : tuple of str
         As those of `Index`.
     origin : Origin or None
         What an index with a stack is made of.
@@ -61,7 +62,7 @@ class IndexFile:
     spec_fingerprint: str
     vocabulary_fingerprint: str
     n_tokens: int
-    unenforced: tuple[str, ...]
+    unenforced: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     origin: Origin | None = None
 
@@ -151,7 +152,7 @@ def _read(path: str | os.PathLike[str], *, mmap: bool) -> IndexFile:
         _text(path, fields, "spec"),
         _text(path, fields, "vocabulary"),
         _number(path, fields, "tokens"),
-        _texts(path, fields, "unenforced"),
+        tuple(_pair(each) for each in _texts(path, fields, "unenforced")),
         _texts(path, fields, "notes"),
         Origin(remake, _STACK_SPECS[str(kind)], _text(path, fields, "data"), _limits(path, fields))
         if has_stack
@@ -228,6 +229,12 @@ def _text(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> st
     if not isinstance(value, str):
         raise IndexFormatError(f"{path} is damaged: its field {name!r} is no text")
     return value
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Pointer and keyword; a keyword has no space."""
+    pointer, _, keyword = text.rpartition(" ")
+    return pointer, keyword
 
 
 def _texts(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> tuple[str, ...]:

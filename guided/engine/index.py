@@ -62,8 +62,8 @@ class Index:
         The vocabulary it was compiled for.
     spec_fingerprint : str
         What was compiled.
-    unenforced : tuple of str
-        What the spec asks for and the index does not enforce; empty unless that was asked for.
+    unenforced : tuple of (str, str)
+        What the spec asks for and the index does not enforce, as JSON Pointer and keyword; empty unless that was asked for.
     notes : tuple of str
         Remarks of the compiler.
     origin : Origin, optional
@@ -73,7 +73,7 @@ class Index:
     tables: RegularIndex | PushdownIndex
     vocabulary: Vocabulary
     spec_fingerprint: str
-    unenforced: tuple[str, ...] = field(default=())
+    unenforced: tuple[tuple[str, str], ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
     origin: "Origin | None" = field(default=None, repr=False)
 
@@ -119,7 +119,7 @@ class Index:
             "spec": self.spec_fingerprint,
             "vocabulary": self.vocabulary.fingerprint,
             "tokens": len(self.vocabulary),
-            "unenforced": list(self.unenforced),
+            "unenforced": [f"{pointer} {keyword}" for pointer, keyword in self.unenforced],
             "notes": list(self.notes),
         }
         if isinstance(self.tables, PushdownIndex):

@@ -58,7 +58,7 @@ class JsonSchema:
     format : {"assert", "annotate", "strict"}
         Known formats are enforced; none is; or unknown ones are refused as well.
     unsupported : {"refuse", "record"}
-        A keyword that cannot be enforced is refused, or dropped and listed in ``index.unenforced``.
+        A keyword that cannot be enforced is refused, or dropped and listed in ``index.unenforced``, with its JSON Pointer.
     registry : mapping of str to schema, optional
         Schemas that ``$ref`` may lead to, by URI. Nothing is fetched.
     operation : str, optional
@@ -174,10 +174,7 @@ class JsonSchema:
                 raise VocabularyError("every text of the schema needs a byte that no token of the vocabulary has alone")
             raise SchemaError("no value satisfies the schema", "", "schema")
         common = machine.structure
-        unenforced = tuple(
-            f"{pointer or '/'} {keyword}" for pointer, keyword in (*self._unenforced, *lowering.unenforced)
-        )
-        return Lowered(machine, common, common.tables.n_controls, unenforced)
+        return Lowered(machine, common, common.tables.n_controls, (*self._unenforced, *lowering.unenforced))
 
     def _machine(self, limits: Limits, alphabet: bytes) -> tuple[Machine, Lowering]:
         formulas = Formulas()

@@ -42,14 +42,14 @@ class Lowered:
         Automata of one family have their first controls in common.
     n_common : int
         How many.
-    unenforced : tuple of str
-        What is recorded instead of enforced.
+    unenforced : tuple of (str, str)
+        What is recorded instead of enforced: JSON Pointer and keyword.
     """
 
     automaton: Pushdown
     family: Hashable
     n_common: int
-    unenforced: tuple[str, ...] = ()
+    unenforced: tuple[tuple[str, str], ...] = ()
 
 
 @runtime_checkable

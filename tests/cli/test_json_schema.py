@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from guided.engine.compile import compile as compile_spec
+from guided.engine.json_schema import JsonSchema
 from tests.cli.programs import call, errors_of, reply, write_ranks
 from tests.generate.models import default_model
+from tests.schema.engine import BYTES
 
 MODELS = """
 import dataclasses, datetime, enum
@@ -181,6 +184,21 @@ def test_compile_takes_schemas_as_options(folder: Path) -> None:
     assert (found["kind"], found["explored"]) == ("json schema", 0)
     assert reply("inspect", "indices/Car.index")["spec"] != found["spec"]
     assert "has no graph" in errors_of("inspect", "indices/Car.index", "--graph", "a.svg")
+
+
+def test_inspect_says_what_is_not_enforced(folder: Path) -> None:
+    schema = {"format": "idn-hostname", "properties": {"a": {"format": "idn-hostname"}}}
+    compile_spec(JsonSchema(schema, unsupported="record"), BYTES).save("recorded.index")
+    found = reply("inspect", "recorded.index")["unenforced"]
+    assert sorted(found, key=lambda each: len(each["pointer"])) == [
+        {"pointer": "", "keyword": "format"},
+        {"pointer": "/properties/a", "keyword": "format"},
+    ]
+    lines = call("inspect", "recorded.index").stdout.splitlines()
+    assert sorted((line.split(maxsplit=2)[2] for line in lines if line.startswith("not enforced")), key=len) == [
+        "format at the root",
+        "format at /properties/a",
+    ]
 
 
 @pytest.mark.model

@@ -259,3 +259,12 @@ def test_states_have_the_same_numbers_after_pickling(name: str) -> None:
     assert isinstance(again.tables, PushdownIndex)
     assert again.tables.journal == index.tables.journal
     assert facts(again, index.n_states) == facts(index, index.n_states)
+
+
+def test_what_is_not_enforced_is_kept_as_pairs(tmp_path: Path) -> None:
+    unknown = {"format": "idn-hostname"}
+    index = compiled({"properties": {"a b": unknown, "": unknown}, **unknown}, unsupported="record")
+    assert set(index.unenforced) == {("", "format"), ("/properties/a b", "format"), ("/properties/", "format")}
+    index.save(tmp_path / "a.index")
+    assert load_index(tmp_path / "a.index", TOKENS).unenforced == index.unenforced
+    assert read_index_file(tmp_path / "a.index").unenforced == index.unenforced

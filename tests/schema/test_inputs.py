@@ -283,7 +283,7 @@ def test_what_no_schema_says_is_refused_or_recorded(kind: Any, pointer: str, key
     if pointer != "/x":
         assert caught.value.pointer == pointer
     index = compiled(kind, unsupported="record")
-    assert any(entry.endswith(f" {keyword}") for entry in index.unenforced)
+    assert keyword in {named for _, named in index.unenforced}
 
 
 @pytest.mark.parametrize(

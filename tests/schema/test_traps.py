@@ -494,7 +494,7 @@ def test_nothing_is_dropped_silently() -> None:
         compiled(schema)
     assert (caught.value.pointer, caught.value.keyword) == ("/properties/a", "format")
     index = compiled(schema, unsupported="record")
-    assert list(index.unenforced) == ["/properties/a format"]
+    assert index.unenforced == (("/properties/a", "format"),)
     assert index.guide().accepts(b'{"a":"x"}')
     assert not compiled({"type": "object"}).unenforced
 
