@@ -1,7 +1,7 @@
 """Intersect and Complement nodes -> `Operand` nodes: each is compiled on its own and put back as an automaton.
 
 An operand is a language of its own, so its assertions see its own span only (see `guided.patterns.tree`). Operands within operands are
-compiled from the inside out; the tree is walked with an explicit stack.
+compiled from the inside out.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,8 @@ from guided.automata.product import char_intersection
 from guided.automata.steps import Steps
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
+from guided.patterns.fold import fold, parts_of, rebuilt
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node
 
 __all__ = ["lower_operands"]
 
@@ -43,19 +44,8 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
     steps.spend(before, _TOO_MANY)
     if not has_operands:
         return tree
-    # Post-order: a node is visited again, marked, when all its children have been rewritten.
-    done: dict[int, Node] = {}
-    stack: list[tuple[Node, bool]] = [(tree, False)]
-    while stack:
-        node, ready = stack.pop()
-        if id(node) in done:
-            continue
-        children = _children(node)
-        if not ready:
-            stack.append((node, True))
-            stack.extend((child, False) for child in children)
-            continue
-        parts = [done[id(child)] for child in children]
+
+    def lowered(node: Node, parts: Sequence[Node]) -> Node:
         match node:
             case Intersect():
                 if not parts:
@@ -66,15 +56,14 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
                     steps.spend(_OPERAND, _TOO_MANY)
                     dfa = char_intersection(dfa, compile_tree(part), limits)
                     steps.spend(_CELL * dfa.table.size, _TOO_MANY)
-                done[id(node)] = _operand(dfa, steps)
+                return _operand(dfa, steps)
             case Complement():
                 steps.spend(_OPERAND, _TOO_MANY)
-                done[id(node)] = _operand(_complement(compile_tree(parts[0])), steps)
-            case _ if all(new is old for new, old in zip(parts, children, strict=True)):
-                done[id(node)] = node
+                return _operand(_complement(compile_tree(parts[0])), steps)
             case _:
-                done[id(node)] = _rebuild(node, parts)
-    return done[id(tree)]
+                return rebuilt(node, parts)
+
+    return fold(tree, lowered)
 
 
 def _operands_in(tree: Node) -> tuple[bool, int]:
@@ -92,32 +81,8 @@ def _operands_in(tree: Node) -> tuple[bool, int]:
             before += node.steps
             continue
         found = found or kind is Intersect or kind is Complement
-        stack.extend(_children(node))
+        stack.extend(parts_of(node))
     return found, before
-
-
-def _children(node: Node) -> Sequence[Node]:
-    match node:
-        case Concat() | Alternate() | Intersect():
-            return node.items
-        case Repeat() | Look() | Complement():
-            return (node.item,)
-        case _:
-            return ()
-
-
-def _rebuild(node: Node, parts: list[Node]) -> Node:
-    match node:
-        case Concat():
-            return Concat(tuple(parts))
-        case Alternate():
-            return Alternate(tuple(parts))
-        case Repeat():
-            return Repeat(parts[0], node.minimum, node.maximum)
-        case Look():
-            return Look(parts[0], node.behind, node.negative)
-        case _:
-            raise TypeError(f"{type(node).__name__} has no children")
 
 
 def _complement(dfa: CharDFA) -> CharDFA:

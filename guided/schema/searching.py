@@ -8,8 +8,11 @@ An assertion at an end of the text speaks about all of it: ``^(?!x)y`` is the te
 intersection, which costs far less than assertions do.
 """
 
+from collections.abc import Sequence
+
 from guided.patterns.anchors import FIRST, LAST, without_outer_anchors
 from guided.patterns.charset import Charset
+from guided.patterns.fold import fold
 from guided.patterns.tree import (
     Alternate,
     Chars,
@@ -36,24 +39,14 @@ def found_in(pattern: Node) -> Node:
 
 def _extended(root: Node, anchor: Look, step: int) -> Node:
     """The pattern with anything before (``step`` 1) or after (-1) it; the anchor at that edge says that there is nothing."""
-    # None: no anchor is at the edge, so anything may stand there. Post-order: a node is met again, marked, when its parts are done.
-    done: dict[int, Node | None] = {}
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, is_ready = stack.pop()
-        if id(node) in done:
-            continue
-        parts = _at_edge(node, step)
-        if parts and not is_ready:
-            stack.append((node, True))
-            stack.extend((part, False) for part in parts)
-        elif node is anchor:
-            done[id(node)] = Literal("")
-        elif all(done[id(part)] is None for part in parts):
-            done[id(node)] = None
-        else:
-            done[id(node)] = _rebuilt(node, done, step)
-    found = done[id(root)]
+
+    def extended(node: Node, parts: Sequence[Node | None]) -> Node | None:
+        """None: no anchor is at the edge, so anything may stand there."""
+        if node is anchor:
+            return Literal("")
+        return _rebuilt(node, parts, step) if any(part is not None for part in parts) else None
+
+    found = fold(root, extended, lambda node: _at_edge(node, step))
     return _beside(root, step) if found is None else found
 
 
@@ -69,27 +62,21 @@ def _at_edge(node: Node, step: int) -> tuple[Node, ...]:
     return ()
 
 
-def _rebuilt(node: Node, done: dict[int, Node | None], step: int) -> Node:
-    """A node of which some part at the edge has an anchor there."""
+def _rebuilt(node: Node, parts: Sequence[Node | None], step: int) -> Node:
+    """A node of which some part at the edge has an anchor there; None stands for a part that has none."""
+    held = [part for part in parts if part is not None]
     match node:
         case Concat(items) if step == 1:
-            return concat([_part(items[0], done), *items[1:]])
+            return concat([*held, *items[1:]])
         case Concat(items):
-            return concat([*items[:-1], _part(items[-1], done)])
-        case Repeat(item):
-            return alternate([_part(item, done), _ANYTHING])
+            return concat([*items[:-1], *held])
+        case Repeat():
+            return alternate([*held, _ANYTHING])
         case Alternate(items):
             # PERF: alternatives that all may have anything beside them share it. With one for each, states are sets of those that matched.
-            free = [item for item in items if done[id(item)] is None]
-            held = [_part(item, done) for item in items if done[id(item)] is not None]
+            free = [item for item, part in zip(items, parts, strict=True) if part is None]
             return alternate([_beside(alternate(free), step), *held] if free else held)
     raise TypeError(f"no part of a {type(node).__name__} is at its edge")
-
-
-def _part(node: Node, done: dict[int, Node | None]) -> Node:
-    found = done[id(node)]
-    assert found is not None
-    return found
 
 
 def _beside(node: Node, step: int) -> Node:

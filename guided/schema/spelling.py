@@ -10,22 +10,21 @@ and those with intersections and complements, become an automaton over values fi
 `guided.schema.bodies` does the same to automata, by arrays.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from guided.automata.build import as_operand
 from guided.automata.nfa import Operand
 from guided.patterns.charset import Charset
+from guided.patterns.fold import fold, parts_of, rebuilt
 from guided.patterns.tree import (
-    Alternate,
     Chars,
     Complement,
-    Concat,
     Intersect,
     Literal,
     Look,
     Node,
-    Repeat,
     alternate,
     concat,
 )
@@ -73,33 +72,18 @@ def spell_text(text: str, spelling: Spelling) -> Node:
 
 
 def _lifted_tree(value: Node, spelling: Spelling) -> Node:
-    """The pattern of the spellings of a plain pattern's values; one pass with an explicit stack."""
-    done: dict[int, Node] = {}
-    stack: list[tuple[Node, bool]] = [(value, False)]
-    while stack:
-        node, ready = stack.pop()
-        if id(node) in done:
-            continue
-        children = _children(node)
-        if not ready and children:
-            stack.append((node, True))
-            stack.extend((child, False) for child in children)
-            continue
-        parts = tuple(done[id(child)] for child in children)
+    """The pattern of the spellings of a plain pattern's values."""
+
+    def spelled(node: Node, parts: Sequence[Node]) -> Node:
         match node:
             case Literal():
-                done[id(node)] = spell_text(node.text, spelling)
+                return spell_text(node.text, spelling)
             case Chars():
-                done[id(node)] = _spell(node.charset, spelling)
-            case Concat():
-                done[id(node)] = Concat(parts)
-            case Alternate():
-                done[id(node)] = Alternate(parts)
-            case Repeat():
-                done[id(node)] = Repeat(parts[0], node.minimum, node.maximum)
+                return _spell(node.charset, spelling)
             case _:
-                raise TypeError(f"not a node of a plain pattern: {type(node).__name__}")
-    return done[id(value)]
+                return rebuilt(node, parts)
+
+    return fold(value, spelled)
 
 
 def _lifted_automaton(values: Operand, spelling: Spelling) -> Operand:
@@ -127,16 +111,6 @@ def _lifted_automaton(values: Operand, spelling: Spelling) -> Operand:
     return Operand(tuple(edges), values.accepting, n_states, values.steps)
 
 
-def _children(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Concat() | Alternate() | Intersect():
-            return node.items
-        case Repeat() | Look() | Complement():
-            return (node.item,)
-        case _:
-            return ()
-
-
 def _is_plain(value: Node) -> bool:
     """Is a pattern free of assertions, intersections and complements?"""
     seen: set[int] = set()
@@ -147,7 +121,7 @@ def _is_plain(value: Node) -> bool:
             return False
         if id(node) not in seen:
             seen.add(id(node))
-            stack.extend(_children(node))
+            stack.extend(parts_of(node))
     return True
 
 
