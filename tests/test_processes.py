@@ -1,15 +1,9 @@
 """One index for many threads, and specs, vocabularies and indices in other processes: forked, spawned, pickled."""
 
 import copy
-import multiprocessing
 import pickle
 import random
-import sys
-import threading
-import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +18,7 @@ from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
-
-N_THREADS = 64
+from tests.together import N_THREADS, processes, threads
 
 
 def add(a: int, b: int = 0) -> int:
@@ -71,47 +64,25 @@ def loaded_walk(path: Path, tokens: Vocabulary, seed: int) -> list[tuple[int, by
     return walk(load_index(path, tokens, mmap=True), seed)
 
 
-@contextmanager
-def processes(method: str) -> Iterator[ProcessPoolExecutor]:
-    """Two processes. Python 3.12 warns of forks of processes with threads, which numpy has; nothing here holds a lock."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
-        with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
-            yield pool
-
-
 @pytest.mark.parametrize("name", SPECS)
 def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
     spec, tokens = SPECS[name](), vocabulary()
     expected = [walk(compile_spec(spec, tokens), seed) for seed in range(8)]
-    index, gate = compile_spec(spec, tokens), threading.Barrier(N_THREADS)
-
-    def run(number: int) -> list[tuple[int, bytes, int]]:
-        gate.wait()
-        return walk(index, number % 8)
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with ThreadPoolExecutor(N_THREADS) as pool:
-            found = list(pool.map(run, range(N_THREADS)))
-    finally:
-        sys.setswitchinterval(interval)
+    index = compile_spec(spec, tokens)
+    found = threads(lambda number: walk(index, number % 8))
     assert found == [expected[number % 8] for number in range(N_THREADS)]
 
 
 def test_sixty_four_threads_compile_the_same() -> None:
     """Caches of parts are filled by all at once."""
-    tokens, gate = vocabulary(), threading.Barrier(N_THREADS)
+    tokens = vocabulary()
 
     def run(number: int) -> str:
-        gate.wait()
         spec = Tools([add, {"name": "g", "parameters": {"type": "object", "properties": {"s": {"type": "string"}}}}])
         index = compile_spec([Regex(r"(?i)[a-k]+\w{3}"), spec][number % 2], tokens)
         return index.tables.automaton.fingerprint
 
-    with ThreadPoolExecutor(N_THREADS) as pool:
-        found = list(pool.map(run, range(N_THREADS)))
+    found = threads(run)
     assert len(set(found[::2])) == len(set(found[1::2])) == 1
 
 

@@ -5,12 +5,14 @@ reach inside. IGNORECASE folds characters and ranges; escapes that name sets are
 Pairs such as ``[[``, ``--`` and ``&&``, which `re` warns may get a meaning, are plain characters.
 """
 
+from collections.abc import Collection
+
 from guided.patterns.casefold import Folding
 from guided.patterns.charset import Charset
 from guided.patterns.escapes import escape_in_brackets
 from guided.patterns.source import Source
 
-__all__ = ["bracket_set"]
+__all__ = ["bracket_set", "set_of"]
 
 
 def bracket_set(source: Source, start: int, flags: int, folding: Folding | None) -> Charset:
@@ -40,12 +42,7 @@ def bracket_set(source: Source, start: int, flags: int, folding: Folding | None)
                 raise source.error(f"bad character range {source.text[here : source.position]}", here)
             ranges.append((ord(low), ord(high)))
         closed = source.accept("]")
-    if len(named) == 1 and not ranges and not negated:
-        return named.popitem()[1]
-    pieces = [interval for charset in named.values() for interval in charset.ranges]
-    source.spend(len(ranges) + len(pieces))
-    found = Charset.of([*(folding.ranges(ranges, source.spend) if folding else ranges), *pieces])
-    return ~found if negated else found
+    return set_of(source, ranges, named.values(), folding, negated=negated)
 
 
 def _member(source: Source, start: int, flags: int) -> str | Charset:
@@ -54,3 +51,20 @@ def _member(source: Source, start: int, flags: int) -> str | Charset:
     if not character:
         raise source.error("unterminated character set", start)
     return escape_in_brackets(source, here, flags) if character == "\\" else character
+
+
+def set_of(
+    source: Source,
+    ranges: list[tuple[int, int]],
+    named: Collection[Charset],
+    folding: Folding | None,
+    *,
+    negated: bool,
+) -> Charset:
+    """The set of ranges, folded, and of named sets, as they are; what it takes is spent from the source's budget."""
+    if len(named) == 1 and not ranges and not negated:
+        return next(iter(named))
+    pieces = [interval for charset in named for interval in charset.ranges]
+    source.spend(len(ranges) + len(pieces))
+    found = Charset.of([*(folding.ranges(ranges, source.spend) if folding else ranges), *pieces])
+    return ~found if negated else found

@@ -6,12 +6,13 @@ global one, which must come first in the pattern, hold for all of it.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from guided.patterns.branches import Branches
 from guided.patterns.flags import LETTERS, TYPES, combine
 from guided.patterns.source import Source
 
-__all__ = ["Assertion", "Comment", "GlobalFlags", "Group", "Opening", "opening"]
+__all__ = ["Assertion", "Comment", "GlobalFlags", "Group", "OpenGroup", "Opening", "opening"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,16 @@ class GlobalFlags:
 @dataclass(frozen=True, slots=True)
 class Comment:
     """``(?#...)``."""
+
+
+@dataclass(slots=True)
+class OpenGroup:
+    """A group that has not been closed; the whole pattern is the outermost one."""
+
+    start: int
+    flags: int
+    assertion: Assertion | None = None
+    branches: Branches = field(default_factory=Branches)
 
 
 Opening = Group | Assertion | GlobalFlags | Comment

@@ -25,7 +25,7 @@ from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import Charset
 from guided.patterns.escapes import escape
 from guided.patterns.flags import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, join, of_argument
-from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, opening
+from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, OpenGroup, opening
 from guided.patterns.quantifiers import quantifier
 from guided.patterns.source import Source
 from guided.patterns.tree import Look, Node
@@ -44,21 +44,11 @@ _TOKEN = 4
 
 
 @dataclass(slots=True)
-class _Open:
-    """A group that has not been closed; the whole pattern is the outermost one."""
-
-    start: int
-    flags: int
-    assertion: Assertion | None = None
-    branches: Branches = field(default_factory=Branches)
-
-
-@dataclass(slots=True)
 class _Reading:
     """A pattern being read. Invariant: ``open`` holds the groups around the cursor, outermost first."""
 
     source: Source
-    open: list[_Open]
+    open: list[OpenGroup]
     limits: Limits
     groups: int = 0
     names: dict[str, int] = field(default_factory=dict)
@@ -97,7 +87,7 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     surrogate = _SURROGATE.search(pattern)
     if surrogate:
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
-    reading = _Reading(source, [_Open(0, of_argument(flags, pattern))], limits)
+    reading = _Reading(source, [OpenGroup(0, of_argument(flags, pattern))], limits)
     tokens, most = 0, limits.nfa_states // _TOKEN
     while not source.at_end:
         tokens += 1
@@ -165,9 +155,9 @@ def _open_group(reading: _Reading, start: int) -> None:
             reading.groups += captures
             if name is not None:
                 _define(reading, name, start)
-            reading.open.append(_Open(start, flags))
+            reading.open.append(OpenGroup(start, flags))
         case Assertion() as assertion:
-            reading.open.append(_Open(start, group.flags, assertion))
+            reading.open.append(OpenGroup(start, group.flags, assertion))
         case GlobalFlags(added):
             if len(reading.open) > 1 or not group.branches.is_untouched:
                 raise reading.source.error("global flags not at the start of the expression", start)

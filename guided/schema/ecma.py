@@ -15,7 +15,6 @@ Ref: ECMA-262, 22.2 and B.1.2.
 """
 
 import re
-from dataclasses import dataclass, field
 
 from guided.errors import LimitError
 from guided.limits import Limits
@@ -23,11 +22,12 @@ from guided.patterns.anchors import FIRST, LAST
 from guided.patterns.branches import Branches, Last
 from guided.patterns.casefold import Folding, unicode_folding
 from guided.patterns.charset import Charset
+from guided.patterns.groups import Assertion, Comment, GlobalFlags, OpenGroup
 from guided.patterns.source import Source
 from guided.patterns.tree import Chars, Look, Node
 from guided.schema.ecma_classes import TERMINATORS, character_class
 from guided.schema.ecma_escapes import Escapes, escape
-from guided.schema.ecma_groups import DOTALL, IGNORECASE, MULTILINE, Assertion, Comment, GlobalFlags, opening
+from guided.schema.ecma_groups import DOTALL, IGNORECASE, MULTILINE, opening
 from guided.schema.searching import found_in
 
 __all__ = ["ecma_tree", "parse_ecma"]
@@ -40,16 +40,6 @@ _CAPTURES = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P?<(?![=!]))", r
 _FIRST_OF_LINE = Look(Chars(~TERMINATORS), behind=True, negative=True)
 _LAST_OF_LINE = Look(Chars(~TERMINATORS), behind=False, negative=True)
 _DOT = ~TERMINATORS
-
-
-@dataclass(slots=True)
-class _Open:
-    """A group that has not been closed; the whole pattern is the outermost one."""
-
-    start: int
-    flags: int
-    assertion: Assertion | None = None
-    branches: Branches = field(default_factory=Branches)
 
 
 def ecma_tree(source: str, limits: Limits = Limits()) -> Node:  # noqa: B008 - frozen
@@ -82,7 +72,7 @@ def parse_ecma(pattern: str, limits: Limits = Limits()) -> Node:  # noqa: B008 -
     captures = sum(found.group(1) is not None for found in _CAPTURES.finditer(pattern)) if "\\" in pattern else 0
     escapes = Escapes(captures, "(?<" in pattern or "(?P<" in pattern)
     names: set[str] = set()
-    stack = [_Open(0, 0)]
+    stack = [OpenGroup(0, 0)]
     while not source.at_end:
         _read_token(source, stack, escapes, names, limits)
     if len(stack) > 1:
@@ -90,7 +80,7 @@ def parse_ecma(pattern: str, limits: Limits = Limits()) -> Node:  # noqa: B008 -
     return stack[0].branches.close(source.spend)
 
 
-def _read_token(source: Source, stack: list[_Open], escapes: Escapes, names: set[str], limits: Limits) -> None:
+def _read_token(source: Source, stack: list[OpenGroup], escapes: Escapes, names: set[str], limits: Limits) -> None:
     """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group."""
     group = stack[-1]
     flags, branches = group.flags, group.branches
@@ -179,13 +169,13 @@ def _count(digits: str, source: Source, start: int) -> int:
         raise source.error("the repetition number is too large", start) from None
 
 
-def _open_group(source: Source, start: int, stack: list[_Open], names: set[str], limits: Limits) -> None:
+def _open_group(source: Source, start: int, stack: list[OpenGroup], names: set[str], limits: Limits) -> None:
     group = stack[-1]
     match opening(source, start, group.flags, names):
         case int(flags):
-            stack.append(_Open(start, flags))
+            stack.append(OpenGroup(start, flags))
         case Assertion() as assertion:
-            stack.append(_Open(start, group.flags, assertion))
+            stack.append(OpenGroup(start, group.flags, assertion))
         case GlobalFlags(added):
             if len(stack) > 1 or not group.branches.is_untouched:
                 raise source.error("flags for the whole pattern stand at its start", start)
@@ -196,7 +186,7 @@ def _open_group(source: Source, start: int, stack: list[_Open], names: set[str],
         raise LimitError("depth", len(stack) - 1, limits.depth)
 
 
-def _close_group(source: Source, start: int, stack: list[_Open]) -> None:
+def _close_group(source: Source, start: int, stack: list[OpenGroup]) -> None:
     if len(stack) == 1:
         raise source.error("unmatched )", start)
     closed = stack.pop()

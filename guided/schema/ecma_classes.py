@@ -4,6 +4,7 @@ A ``]`` always closes. Annex B: a hyphen beside a set such as ``\d`` is a charac
 are added as they are, and negation comes last. Lone surrogates are in no text and fall away.
 """
 
+from guided.patterns.brackets import set_of
 from guided.patterns.casefold import Folding
 from guided.patterns.charset import Charset
 from guided.patterns.source import Source
@@ -42,12 +43,7 @@ def character_class(source: Source, start: int, folding: Folding | None) -> Char
                 ranges.append((ord(member), ord(member)))
             else:
                 named[id(member)] = member
-    if len(named) == 1 and not ranges and not negated:
-        return named.popitem()[1]
-    pieces = [interval for charset in named.values() for interval in charset.ranges]
-    source.spend(len(ranges) + len(pieces))
-    found = Charset.of([*(folding.ranges(ranges, source.spend) if folding else ranges), *pieces])
-    return ~found if negated else found
+    return set_of(source, ranges, named.values(), folding, negated=negated)
 
 
 def _member(source: Source, start: int) -> str | Charset:

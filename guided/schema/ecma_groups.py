@@ -1,37 +1,17 @@
 """What an opening parenthesis opens in ECMA-262: a group, an assertion, flags, a comment, or what no automaton can do."""
 
 import re
-from dataclasses import dataclass
 
+from guided.patterns.groups import Assertion, Comment, GlobalFlags
 from guided.patterns.source import Source
 
-__all__ = ["DOTALL", "IGNORECASE", "MULTILINE", "Assertion", "Comment", "GlobalFlags", "opening"]
+__all__ = ["DOTALL", "IGNORECASE", "MULTILINE", "opening"]
 
 IGNORECASE, MULTILINE, DOTALL = 1, 2, 4
 # The flag u, which is always on, can be written too.
 _LETTERS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "u": 0}
 _FLAGS = re.compile(r"([a-zA-Z]*)(-([a-zA-Z]*))?([:)])")
 _COMMENT = re.compile(r"[^)]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""
-
-    behind: bool
-    negative: bool
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalFlags:
-    """``(?i)``."""
-
-    added: int
-
-
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """``(?#...)``."""
 
 
 def opening(source: Source, start: int, flags: int, names: set[str]) -> int | Assertion | GlobalFlags | Comment:

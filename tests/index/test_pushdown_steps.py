@@ -4,9 +4,6 @@ And the same by many threads and processes at once.
 """
 
 import random
-import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,9 +16,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 from tests.index.test_pushdown_budget import SCHEMAS
 from tests.index.test_pushdown_files import TOKENS
 from tests.schema.engine import compiled
-from tests.test_processes import processes
-
-N_THREADS = 64
+from tests.together import N_THREADS, processes, threads
 
 
 def places(index: Index, count: int, seed: int) -> list[tuple[int, bytes]]:
@@ -133,19 +128,8 @@ def compiled_walk(schema: Any, tokens: Vocabulary, seed: int) -> list[tuple[byte
 @pytest.mark.parametrize("name", ["anything", "recursive", "conditional", "different", "pattern"])
 def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
     expected = [compiled_walk(SCHEMAS[name], TOKENS, seed) for seed in range(8)]
-    index, gate = compile_spec(JsonSchema(SCHEMAS[name]), TOKENS), threading.Barrier(N_THREADS)
-
-    def run(number: int) -> list[tuple[bytes, int, bytes]]:
-        gate.wait()
-        return walk(index, number % 8)
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with ThreadPoolExecutor(N_THREADS) as pool:
-            found = list(pool.map(run, range(N_THREADS)))
-    finally:
-        sys.setswitchinterval(interval)
+    index = compile_spec(JsonSchema(SCHEMAS[name]), TOKENS)
+    found = threads(lambda number: walk(index, number % 8))
     assert found == [expected[number % 8] for number in range(N_THREADS)]
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from guided.schema.formula import FALSE, TRUE
-from guided.schema.keywords.counts import count, count_or
+from guided.schema.keywords.counts import at_least, at_most, count_or
 from guided.schema.keywords.logic import schemas_of
 from guided.schema.keywords.unique import distinct
 from guided.schema.site import Site
@@ -58,16 +58,12 @@ def table(site: Site, prefix: tuple[int, ...], others: int) -> None:
 
 def least_items(site: Site, value: Any) -> None:
     """``minItems``."""
-    least = count(site, "minItems", value)
-    if least > count_or(site, "maxItems", least):
-        site.arrays.append(FALSE)
-    elif least:
-        site.arrays.append(site.atom("minItems", least))
+    at_least(site, site.arrays, "minItems", value, "maxItems")
 
 
 def most_items(site: Site, value: Any) -> None:
     """``maxItems``."""
-    site.arrays.append(site.atom("maxItems", count(site, "maxItems", value)))
+    at_most(site, site.arrays, "maxItems", value)
 
 
 def contains(site: Site, value: Any) -> None:

@@ -3,9 +3,10 @@
 from typing import Any
 
 from guided.schema.exact import fraction, is_number
+from guided.schema.formula import FALSE
 from guided.schema.site import Site
 
-__all__ = ["count", "count_or"]
+__all__ = ["at_least", "at_most", "count", "count_or"]
 
 
 def count(site: Site, keyword: str, value: Any) -> int:
@@ -20,3 +21,17 @@ def count(site: Site, keyword: str, value: Any) -> int:
 def count_or(site: Site, keyword: str, default: int) -> int:
     """The count that the schema has under this keyword, or the default."""
     return count(site, keyword, site.schema[keyword]) if keyword in site.schema else default
+
+
+def at_least(site: Site, formulas: list[int], keyword: str, value: Any, most: str) -> None:
+    """Append the atom of a least count; nothing meets one that is above the count under ``most``."""
+    least = count(site, keyword, value)
+    if least > count_or(site, most, least):
+        formulas.append(FALSE)
+    elif least:
+        formulas.append(site.atom(keyword, least))
+
+
+def at_most(site: Site, formulas: list[int], keyword: str, value: Any) -> None:
+    """Append the atom of a greatest count."""
+    formulas.append(site.atom(keyword, count(site, keyword, value)))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from guided.schema.formula import FALSE, TRUE
-from guided.schema.keywords.counts import count, count_or
+from guided.schema.keywords.counts import at_least, at_most
 from guided.schema.keywords.strings import check_pattern
 from guided.schema.site import Site, pointer_of
 
@@ -108,16 +108,12 @@ def required(site: Site, value: Any) -> None:
 
 def least_properties(site: Site, value: Any) -> None:
     """``minProperties``."""
-    least = count(site, "minProperties", value)
-    if least > count_or(site, "maxProperties", least):
-        site.objects.append(FALSE)
-    elif least:
-        site.objects.append(site.atom("minProperties", least))
+    at_least(site, site.objects, "minProperties", value, "maxProperties")
 
 
 def most_properties(site: Site, value: Any) -> None:
     """``maxProperties``."""
-    site.objects.append(site.atom("maxProperties", count(site, "maxProperties", value)))
+    at_most(site, site.objects, "maxProperties", value)
 
 
 def property_names(site: Site, value: Any) -> None:
