@@ -21,10 +21,7 @@ from guided.cli.specs import (
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
-    index_of,
-    language_of,
-    spec_of,
-    split_index,
+    asked,
 )
 from guided.cli.vocabularies import read_vocabulary
 
@@ -72,18 +69,16 @@ def check(
       guided check indices/date.index 2024-10
       git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
     """
-    has_spec = regex is not None or bool(choice or tools or json_schema)
-    file, text = split_index(arguments, "TEXT", has_spec=has_spec)
-    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice, json_schema)
-    data = _standard_input() if text == "-" else os.fsencode(text or "")
-    place = first_rejection(language_of(file, spec), data)
+    what = asked(arguments, "TEXT", regex, choice, tools, tool_format, tool_choice, json_schema)
+    data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
+    place = first_rejection(what.language(), data)
     steps = None
     if vocabulary is not None:
         with progress(COMPILING):
-            index = index_of(file, spec, read_vocabulary(vocabulary, eos))
+            index = what.index(read_vocabulary(vocabulary, eos))
         steps = _steps(index, data)
     accepted = place is None and (steps is None or all(step.allowed for step in steps))
-    reason = None if place is None else _call_error(spec, data)
+    reason = None if place is None else _call_error(what.spec, data)
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
         print_json({"accepted": accepted, **_as_data(place), **call_error, **_steps_as_data(steps)})

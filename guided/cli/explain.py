@@ -19,9 +19,7 @@ from guided.cli.specs import (
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
-    index_of,
-    spec_of,
-    split_index,
+    asked,
 )
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
@@ -74,13 +72,11 @@ def explain(
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
       guided explain indices/date.index --after 2024-
     """
-    has_spec = regex is not None or bool(choice or tools or json_schema)
-    file, token = split_index(arguments or (), "TOKEN", has_spec=has_spec, optional=True)
-    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice, json_schema)
+    what = asked(arguments, "TOKEN", regex, choice, tools, tool_format, tool_choice, json_schema, optional=True)
     words = read_vocabulary(vocabulary, eos)
-    tokens = None if token is None else _tokens_of(token, words, as_text=as_text)
+    tokens = None if what.text is None else _tokens_of(what.text, words, as_text=as_text)
     with progress(COMPILING):
-        index = index_of(file, spec, words)
+        index = what.index(words)
     guide = index.guide()
     said = os.fsencode(after)
     if not _read(guide, words, said):

@@ -21,11 +21,8 @@ from guided.cli.specs import (
     RegexOption,
     ToolChoiceOption,
     ToolsOption,
-    index_of,
-    language_of,
+    asked,
     plain_text,
-    spec_of,
-    split_index,
 )
 
 if TYPE_CHECKING:
@@ -92,12 +89,10 @@ def run(
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
-    has_spec = regex is not None or bool(choice or tools or json_schema)
-    file, prompt = split_index(arguments, "PROMPT", has_spec=has_spec)
-    spec = None if file is not None else spec_of(regex, choice, tools, tool_format, tool_choice, json_schema)
-    text = sys.stdin.read() if prompt == "-" else plain_text(prompt or "", "PROMPT")
+    what = asked(arguments, "PROMPT", regex, choice, tools, tool_format, tool_choice, json_schema)
+    text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:
-        text, stop = _few_shot(spec, text, chat=chat), stop or ["\n\n"]
+        text, stop = _few_shot(what.spec, text, chat=chat), stop or ["\n\n"]
     settings = _settings(
         max_tokens=max_tokens,
         temperature=temperature,
@@ -108,13 +103,13 @@ def run(
         stop=stop or None,
     )
     # Why now: a mistake shall not wait for the model.
-    language_of(file, spec)
+    what.language()
     loaded = load_model(model, device)
     from guided.generate.api import generator
     from guided.generate.drivers import alone
 
     with progress(COMPILING):
-        generate = generator(loaded, index_of(file, None, loaded.vocabulary) if spec is None else spec)
+        generate = generator(loaded, what.index(loaded.vocabulary) if what.spec is None else what.spec)
     tokens = loaded.prompt_tokens([{"role": "user", "content": text}] if chat else text)
     events = alone(loaded, generate.script(tokens, settings, settings.sampler()))
     _write(events, stream=stream, as_json=as_json)

@@ -6,6 +6,7 @@ spec is one more option here, and one more entry of `guided.cli.kinds.KINDS`.
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
+    "Asked",
     "ChoiceOption",
     "DeviceOption",
     "EosOption",
@@ -33,12 +35,9 @@ __all__ = [
     "ToolChoiceOption",
     "ToolsOption",
     "VocabularyOption",
-    "index_of",
-    "language_of",
+    "asked",
     "only_one",
     "plain_text",
-    "spec_of",
-    "split_index",
     "tool_options",
 ]
 
@@ -116,9 +115,97 @@ def only_one(**given: object) -> None:
         raise UsageError(f"{' and '.join(present)} can not go together: give one of them")
 
 
-def split_index(
-    arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool = False
-) -> "tuple[Path | None, str | None]":
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command is asked: what may be said, and one argument more.
+
+    Attributes
+    ----------
+    file : Path or None
+        An index file; then there is no ``spec``.
+    spec : Spec, StackSpec or None
+    text : str or None
+        The other argument.
+    """
+
+    file: Path | None
+    spec: "Spec | StackSpec | None"
+    text: str | None
+
+    def index(self, vocabulary: "Vocabulary") -> "Index":
+        """The index in the file, or that of the spec.
+
+        Raises
+        ------
+        GuidedError
+            The file is no index, or one for another vocabulary; the spec can not be compiled.
+        """
+        if self.file is not None:
+            from guided.engine.files import load_index
+
+            return load_index(self.file, vocabulary)
+        from guided.engine.compile import compile as compile_spec
+
+        assert self.spec is not None
+        return compile_spec(self.spec, vocabulary)
+
+    def language(self) -> "Language":
+        """The language, whatever the vocabulary.
+
+        Raises
+        ------
+        GuidedError
+            The file is no index; the spec can not be lowered.
+        """
+        with progress(COMPILING):
+            spec = self.spec
+            if self.file is not None:
+                from guided.engine.files import read_index_file
+
+                found = read_index_file(self.file)
+                if found.automaton is not None:
+                    return found.automaton
+                assert found.origin is not None
+                spec = found.origin.spec.from_data(found.origin.data)
+            from guided.engine.specs import Spec
+            from guided.limits import Limits
+
+            if isinstance(spec, Spec):
+                return spec.lower(Limits())
+            from guided.cli.languages import language_of_schema
+
+            return language_of_schema(spec)
+
+
+def asked(
+    arguments: Sequence[str] | None,
+    name: str,
+    regex: str | None,
+    choice: Sequence[str] | None,
+    tools: str | None,
+    tool_format: str,
+    tool_choice: str,
+    json_schema: str | None,
+    *,
+    optional: bool = False,
+) -> Asked:
+    """What the arguments ``[INDEX] NAME`` and the options say.
+
+    Raises
+    ------
+    UsageError
+        There are too many arguments or options, or too few; the tools or the type can not be loaded.
+    SchemaError
+        The choices are no choice, a tool can not be lowered, or a type has no schema.
+    """
+    has_spec = regex is not None or bool(choice or tools or json_schema)
+    file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
+    if file is not None:
+        return Asked(file, None, text)
+    return Asked(None, _spec_of(regex, choice, tools, tool_format, tool_choice, json_schema), text)
+
+
+def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool) -> "tuple[Path | None, str | None]":
     """The arguments ``[INDEX] NAME``: an index file comes first exactly where no option says what may be said.
 
     Raises
@@ -140,13 +227,13 @@ def split_index(
     return index, given[0] if given else None
 
 
-def spec_of(
+def _spec_of(
     regex: str | None,
     choice: Sequence[str] | None,
-    tools: str | None = None,
-    tool_format: str = "json",
-    tool_choice: str = "auto",
-    json_schema: str | None = None,
+    tools: str | None,
+    tool_format: str,
+    tool_choice: str,
+    json_schema: str | None,
 ) -> "Spec | StackSpec":
     """The spec that the options give.
 
@@ -173,51 +260,6 @@ def tool_options(tool_format: str, tool_choice: str) -> dict[str, Any]:
     """What ``--format`` and ``--tool-choice`` say, as data."""
     chosen = tool_choice if tool_choice in ("auto", "required", "none") else tool_choice.split(",")
     return {"format": tool_format, "tool_choice": chosen}
-
-
-def index_of(file: Path | None, spec: "Spec | StackSpec | None", vocabulary: "Vocabulary") -> "Index":
-    """The index in a file, or that of a spec.
-
-    Raises
-    ------
-    GuidedError
-        The file is no index, or one for another vocabulary; the spec can not be compiled.
-    """
-    if file is not None:
-        from guided.engine.files import load_index
-
-        return load_index(file, vocabulary)
-    from guided.engine.compile import compile as compile_spec
-
-    assert spec is not None
-    return compile_spec(spec, vocabulary)
-
-
-def language_of(file: Path | None, spec: "Spec | StackSpec | None") -> "Language":
-    """The language of the index in a file, or that of a spec, whatever the vocabulary.
-
-    Raises
-    ------
-    GuidedError
-        The file is no index; the spec can not be lowered.
-    """
-    with progress(COMPILING):
-        if file is not None:
-            from guided.engine.files import read_index_file
-
-            found = read_index_file(file)
-            if found.automaton is not None:
-                return found.automaton
-            assert found.origin is not None
-            spec = found.origin.spec.from_data(found.origin.data)
-        from guided.engine.specs import Spec
-        from guided.limits import Limits
-
-        if isinstance(spec, Spec):
-            return spec.lower(Limits())
-        from guided.cli.languages import language_of_schema
-
-        return language_of_schema(spec)
 
 
 def plain_text(text: str, name: str) -> str:
