@@ -87,7 +87,7 @@ _DRAFT3: dict[str, Handler] = {
     "maximum": numbers.maximum_with_flag,
     "divisibleBy": numbers.multiple_of,
     **_STRINGS,
-    "format": strings.format_of_string,
+    "format": strings.format_of_draft3,
     **_OBJECTS,
     "dependencies": objects.dependencies,
     **_ARRAYS,

@@ -15,7 +15,7 @@ from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.dialects import Dialect
-from guided.schema.formats import FORMATS, REFUSED
+from guided.schema.formats import FORMATS, REFUSED, draft3
 from guided.schema.formula import Formulas
 from guided.schema.lowering import Lowering
 from guided.schema.resources import Context
@@ -100,9 +100,13 @@ def _known(dialect: Dialect, schema: dict[str, Any], keyword: str, value: Any, o
         return (ENFORCED if beside in schema and first <= dialect.year <= last else ANNOTATION), ""
     if dialect.reference_stands_alone and "$ref" in schema and keyword != "$ref":
         return ANNOTATION, "this draft ignores what stands beside a $ref"
-    if keyword == "format" and (options.format == "annotate" or value not in FORMATS):
+    if keyword == "format" and (options.format == "annotate" or not _is_format(dialect, value)):
         return ANNOTATION, "formats are not asserted" if options.format == "annotate" else "this format is unknown"
     return ENFORCED, ""
+
+
+def _is_format(dialect: Dialect, name: Any) -> bool:
+    return name in FORMATS or (dialect.year == 3 and (name in draft3.NAMES or name in draft3.PATTERNS))
 
 
 def _parts(dialect: Dialect, schema: dict[str, Any]) -> list[tuple[Any, tuple[str, ...]]]:

@@ -70,10 +70,10 @@ def folder() -> Path | None:
 
 
 @cache
-def registry() -> Mapping[str, Any]:
-    """The documents that schemas of the suite refer to, by URI: its remotes and the metaschemas."""
+def registry(suite: Path | None = None) -> Mapping[str, Any]:
+    """The documents that schemas of a suite refer to, by URI: its remotes and the metaschemas; by default of the one at hand."""
     found: dict[str, Any] = {uri.rstrip("#"): REGISTRY[uri].contents for uri in REGISTRY}
-    if (suite := folder()) is not None:
+    if (suite := suite or folder()) is not None:
         remotes = suite / "remotes"
         for path in sorted(remotes.rglob("*.json")):
             found[HOST + path.relative_to(remotes).as_posix()] = json.loads(path.read_bytes())

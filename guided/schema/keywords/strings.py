@@ -6,12 +6,12 @@ from typing import Any
 from guided.errors import PatternError, SchemaError
 from guided.limits import Limits
 from guided.schema.ecma import parse_ecma
-from guided.schema.formats import FORMATS, LENGTHS, REFUSED
+from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
 from guided.schema.formula import FALSE
 from guided.schema.keywords.counts import count_or
 from guided.schema.site import Site, pointer_of
 
-__all__ = ["check_pattern", "format_of_string", "least_length", "most_length", "pattern"]
+__all__ = ["check_pattern", "format_of_draft3", "format_of_string", "least_length", "most_length", "pattern"]
 
 
 def least_length(site: Site, _: Any) -> None:
@@ -68,3 +68,11 @@ def format_of_string(site: Site, value: Any) -> None:
             site.strings.append(site.atom("length", *LENGTHS[value]))
     elif mode == "strict":
         raise SchemaError(f"the format {value!r} is unknown", pointer_of(site.location), "format")
+
+
+def format_of_draft3(site: Site, value: Any) -> None:
+    """``format`` of draft-03."""
+    if not isinstance(value, str) or value not in draft3.PATTERNS:
+        format_of_string(site, draft3.NAMES.get(value, value) if isinstance(value, str) else value)
+    elif site.lowering.options.format != "annotate":
+        site.strings.append(site.atom("pattern", draft3.PATTERNS[value]))
