@@ -13,7 +13,9 @@ is exposed). Some actions are direct: they have the same reaction on every cell.
 is ended by what follows it.
 
 Beside the stack a text has two *registers*: how many code points of the string at hand are still needed, and how many are still
-allowed. A counting control spends one of each for every byte that it reads and that is no action; a reaction sets both.
+allowed. A counting control spends one of each for every byte that it reads and that is no action; a reaction sets both. It may set
+them to the depth of the stack, the number of cells above the lowest, some times over (`PER_CELL`): so many blanks indent a line.
+Such a reaction is no direct one of a control that has a plan, since plans are made without a stack.
 
 A cell may *allow* a set of labels only, and a control may be *guarded* by the set of labels it can still lead to: it is entered only where
 the two meet, and an action that stands for one label only where the cell allows it. So one control table serves all states of an object in
@@ -46,6 +48,8 @@ __all__ = [
     "LIVE",
     "MANY",
     "NEEDS",
+    "PER_CELL",
+    "PER_CELL_BELOW",
     "PLAN",
     "UNLIMITED",
     "WIDTH",
@@ -63,6 +67,8 @@ _DEFERRED = -3
 ACTION = -16
 # No maximum in the register of code points.
 UNLIMITED = 1 << 30
+# In place of the code points allowed: exactly as many as needed, for each cell above the lowest, or for each of these but the top one.
+PER_CELL, PER_CELL_BELOW = -1, -2
 # A reaction without registers of its own.
 KEPT = (0, UNLIMITED)
 # Columns of `info`: number of live bytes (more than MANY: not listed), whether it
@@ -91,7 +97,7 @@ class Reaction(NamedTuple):
     goes_to : int
         Next control, or the entry of a further action.
     registers : (int, int)
-        Code points needed and allowed from there on.
+        Code points needed and allowed from there on; or how many of both for each cell, and `PER_CELL` or `PER_CELL_BELOW`.
     """
 
     pops: int

@@ -48,7 +48,7 @@ class JsonSchema:
         model, dataclass, TypedDict, NamedTuple, Enum, Literal, Annotated, container, union, or whatever pydantic knows; a
         function, whose arguments are meant; a tool as OpenAI, Anthropic or MCP define it; an operation of OpenAPI 3.
     whitespace : str
-        ``"compact"``, ``"flexible"``, or a regular expression.
+        ``"compact"``, ``"flexible"``, ``"pretty(N)"`` as ``json.dumps(value, indent=N)`` writes, or a regular expression.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any"}

@@ -76,7 +76,7 @@ class Masks:
         depth = shared.trie.max_depth + 2
         self._frames: Int32Array = np.zeros((depth, 9), np.int32)
         # A byte may push more than once, by a chain of reactions.
-        self._pushed: Int32Array = np.empty((64 * depth, 2), np.int32)
+        self._pushed: Int32Array = np.empty((64 * depth, 3), np.int32)
 
     def intern(self, words: Int32Array) -> Int32Array:
         """The one read-only mask with this content."""

@@ -20,6 +20,7 @@ from guided.automata.pushdown import (
     GUARD,
     KEPT,
     NEEDS,
+    PER_CELL,
     UNLIMITED,
     WIDTH,
     Pushdown,
@@ -42,8 +43,8 @@ class Stacks:
     automaton : Pushdown
     cells : list of int
         Top cell of each node.
-    nodes : ndarray[int32], shape (capacity, 2)
-        Top cell and the node below, of each node.
+    nodes : ndarray[int32], shape (capacity, 3)
+        Top cell, the node below, and the number of cells above the lowest, of each node.
     """
 
     def __init__(self, automaton: Pushdown) -> None:
@@ -51,8 +52,8 @@ class Stacks:
         self.cells: list[int] = [0]
         self._below: list[int] = [-1]
         self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
-        self.nodes: Int32Array = np.zeros((256, 2), np.int32)
-        self.nodes[0] = 0, -1
+        self.nodes: Int32Array = np.zeros((256, 3), np.int32)
+        self.nodes[0] = 0, -1, 0
         # Of each stack, how many of its cells record.
         self._depths: list[int] = [0]
 
@@ -164,6 +165,8 @@ class Stacks:
                 node = self.push(reaction.pushes, node)
             entry = reaction.goes_to
             needed, allowed = reaction.registers
+            if allowed <= PER_CELL:
+                needed = allowed = needed * (self.nodes.item(node, 2) + allowed - PER_CELL)
         return (entry, node, needed, allowed) if self.is_open(entry, node) else None
 
     def push(self, cell: int, below: int) -> int:
@@ -174,7 +177,7 @@ class Stacks:
             found = len(self.cells)
             if found == len(self.nodes):
                 self.nodes = np.concatenate([self.nodes, np.zeros_like(self.nodes)])
-            self.nodes[found] = key
+            self.nodes[found] = cell, below, self.nodes[below, 2] + 1
             self.cells.append(cell)
             self._below.append(below)
             self._depths.append(self._depths[below] + (cell in self.automaton.tables.records))

@@ -4,7 +4,8 @@ One depth-first pass over a trie, carrying control, stack and registers of each 
 reaction is not known yet, and goes on from there when it is called again: the frames keep where it stands.
 
 Tables are those of `guided.automata.pushdown` (whose constants are repeated here, since numba freezes globals). A stack is a node: its
-top cell and the node below. Nodes from ``SCRATCH`` on are pushes of the walk itself and live in ``pushed``; the others are the caller's.
+top cell, the node below, and the number of cells above the lowest. Nodes from ``SCRATCH`` on are pushes of the walk itself and live in
+``pushed``; the others are the caller's.
 
 Children of a node are either scanned in the order of the trie, or, where the control has few live bytes and the trie a table of
 children, looked up byte by byte.
@@ -36,6 +37,7 @@ SCRATCH = 1 << 29
 
 _DEAD, _UNKNOWN, _DEFERRED, _ACTION = -1, -2, -3, -16
 _UNLIMITED = 1 << 30
+_PER_CELL = -1
 _LIVE, _COUNTS, _GUARD, _WIDTH, _NEEDS, _MANY = 0, 1, 2, 3, 6, 16
 # Columns of a frame.
 _CONTROL, _NODE, _NEEDED, _ALLOWED, _CURSOR, _END, _ROW, _BASE, _USED = range(9)
@@ -121,6 +123,14 @@ def walk_frame(
 
 
 @kernel
+def _depth_of(node: int, nodes: Int32Array, pushed: Int32Array) -> int:
+    """Cells above the lowest; of a stack that is not known, those that are."""
+    if node == NOWHERE:
+        return 0
+    return int(nodes[node, 2] if node < SCRATCH else pushed[node - SCRATCH, 2])
+
+
+@kernel
 def _reaction(action: int, cell: int, keys: Int64Array, values: Int32Array) -> int:
     key = np.int64(action) << 32 | np.int64(cell)
     wrap = np.int64(len(keys) - 1)
@@ -171,11 +181,11 @@ def walk(
         Row 0: the children of the root; row b + 1, where there is one: those of the root's child by byte b. -1: none.
     rows, info, live, actions, results, keys, values, guards, allows, cell_allow : in
         Tables of the automaton.
-    nodes : ndarray[int32], shape (n, 2), in
-        The caller's stacks: cell and node below (-1: none).
+    nodes : ndarray[int32], shape (n, 3), in
+        The caller's stacks: cell, node below (-1: none), and number of cells above the lowest.
     frames : ndarray[int32], shape (max_depth + 2, 9), in and out
         Frame 0 holds control, stack, registers and base (a control whose tokens ``mask`` has already, or -1) at the start.
-    pushed : ndarray[int32], shape (n, 2), out
+    pushed : ndarray[int32], shape (n, 3), out
         Stacks of the walk.
     mask : ndarray[int32], shape (words,), in and out
         Bits of tokens.
@@ -327,10 +337,14 @@ def walk(
                     return MISSING_ROOM
                 if results[result, 1] >= 0:
                     pushed[used, 0], pushed[used, 1] = results[result, 1], node
+                    pushed[used, 2] = 1 + _depth_of(node, nodes, pushed)
                     node = SCRATCH + used
                     used += 1
                 target = results[result, 2]
                 needed, allowed = results[result, 3], results[result, 4]
+                if allowed <= _PER_CELL:
+                    needed *= _depth_of(node, nodes, pushed) + allowed - _PER_CELL
+                    allowed = needed
             if not is_alive:
                 break
             control = target

@@ -36,14 +36,19 @@ Of an array:
 And on any level ("value", f): the value now being read holds f, which its end will tell.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from guided.errors import shown
 
-__all__ = ["TYPES", "JsonOptions"]
+__all__ = ["MOST_INDENT", "TYPES", "JsonOptions"]
 
 TYPES = ("null", "true", "false", "number", "string", "array", "object")
+# The largest N of ``whitespace="pretty(N)"``.
+MOST_INDENT = 16
+
+_PRETTY = re.compile(r"pretty\((0|[1-9][0-9]{0,8})\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,9 @@ class JsonOptions:
     Attributes
     ----------
     whitespace : str
-        ``"compact"``; ``"flexible"`` (none or a little, as JSON allows, bounded); ``"pretty(N)"`` (N spaces of indentation); or a
-        regular expression of the whitespace that may stand wherever JSON allows some.
+        ``"compact"``; ``"flexible"`` (none or a little, as JSON allows, bounded); ``"pretty(N)"`` (each member on a line of its own,
+        indented by N blanks for each level, N at most `MOST_INDENT`: what ``json.dumps(value, indent=N)`` writes); or a regular
+        expression of the whitespace that may stand wherever JSON allows some.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any"}
@@ -82,6 +88,9 @@ class JsonOptions:
     def __post_init__(self) -> None:
         if not isinstance(self.whitespace, str):
             raise TypeError(f"whitespace is a str, not {type(self.whitespace).__name__}")
+        # Why no pattern: one that begins so matches letters, so it is none of whitespace.
+        if self.whitespace.startswith("pretty") and (self.indent is None or self.indent > MOST_INDENT):
+            raise ValueError(f"whitespace is 'pretty(0)' to 'pretty({MOST_INDENT})', not {shown(self.whitespace)}")
         for name, allowed in (
             ("property_order", ("schema", "any")),
             ("numbers", ("plain", "any")),
@@ -92,3 +101,9 @@ class JsonOptions:
             value = getattr(self, name)
             if value not in allowed:
                 raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {shown(value)}")
+
+    @property
+    def indent(self) -> int | None:
+        """Blanks of indentation for each level; None where the layout is not pretty."""
+        found = _PRETTY.fullmatch(self.whitespace)
+        return None if found is None else int(found.group(1))

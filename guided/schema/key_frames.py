@@ -15,7 +15,8 @@ from guided.arrays import DEAD, Int32Array, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import MANY, PLAN, PushdownTables, action_entry
 from guided.schema.kinds import Kinds
-from guided.schema.structure import QUOTE, Structure, expanded
+from guided.schema.layout import expanded
+from guided.schema.structure import QUOTE, Structure
 
 __all__ = ["KeyFrames"]
 

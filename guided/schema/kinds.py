@@ -18,13 +18,13 @@ from guided.schema.atoms import JsonOptions
 from guided.schema.disjoint import separated
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import key_automaton
+from guided.schema.layout import within
 from guided.schema.leaf import Leaf
 from guided.schema.lowering import Lowering
 from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
 from guided.schema.restrict import restrict
 from guided.schema.strings import string_automaton
-from guided.schema.structure import within
 
 __all__ = ["Kinds"]
 
@@ -54,6 +54,8 @@ class Kinds:
         self.limits = limits
         self.alphabet = alphabet
         self._has_all_bytes = bool(alphabet.all())
+        # What is true of all values of a type that can be spelled.
+        self._spelled: dict[str, int] = {} if self._has_all_bytes else self._narrowed()
         self._typed: dict[str, dict[int, int]] = {}
         self._separated: dict[int, int] = {}
         self._measures: dict[int, Measure | None] = {}
@@ -67,13 +69,28 @@ class Kinds:
     def typed(self, formula: int, kind: str) -> int:
         """A formula of a value as one over the atoms of a type: what it says of values of that type."""
         if formula <= TRUE:
-            return formula
+            return formula if formula == FALSE else self._spelled.get(kind, TRUE)
         found = self._as_written(formula, kind)
+        if kind in self._spelled:
+            found = self.formulas.conjunction((found, self._spelled[kind]))
         if kind == "object" and found > TRUE:
             known = self._separated.get(found)
             if known is None:
                 known = self._separated[found] = separated(self.formulas, found, self._as_written)
             return known
+        return found
+
+    def _narrowed(self) -> dict[str, int]:
+        """Without a byte that every member needs, or that stands between two, there are none, or at most one."""
+        indent = self.options.indent
+        line = b"" if indent is None else b"\n" if indent == 0 else b"\n "
+        found = {}
+        for kind, most, needed in (
+            ("object", "maxProperties", b'":' + (b"" if indent is None else b" ") + line),
+            ("array", "maxItems", line),
+        ):
+            if not self._can_spell(needed + b","):
+                found[kind] = self.formulas.atom((most, int(self._can_spell(needed))))
         return found
 
     def _as_written(self, formula: int, kind: str) -> int:

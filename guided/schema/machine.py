@@ -170,6 +170,11 @@ class Machine:
             return Reaction(0, -1, structure.object_next) if self._has_more[cell] else None
         if action == structure.close_object:
             return self._object_end(content)
+        lines = structure.lines
+        if lines is not None and action == lines.begin:
+            return lines.line(lines.key) if self._has_more[cell] else None
+        if lines is not None and action == lines.end:
+            return None if self._object_end(content) is None else lines.last_line(lines.object_end)
         label = self.keys.label(action)
         if label is None:
             return None
@@ -211,6 +216,9 @@ class Machine:
         if action == structure.close_array:
             ended = arrays.at_close(self.formulas, content.state)
             return None if ended is None else Reaction(1, -1, self.places.done(bits_of(ended)))
+        lines = structure.lines
+        if lines is not None and action == lines.end:
+            return None if arrays.at_close(self.formulas, content.state) is None else lines.last_line(lines.array_end)
         if action != structure.comma:
             return None
         item: Next | None = self.reading.item(content.state)

@@ -21,6 +21,7 @@ from guided.schema.cells import Cell, OpenArray, OpenObject, OpenPlain
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import Job
 from guided.schema.kinds import Kinds
+from guided.schema.layout import dead_row, direct, expanded, indented
 from guided.schema.measure import Measure
 from guided.schema.objects import ObjectState
 from guided.schema.plain import PlainState
@@ -32,9 +33,6 @@ from guided.schema.structure import (
     LITERALS,
     QUOTE,
     Structure,
-    dead_row,
-    direct,
-    expanded,
     literal_chain,
     number_frame,
 )
@@ -61,6 +59,8 @@ class Place:
         See `guided.schema.cells`.
     first : int
         The first control of the place with whitespace before; -1 where it has not been asked for.
+    indented : int
+        The same in the blanks of a line.
     """
 
     job: Job
@@ -68,6 +68,7 @@ class Place:
     views: list[tuple[int, npt.NDArray[np.int64]]]
     is_known: bool
     first: int = -1
+    indented: int = -1
 
 
 class Places:
@@ -85,7 +86,7 @@ class Places:
     Attributes
     ----------
     place_of : dict of int to Place
-        Place of each control at which no whitespace is pending.
+        Place of each control at which no whitespace is pending, or an array may end before its first line.
     frames : dict
         First control of each frame, by type, formulas, and whether characters count.
     report_of : dict of int to int
@@ -105,6 +106,7 @@ class Places:
         self.place_of: dict[int, Place] = {}
         self._colons: dict[int, int] = {}
         self._firsts: dict[tuple[Job | None, bool], int] = {}
+        self._begun: dict[int, int] = {}
         self._literals: dict[tuple[str, int], int] = {}
         integer = self.formulas.atom(("integer", False))
         self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
@@ -129,12 +131,23 @@ class Places:
         return found
 
     def value(self, job: Job, is_known: bool = True) -> int:
-        """The place before a value, with whitespace."""
+        """The place of a value, with whitespace before: of the next item after a comma."""
         place = self._place(job, is_known)
         if place.first < 0:
-            place.first = self.structure.spaced(self.tables, place.row)
-            self._add_view(place, place.first)
+            lines = self.structure.lines
+            if lines is None:
+                place.first = self.structure.spaced(self.tables, place.row)
+                self._add_view(place, place.first)
+            else:
+                place.first = lines.before_item(self.tables, self._indented(place), dead_row())
         return place.first
+
+    def _indented(self, place: Place) -> int:
+        """The place in the blanks of a line."""
+        if place.indented < 0:
+            place.indented = indented(self.tables, place.row)
+            self._add_view(place, place.indented)
+        return place.indented
 
     def _add_view(self, place: Place, first: int) -> None:
         states = first + self.structure.spaces.accepting
@@ -155,11 +168,20 @@ class Places:
         kind = _KIND_OF[byte]
         letters = BEGINS[kind]
         entries = self._entries(place.job, kind, place.is_known)
-        place.row[_LETTERS[kind]] = entries
+        place.row[_LETTERS[kind]] = entries if self.structure.lines is None else self._as_actions(entries)
         rows = self.tables.rows
         for _, states in place.views:
             for letter in letters:
                 rows[states, letter] = place.row[letter]
+
+    def _as_actions(self, entries: int | Int32Array) -> Int32Array:
+        """The same entries, as what asks whether a line's blanks have come."""
+        found = np.atleast_1d(np.array(entries, np.int32))
+        for control in set(found[found >= 0].tolist()):
+            if control not in self._begun:
+                self._begun[control] = direct(self.tables, Reaction(0, -1, control))
+            found[found == control] = self._begun[control]
+        return found
 
     def _entries(self, job: Job, kind: str, is_known: bool) -> int | Int32Array:
         """The entries of a place for the bytes that begin a type: one, or one for each byte."""
@@ -260,21 +282,28 @@ class Places:
         """The place after an opening bracket."""
         found = self._firsts.get((job, may_end))
         if found is None:
-            row = dead_row() if job is None else self._place(job).row.copy()
+            lines = self.structure.lines
+            row = dead_row() if job is None or lines is not None else self._place(job).row.copy()
             if may_end:
                 row[CLOSING["array"]] = action_entry(self.structure.close_empty)
-            found = self._firsts[job, may_end] = self.structure.spaced(self.tables, row)
-            if job is not None:
+            if lines is None or job is None:
+                found = self.structure.spaced(self.tables, row)
+            else:
+                found = lines.before_item(self.tables, self._indented(self._place(job)), row)
+                self.place_of[found] = self._place(job)
+            self._firsts[job, may_end] = found
+            if job is not None and lines is None:
                 self._add_view(self._place(job), found)
         return found
 
     def colon(self, job: Job) -> int:
         """The place after a key whose value is read for a job."""
-        value = self.value(job)
+        lines = self.structure.lines
+        value = self.value(job) if lines is None else self._indented(self._place(job))
         found = self._colons.get(value)
         if found is None:
             row = dead_row()
-            row[COLON] = value
+            row[COLON] = value if lines is None else lines.after_colon(self.tables, value)
             found = self._colons[value] = self.structure.spaced(self.tables, row)
         return found
 

@@ -13,25 +13,21 @@ here are few, made once for each way to write JSON (`Structure`), and each schem
 and the actions, which cells react to: ``value_done`` (a value without observed truths is complete), ``key_start``, ``other_key``
 (a key that is not declared is complete), ``comma`` and ``close`` in objects and arrays, ``close_empty`` (an array without items).
 
-Whitespace is an automaton of its own: where it may stand, there is a control for each of its states, and the first of them
-is the place itself.
+Where whitespace may stand between them, and how much, is for `guided.schema.layout` to say.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree
-from guided.automata.pushdown import MANY, PushdownTables, Reaction, action_entry
-from guided.errors import SchemaError
+from guided.automata.pushdown import PushdownTables, action_entry
 from guided.limits import Limits
-from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
+from guided.schema.layout import NEWLINE, Lines, Spaces, dead_row, expanded, spaces_of, within
 from guided.schema.numbers import number_automaton
 from guided.schema.strings import string_automaton
 
@@ -43,13 +39,9 @@ __all__ = [
     "LITERALS",
     "QUOTE",
     "Structure",
-    "dead_row",
-    "direct",
-    "expanded",
     "literal_chain",
     "number_frame",
     "structure_of",
-    "within",
 ]
 
 QUOTE, BACKSLASH, COMMA, COLON = 0x22, 0x5C, 0x2C, 0x3A
@@ -58,31 +50,6 @@ DIGITS = b"-0123456789"
 LITERALS = {"null": b"null", "true": b"true", "false": b"false"}
 # What may follow a number: it is read again after the number's end.
 AFTER_NUMBER = b" \t\n\r,]}"
-
-_FLEXIBLE = "[ \\t\\n\\r]{0,20}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Spaces:
-    """Whitespace between two tokens: the cells of its rows that are not dead, with targets counted from the first control."""
-
-    n_states: int
-    cells: npt.NDArray[np.int64]
-    targets: Int32Array
-    accepting: npt.NDArray[np.int64]
-    bytes: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, automaton: Automaton) -> "_Spaces":
-        rows = expanded(automaton)
-        cells = np.flatnonzero(rows.reshape(-1) != DEAD)
-        return cls(
-            len(rows),
-            freeze(cells),
-            freeze(rows.reshape(-1)[cells]),
-            np.flatnonzero(automaton.accepting),
-            np.unique(cells % 256),
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +60,10 @@ class Structure:
     ----------
     tables : PushdownTables
         To be copied, not changed.
-    spaces : _Spaces
+    spaces : Spaces
         The whitespace that may stand between two tokens.
+    lines : Lines or None
+        The layout in lines, where it is asked for.
     alphabet : ndarray[bool], shape (256,)
         Bytes that texts may hold.
     counts_characters : bool
@@ -102,7 +71,8 @@ class Structure:
     """
 
     tables: PushdownTables
-    spaces: _Spaces
+    spaces: Spaces
+    lines: Lines | None
     alphabet: BoolArray
     counts_characters: bool
     end: int
@@ -125,7 +95,7 @@ class Structure:
 
     def spaced(self, tables: PushdownTables, row: Int32Array) -> int:
         """A place with this row, and whitespace before: the number of its first control."""
-        return _spaced(tables, self.spaces, row)
+        return self.spaces.before(tables, row)
 
     @property
     def n_spaces(self) -> int:
@@ -133,54 +103,10 @@ class Structure:
         return self.spaces.n_states
 
 
-def expanded(automaton: Automaton) -> Int32Array:
-    """Rows by byte of an automaton: int32, shape (n_states, 256)."""
-    return automaton.table[:, automaton.classes].astype(np.int32)
-
-
-def within(automaton: Automaton, alphabet: BoolArray) -> Automaton:
-    """The texts of an automaton that the alphabet can spell."""
-    if alphabet.all():
-        return automaton
-    rows = expanded(automaton)
-    rows[:, ~alphabet] = DEAD
-    return Automaton.from_table(rows, np.arange(256, dtype=np.uint8), automaton.accepting, automaton.labels)
-
-
-def dead_row() -> Int32Array:
-    """A row in which nothing may follow."""
-    return np.full(256, DEAD, np.int32)
-
-
-def _spaced(tables: PushdownTables, spaces: "_Spaces", row: Int32Array) -> int:
-    rows = np.full((spaces.n_states, 256), DEAD, np.int32)
-    rows.reshape(-1)[spaces.cells] = spaces.targets + np.int32(tables.n_controls)
-    own = np.flatnonzero(row != DEAD)
-    rows[spaces.accepting[:, None], own] = row[own]
-    few = np.union1d(own, spaces.bytes).astype(np.uint8)
-    return tables.controls(rows, live=few if len(few) <= MANY else None)
-
-
-def _whitespace(options: JsonOptions) -> Automaton:
-    if options.whitespace == "compact":
-        source = ""
-    elif options.whitespace == "flexible":
-        source = _FLEXIBLE
-    elif options.whitespace.startswith("pretty"):
-        raise SchemaError("whitespace='pretty(...)' is not there yet", "", "whitespace")
-    else:
-        source = options.whitespace
-    spaces = from_tree(parse(source))
-    used = set(np.flatnonzero((expanded(spaces) >= 0).any(axis=0)).tolist())
-    if spaces.is_empty() or not used <= set(b" \t\n\r"):
-        raise SchemaError("whitespace is a pattern of spaces, tabs and line ends", "", "whitespace")
-    return spaces
-
-
 @lru_cache(maxsize=64)
 def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
     letters = freeze(np.frombuffer(alphabet, np.bool_))
-    spaces = _Spaces.of(within(_whitespace(options), letters))
+    spaces = spaces_of(options, letters)
     tables = PushdownTables()
     value_done, value_done_again = tables.action(), tables.action(again=True)
     names = ("key_start", "comma", "close_object", "close_array", "close_empty")
@@ -208,23 +134,36 @@ def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
     # Whatever the plan of a control of keys is, label 0 must be allowed for it.
     tables.guard(other_key, np.ones((len(rows), 1), np.uint64))
 
-    row = dead_row()
-    row[QUOTE] = action_entry(actions["key_start"])
-    object_next = _spaced(tables, spaces, row)
-    row[CLOSING["object"]] = action_entry(actions["close_object"])
-    object_first = _spaced(tables, spaces, row)
-    row = dead_row()
-    row[COMMA] = action_entry(actions["comma"])
-    row[CLOSING["object"]] = action_entry(actions["close_object"])
-    object_done = _spaced(tables, spaces, row)
-    row[CLOSING["object"]] = DEAD
-    row[CLOSING["array"]] = action_entry(actions["close_array"])
-    array_done = _spaced(tables, spaces, row)
+    lines = None
+    if options.indent is not None:
+        closing = tuple((CLOSING[kind], action_entry(actions[f"close_{kind}"])) for kind in ("object", "array"))
+        lines = Lines.of(tables, options.indent, (QUOTE, action_entry(actions["key_start"])), closing)
     return Structure(
-        tables, spaces, letters, is_counting, end, value_done, value_done_again, actions["key_start"], other_key_done, actions["comma"],
-        actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
-        object_first, object_next, object_done, array_done, *numbers,
+        tables, spaces, lines, letters, is_counting, end, value_done, value_done_again, actions["key_start"], other_key_done,
+        actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
+        *_between(tables, spaces, lines, actions), *numbers,
     )  # fmt: skip
+
+
+def _between(
+    tables: PushdownTables, spaces: Spaces, lines: Lines | None, actions: dict[str, int]
+) -> tuple[int, int, int, int]:
+    """The places in an open object before its first key, before another, and after a value, and in an array after an item."""
+    comma, brace, bracket = (action_entry(actions[name]) for name in ("comma", "close_object", "close_array"))
+    before_key = {QUOTE: action_entry(actions["key_start"])} if lines is None else {NEWLINE: action_entry(lines.begin)}
+    places: list[dict[int, int]] = [{**before_key, CLOSING["object"]: brace}, before_key]
+    if lines is None:
+        places += [{COMMA: comma, CLOSING["object"]: brace}, {COMMA: comma, CLOSING["array"]: bracket}]
+    else:
+        places += [{COMMA: comma, NEWLINE: action_entry(lines.end)}] * 2
+    first, following, after_value, after_item = (spaces.before(tables, _row(place)) for place in places)
+    return first, following, after_value, after_item
+
+
+def _row(entries: dict[int, int]) -> Int32Array:
+    row = dead_row()
+    row[list(entries)] = list(entries.values())
+    return row
 
 
 _INTEGER = -1
@@ -263,8 +202,3 @@ def literal_chain(tables: PushdownTables, word: bytes, alphabet: BoolArray, entr
         row[byte] = entry
         entry = tables.control(row)
     return entry
-
-
-def direct(tables: PushdownTables, reaction: Reaction) -> int:
-    """The entry of a new action with this reaction on every cell."""
-    return action_entry(tables.action(reaction=reaction))

@@ -25,6 +25,7 @@ from guided.automata.pushdown import ACTION, GUARD, action_entry
 from guided.schema import objects
 from guided.schema.formula import FALSE
 from guided.schema.jobs import Job
+from guided.schema.layout import BLANK, NEWLINE
 from guided.schema.nearest import path_down
 from guided.schema.plain import PlainState
 from guided.schema.shortest import CLOSE, INFINITE, Shortest, Single, parted
@@ -103,6 +104,8 @@ class Witness(Ways):
         frame = self._frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own)
+        if needed:
+            return bytes([BLANK]) * needed
         job = parts.jobs(control)
         if job is not None:
             return self._of_value(control, job, cell, own)
@@ -114,11 +117,13 @@ class Witness(Ways):
             return b":"
         if row[COMMA] <= ACTION:
             return self._after_value(cell, own)
-        if row[QUOTE] <= ACTION:
-            is_end = row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE
-            return bytes([CLOSING["object"] if is_end else QUOTE])
-        if row[CLOSING["array"]] <= ACTION:
-            return bytes([CLOSING["array"]])
+        for begin in (QUOTE, NEWLINE):
+            if row[begin] <= ACTION:
+                is_end = row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE
+                return bytes([CLOSING["object"] if is_end else begin])
+        for only in (BLANK, *CLOSING.values()):
+            if row[only] <= ACTION:
+                return bytes([only])
         return self._through_spaces(control) if (row[_BLANKS] >= 0).any() else b""
 
     def _through_spaces(self, control: int) -> bytes:
@@ -181,7 +186,12 @@ class Witness(Ways):
         if self._step(cell, own) != CLOSE:
             return b","
         assert content is not None
-        return _closing(content.state)
+        return self._closing(content.state)
+
+    def _closing(self, state: _State) -> bytes:
+        if self._parts.structure.lines is not None:
+            return bytes([NEWLINE])
+        return b"}" if isinstance(state, (PlainState, objects.ObjectState)) else b"]"
 
     def _wishes_of(self, state: objects.ObjectState | tuple[int, ...], observed: Job, own: Wishes) -> Wishes:
         places = {formula: i for i, formula in enumerate(observed)}
@@ -229,6 +239,8 @@ class Witness(Ways):
             report = self._parts.empty(content)
             if report >= 0 and min((one.cost for one in own if one.suits(report)), default=INFINITE) < cost:
                 return bytes([bracket])
+        if self._parts.tables.rows.item(control, NEWLINE) <= ACTION:
+            return bytes([NEWLINE])
         kind = self._shortest.kind(formula)
         if kind in LITERALS:
             return LITERALS[kind]
@@ -255,7 +267,7 @@ class Witness(Ways):
             formulas = state.formulas if isinstance(state, objects.ObjectState) else state
             told = self._reading.told(formulas, (0, *content.observed), report)
             state = state._replace(formulas=told) if isinstance(state, objects.ObjectState) else told
-        return b"," if self._step_of(state, own) != CLOSE else _closing(state)
+        return b"," if self._step_of(state, own) != CLOSE else self._closing(state)
 
     def _in_key(self, control: int, content: Content, own: Wishes) -> bytes:
         state = content.state
@@ -284,10 +296,6 @@ class Witness(Ways):
         assert after is not None
         assert not isinstance(after.state, PlainState)
         return self._cost_of_value(after.job, self._wishes_of(after.state, after.job[1:], own))[0]
-
-
-def _closing(state: _State) -> bytes:
-    return b"}" if isinstance(state, (PlainState, objects.ObjectState)) else b"]"
 
 
 def _single(state: objects.ObjectState | tuple[int, ...], formula: int) -> Single:

@@ -201,6 +201,19 @@ def test_inspect_says_what_is_not_enforced(folder: Path) -> None:
     ]
 
 
+def test_a_file_of_specs_names_a_layout(folder: Path) -> None:
+    write_ranks(folder / "ranks")
+    (folder / "specs.toml").write_text('[a]\njson_schema = "schema.json"\nwhitespace = "pretty(2)"\n')
+    assert call("compile", "specs.toml", *VOCABULARY).exit_code == 0
+    assert call("check", "indices/a.index", '{\n  "a": 1\n}').exit_code == 0
+    assert call("check", "indices/a.index", '{"a": 1}').exit_code == 1
+    (folder / "specs.toml").write_text('[a]\njson_schema = "schema.json"\nwhitespace = "pretty(99)"\n')
+    assert (
+        "whitespace is 'pretty(0)' to 'pretty(16)', not 'pretty(99)'"
+        in call("compile", "specs.toml", *VOCABULARY).stderr
+    )
+
+
 @pytest.mark.model
 def test_run(folder: Path) -> None:
     default_model()

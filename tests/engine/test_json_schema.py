@@ -24,6 +24,7 @@ OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type
 OPTIONS: list[tuple[str, Any, list[str], list[str]]] = [
     ("whitespace", "compact", [], ['{"a": 1}']),
     ("whitespace", "[ ]?", [], ['{  "a":1}', '{\n"a":1}']),
+    ("whitespace", "pretty(2)", [], ['{"a": 1}', '{\n "a": 1\n}']),
     ("property_order", "any", ['{"b": "x", "a": 1}'], []),
     ("numbers", "any", ['{"a": 1.0}', '{"a": 1e2}'], []),
     ("escapes", "any", ['{"\\u0061": 1}'], []),

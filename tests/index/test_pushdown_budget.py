@@ -94,14 +94,17 @@ def test_steered_texts_are_complete(name: str, spare: int) -> None:
 
 
 @BRIEF
-@given(schemas(8, unique=True), vocabularies(alphabet='{}[]",:ab01x', complete=True), st.integers(0, 12), st.data())
+@given(schemas(8, unique=True), vocabularies(alphabet='{}[]",:ab01x \n', complete=True), st.integers(0, 12), st.data())
 def test_random_texts_within_random_budgets(
     schema: Any, vocabulary: Vocabulary, spare: int, data: st.DataObject
 ) -> None:
     order = data.draw(st.sampled_from(["schema", "any"]))
     try:
         index = compiled(
-            schema, vocabulary, property_order=order, whitespace=data.draw(st.sampled_from(["compact", "flexible"]))
+            schema,
+            vocabulary,
+            property_order=order,
+            whitespace=data.draw(st.sampled_from(["compact", "flexible", "pretty(2)"])),
         )
         text = walk(index, random.Random(data.draw(st.integers(0, 2**32))), spare)
     except (SchemaError, VocabularyError, LimitError):

@@ -59,7 +59,7 @@ def plain_state(index: Index, text: bytes) -> int:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-@pytest.mark.parametrize("whitespace", ["compact", "flexible"])
+@pytest.mark.parametrize("whitespace", ["compact", "flexible", "pretty(2)"])
 def test_forced_bytes_are_the_only_ones(name: str, whitespace: str) -> None:
     index = compiled(SCHEMAS[name], TOKENS, property_order="any", whitespace=whitespace)
     plain = compiled(SCHEMAS[name], property_order="any", whitespace=whitespace)

@@ -40,7 +40,7 @@ BRIEF = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_t
 def option_sets(draw: st.DrawFn, order: str = "any") -> dict[str, Any]:
     """Options of all kinds but the order of properties."""
     return {
-        "whitespace": draw(st.sampled_from(["compact", "flexible", "[ ]?"])),
+        "whitespace": draw(st.sampled_from(["compact", "flexible", "[ ]?", "pretty(0)", "pretty(3)"])),
         "property_order": order,
         "numbers": draw(st.sampled_from(["plain", "any"])),
         "escapes": draw(st.sampled_from(["canonical", "any"])),
@@ -104,6 +104,9 @@ def texts_of(draw: st.DrawFn, value: Any, options: dict[str, Any]) -> bytes:
 
 
 def _spelled(draw: st.DrawFn, value: Any, options: dict[str, Any]) -> str:
+    if options["whitespace"].startswith("pretty"):
+        return _in_lines(draw, value, options, "\n")
+
     def gap() -> str:
         match options["whitespace"]:
             case "compact":
@@ -126,6 +129,20 @@ def _spelled(draw: st.DrawFn, value: Any, options: dict[str, Any]) -> str:
         for name, member in value.items()
     ]
     return "{" + (",".join(members) or gap()) + "}"
+
+
+def _in_lines(draw: st.DrawFn, value: Any, options: dict[str, Any], line: str) -> str:
+    deeper = line + " " * (JsonOptions(**options).indent or 0)
+    if isinstance(value, list) and value:
+        items = [deeper + _in_lines(draw, item, options, deeper) for item in value]
+        return "[" + ",".join(items) + line + "]"
+    if isinstance(value, dict) and value:
+        members = [
+            f"{deeper}{_string(draw, name, options)}: {_in_lines(draw, member, options, deeper)}"
+            for name, member in value.items()
+        ]
+        return "{" + ",".join(members) + line + "}"
+    return _spelled(draw, value, {**options, "whitespace": "compact"})
 
 
 def _number(draw: st.DrawFn, value: int | float, options: dict[str, Any]) -> str:
@@ -242,7 +259,7 @@ def test_an_order_only_takes_texts_away(schema: Any, options: dict[str, Any], da
 
 # ------------------------------------------------------------------------------------------------------------- theorems
 
-ALPHABET = '{}[]":,ab01-.é\\nultrefs '
+ALPHABET = '{}[]":,ab01-.é\\nultrefs \n'
 
 
 def _bits(guide: Guide, size: int) -> np.ndarray:

@@ -1,0 +1,176 @@
+"""Where whitespace may stand between the tokens of JSON, as controls.
+
+Two layouts. *Loose*: a pattern of whitespace may stand wherever JSON allows some (`Spaces`). It is an automaton of its own: where it may
+stand, there is a control for each of its states, and the first of them is the place itself.
+
+*In lines* (`Lines`): what ``json.dumps(value, indent=N)`` writes. Each member and item begins a line, so does the bracket that closes them,
+and a line is indented by N blanks for each object and array that is open: as many as the stack has cells above the lowest. So the end of a
+line is an action that sets the registers to that number (`guided.automata.pushdown.PER_CELL`), and one counting control reads the blanks,
+however deep they stand. What begins a value there is an action, since only actions ask whether all blanks have come.
+
+Complexity: O(states of the pattern) rows for each place; one row in lines.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import DEAD, BoolArray, Int32Array, freeze
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree
+from guided.automata.pushdown import MANY, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
+from guided.errors import SchemaError, VocabularyError
+from guided.patterns.parse import parse
+from guided.schema.atoms import JsonOptions
+
+__all__ = ["BLANK", "NEWLINE", "Lines", "Spaces", "dead_row", "direct", "expanded", "spaces_of", "within"]
+
+BLANK, NEWLINE = 0x20, 0x0A
+
+_FLEXIBLE = "[ \\t\\n\\r]{0,20}"
+
+
+def expanded(automaton: Automaton) -> Int32Array:
+    """Rows by byte of an automaton: int32, shape (n_states, 256)."""
+    return automaton.table[:, automaton.classes].astype(np.int32)
+
+
+def within(automaton: Automaton, alphabet: BoolArray) -> Automaton:
+    """The texts of an automaton that the alphabet can spell."""
+    if alphabet.all():
+        return automaton
+    rows = expanded(automaton)
+    rows[:, ~alphabet] = DEAD
+    return Automaton.from_table(rows, np.arange(256, dtype=np.uint8), automaton.accepting, automaton.labels)
+
+
+def dead_row() -> Int32Array:
+    """A row in which nothing may follow."""
+    return np.full(256, DEAD, np.int32)
+
+
+def direct(tables: PushdownTables, reaction: Reaction) -> int:
+    """The entry of a new action with this reaction on every cell."""
+    return action_entry(tables.action(reaction=reaction))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spaces:
+    """Whitespace between two tokens: the cells of its rows that are not dead, with targets counted from the first control."""
+
+    n_states: int
+    cells: npt.NDArray[np.int64]
+    targets: Int32Array
+    accepting: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, automaton: Automaton) -> "Spaces":
+        """The whitespace that an automaton reads."""
+        rows = expanded(automaton)
+        cells = np.flatnonzero(rows.reshape(-1) != DEAD)
+        return cls(
+            len(rows),
+            freeze(cells),
+            freeze(rows.reshape(-1)[cells]),
+            np.flatnonzero(automaton.accepting),
+            np.unique(cells % 256),
+        )
+
+    def before(self, tables: PushdownTables, row: Int32Array) -> int:
+        """A place with this row, and whitespace before: the number of its first control."""
+        rows = np.full((self.n_states, 256), DEAD, np.int32)
+        rows.reshape(-1)[self.cells] = self.targets + np.int32(tables.n_controls)
+        own = np.flatnonzero(row != DEAD)
+        rows[self.accepting[:, None], own] = row[own]
+        few = np.union1d(own, self.bytes).astype(np.uint8)
+        return tables.controls(rows, live=few if len(few) <= MANY else None)
+
+
+def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:
+    """The whitespace of some options; none where the layout is in lines.
+
+    Raises
+    ------
+    PatternError, SchemaError
+        The pattern is none, or none of whitespace.
+    VocabularyError
+        All that it matches needs bytes that the alphabet lacks.
+    """
+    if options.whitespace == "compact" or options.indent is not None:
+        source = ""
+    elif options.whitespace == "flexible":
+        source = _FLEXIBLE
+    else:
+        source = options.whitespace
+    spaces = from_tree(parse(source))
+    used = set(np.flatnonzero((expanded(spaces) >= 0).any(axis=0)).tolist())
+    if spaces.is_empty() or not used <= set(b" \t\n\r"):
+        raise SchemaError("whitespace is a pattern of spaces, tabs and line ends", "", "whitespace")
+    spelled = within(spaces, alphabet)
+    if spelled.is_empty():
+        raise VocabularyError("the whitespace asked for needs a byte that no token of the vocabulary has alone")
+    return Spaces.of(spelled)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """The controls of a layout in lines.
+
+    Attributes
+    ----------
+    indent : int
+        Blanks for each level.
+    begin, end : int
+        Actions at the end of a line: the next member comes, or the closing bracket.
+    key, object_end, array_end : int
+        Controls in the blanks before a key, and before a closing bracket.
+    """
+
+    indent: int
+    begin: int
+    end: int
+    key: int
+    object_end: int
+    array_end: int
+
+    @classmethod
+    def of(
+        cls, tables: PushdownTables, indent: int, key: tuple[int, int], ends: tuple[tuple[int, int], ...]
+    ) -> "Lines":
+        """New controls; ``key``: byte and entry of what begins a key, ``ends``: of what closes an object, and an array."""
+        rows = []
+        for byte, entry in (key, *ends):
+            row = dead_row()
+            row[byte] = entry
+            rows.append(row)
+        begin, end = tables.action(), tables.action()
+        return cls(indent, begin, end, *(indented(tables, row) for row in rows))
+
+    def line(self, control: int) -> Reaction:
+        """The reaction that begins a line within what is open, and goes on to a control in its blanks."""
+        return Reaction(0, -1, control, (self.indent, PER_CELL))
+
+    def last_line(self, control: int) -> Reaction:
+        """The same for the line of the closing bracket."""
+        return Reaction(0, -1, control, (self.indent, PER_CELL_BELOW))
+
+    def before_item(self, tables: PushdownTables, control: int, row: Int32Array) -> int:
+        """A place with this row, or the end of a line before an item, in whose blanks ``control`` is."""
+        row[NEWLINE] = direct(tables, self.line(control))
+        return tables.control(row)
+
+    def after_colon(self, tables: PushdownTables, control: int) -> int:
+        """The place after a colon: one blank, then the value, in whose blanks ``control`` is."""
+        row = dead_row()
+        row[BLANK] = direct(tables, Reaction(0, -1, control, (0, 0)))
+        return tables.control(row)
+
+
+def indented(tables: PushdownTables, row: Int32Array) -> int:
+    """A control with this row, whose entries are actions, in the blanks before."""
+    assert (row <= DEAD).all(), "only actions ask whether all blanks have come"
+    row = row.copy()
+    row[BLANK] = tables.n_controls
+    return tables.control(row, counts=1)

@@ -1,0 +1,224 @@
+"""Layouts: whitespace in lines is what json.dumps writes, at any depth; patterns of whitespace are those of whitespace only."""
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from guided.engine.files import load_index
+from guided.engine.index import Index
+from guided.errors import LimitError, SchemaError, VocabularyError
+from guided.schema.atoms import MOST_INDENT, JsonOptions
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.schema.engine import compiled
+from tests.schema.oracle import Undefined
+from tests.schema.oracle_text import is_text
+from tests.schema.strategies import instances_near, schemas, values
+
+INDENTS = st.sampled_from([0, 1, 2, 4, MOST_INDENT])
+NESTED = {"a": [1, [], {}, [[True]]], "b": {"c": {"d": ["x\n y", None]}}, "": 0.5}
+
+
+def dumps(value: Any, indent: int) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False)
+
+
+def mutants(text: str) -> set[str]:
+    """Texts that differ in one blank or line end: put in, left out, or doubled."""
+    found = {text[:at] + space + text[at:] for at in range(len(text) + 1) for space in (" ", "\n", "\t", "\r")}
+    return found | {text[:at] + text[at + 1 :] for at, char in enumerate(text) if char in " \n"}
+
+
+def is_pretty(text: str, indent: int) -> bool:
+    """Is a text what json.dumps writes? By the standard library alone."""
+    try:
+        return dumps(json.loads(text), indent) == text
+    except ValueError:
+        return False
+
+
+@given(values(), INDENTS)
+def test_any_value_is_written_as_json_dumps_writes_it(value: Any, indent: int) -> None:
+    index = compiled(True, whitespace=f"pretty({indent})", numbers="any", escapes="any")
+    text = dumps(value, indent)
+    assert index.accepts(text.encode())
+    for mutant in mutants(text):
+        assert index.accepts(mutant.encode()) == is_pretty(mutant, indent), mutant
+
+
+@given(schemas(5), INDENTS, st.data())
+def test_instances_of_a_schema_in_lines(schema: Any, indent: int, data: st.DataObject) -> None:
+    options = {"whitespace": f"pretty({indent})", "property_order": "any", "format": "annotate"}
+    try:
+        index = compiled(schema, **options)
+    except (SchemaError, LimitError):
+        assume(False)
+        raise
+    for _ in range(4):
+        text = dumps(data.draw(instances_near(schema)), indent)
+        chance = data.draw(st.randoms(use_true_random=False))
+        for each in (text, *chance.sample(sorted(mutants(text)), 6)):
+            try:
+                expected = is_text(schema, each.encode(), JsonOptions(**options))
+            except Undefined:
+                assume(False)
+                raise
+            assert index.accepts(each.encode()) == expected, each
+
+
+def test_a_layout_has_no_depth_limit() -> None:
+    value: Any = 1
+    for level in range(300):
+        value = {"a": value} if level % 2 else [value, level]
+    for indent in (0, 1, MOST_INDENT):
+        index = compiled(True, whitespace=f"pretty({indent})")
+        text = dumps(value, indent)
+        assert index.accepts(text.encode())
+        bottom = text.index("1")
+        assert not index.accepts((text[:bottom] + " " + text[bottom:]).encode())
+        assert index.tables.automaton.tables.n_controls < 200
+
+
+def steered(index: Index, seed: int) -> str:
+    """A text of tokens by lot, steered to its end within a budget."""
+    guide, draw, text = index.guide(), random.Random(seed), b""
+    left = guide.remaining + 40
+    while True:
+        bits = np.unpackbits(guide.mask_within(left).view(np.uint8), bitorder="little")
+        tokens = [token for token in np.flatnonzero(bits).tolist() if token not in index.vocabulary.eos]
+        if not tokens or (guide.is_accepting and draw.random() < 0.3):
+            assert guide.is_accepting
+            return text.decode()
+        token = draw.choice(tokens)
+        text += index.vocabulary[token] or b""
+        guide.advance(token)
+        left -= 1
+
+
+PIECES = [
+    b"\n  ",
+    b"\n    ",
+    b",\n  ",
+    b"{\n",
+    b"[\n  ",
+    b"\n]",
+    b"\n  ]\n",
+    b"]\n]",
+    b'": ',
+    b'"a": ',
+    b"  ",
+    b" ",
+    b"}\n",
+    b'": [\n',
+    b"1\n",
+]
+TOKENS = Vocabulary(
+    [*(bytes([value]) for value in range(256)), *PIECES, b" " * 30], eos=[257 + len(PIECES)], size=257 + len(PIECES) + 3
+)
+SCHEMAS: dict[str, Any] = {
+    "anything": True,
+    "nested": {"type": "array", "items": {"anyOf": [{"$ref": "#"}, {"enum": ["a", 1]}]}, "minItems": 2, "maxItems": 3},
+    "objects": {
+        "properties": {"a": {"$ref": "#"}, "b": {"type": "integer"}},
+        "required": ["b"],
+        "additionalProperties": False,
+    },
+    "different": {"type": "array", "items": {"enum": ["a", "b", [1]]}, "uniqueItems": True, "minItems": 2},
+    "contains": {
+        "type": "array",
+        "contains": {"type": "array", "minItems": 1},
+        "items": {"type": ["array", "boolean"]},
+    },
+    "either": {"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object", "maxProperties": 1},
+    "empty": {"enum": [[], {}, [[]], {"a": {}}]},
+}
+
+
+@pytest.mark.parametrize("indent", [0, 2, 5])
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_steered_texts_are_what_json_dumps_writes(name: str, indent: int) -> None:
+    options = {"whitespace": f"pretty({indent})", "property_order": "any"}
+    index = compiled(SCHEMAS[name], TOKENS, **options)
+    for seed in range(6):
+        text = steered(index, seed)
+        assert is_text(SCHEMAS[name], text.encode(), JsonOptions(**options)), text
+
+
+def test_names_that_count_are_told_apart_in_lines() -> None:
+    index = compiled({"type": "object", "minProperties": 2}, whitespace="pretty(2)")
+    assert index.accepts(b'{\n  "a": 1,\n  "b": 1\n}')
+    assert not index.accepts(b'{\n  "a": 1,\n  "a": 1\n}')
+    assert not index.accepts(b'{\n  "a": 1\n}')
+
+
+def test_a_saved_index_has_its_layout(tmp_path: Any) -> None:
+    index = compiled(SCHEMAS["nested"], TOKENS, whitespace="pretty(2)")
+    index.explore(300)
+    index.save(tmp_path / "a.index")
+    loaded = load_index(tmp_path / "a.index", TOKENS)
+    assert loaded.accepts(dumps([["a", 1], 1], 2).encode())
+    assert not loaded.accepts(dumps([["a", 1], 1], 3).encode())
+    loaded.save(tmp_path / "b.index")
+    assert (tmp_path / "b.index").read_bytes() == (tmp_path / "a.index").read_bytes()
+    for state in range(index.n_states):
+        assert (loaded.mask(state) == index.mask(state)).all()
+
+
+def test_the_end_of_a_line_forces_its_blanks() -> None:
+    guide = compiled({"type": "array", "minItems": 1, "items": {"const": ["a"]}}, whitespace="pretty(3)").guide()
+    assert guide.forced() == b'[\n   [\n      "a"\n   ]'
+
+
+@pytest.mark.parametrize(
+    "whitespace",
+    [
+        "pretty",
+        "pretty()",
+        "pretty(-1)",
+        "pretty(17)",
+        "pretty(2.0)",
+        "pretty(02)",
+        "pretty( 2)",
+        "pretty(2",
+        "pretty(9999999999)",
+    ],
+)
+def test_indentation_is_a_number_within_a_bound(whitespace: str) -> None:
+    with pytest.raises(ValueError, match=r"whitespace is 'pretty\(0\)' to 'pretty\(16\)', not "):
+        compiled(True, whitespace=whitespace)
+
+
+def without(missing: bytes) -> Vocabulary:
+    return Vocabulary([bytes([value]) if value not in missing else None for value in range(256)], eos=[256], size=257)
+
+
+@pytest.mark.parametrize(
+    ("missing", "whitespace", "texts", "impossible"),
+    [
+        (b"\n", "pretty(2)", ["[]", "{}", "1"], {"minItems": 1, "type": "array"}),
+        (b" ", "pretty(2)", ["[]", "{}", '"a"'], {"minProperties": 1, "type": "object"}),
+        (b" ", "pretty(0)", ["[\n1,\n2\n]", "{}"], {"required": ["a"], "type": "object"}),
+        (b",", "compact", ["[1]", '{"a":[2]}'], {"minItems": 2, "type": "array"}),
+        (b",", "pretty(1)", ["[\n 1\n]"], {"minProperties": 2, "type": "object"}),
+        (b":", "flexible", ["[1, 2]", "{}"], {"required": ["a"], "type": "object"}),
+    ],
+)
+def test_members_need_the_bytes_between_them(
+    missing: bytes, whitespace: str, texts: list[str], impossible: dict[str, Any]
+) -> None:
+    """What the vocabulary cannot spell is never begun."""
+    index = compiled(True, without(missing), whitespace=whitespace)
+    assert all(index.accepts(text.encode()) for text in texts)
+    for schema in ({"type": ["array", "object"]}, True):
+        index = compiled(schema, without(missing), whitespace=whitespace)
+        index.explore(150)
+        assert all(len(index.allowed(state)) for state in range(index.n_states) if state != index.final)
+    with pytest.raises(VocabularyError):
+        compiled(impossible, without(missing), whitespace=whitespace)
+    assert compiled(
+        {**impossible, "type": ["null", impossible["type"]]}, without(missing), whitespace=whitespace
+    ).accepts(b"null")
