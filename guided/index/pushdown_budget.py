@@ -10,7 +10,7 @@ controls there (`guided.kernels.reach`, once per control); only those that need 
 any token of a state is kept: where a budget exceeds it, the mask is the state's own, and the answer costs a look-up.
 
 Not here: the least number itself. A token may be left out although some shorter text than the completion's follows it; and within an
-item of an array whose items must differ and that needs more of them, only so many tokens are tried.
+item of an array whose items must differ and that needs more of them, only so many tokens are tried, the completion's among them.
 
 Complexity: O(tokens) bytes of look-ups in numpy and a read of each token that needs the stack, once per state; then O(1).
 """
@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED, Pushdown
@@ -239,13 +240,34 @@ class Budgets:
             spot, tokens = self._places.spot(state), self._spelled(state)
             bounds = self._follow(spot, tokens, self.bound, self._bound_of_any)
             if spot[1]:
-                for i in np.flatnonzero(bounds == FAR)[:_MOST_SINGLE].tolist():
+                for i in self._tried(spot, tokens, np.flatnonzero(bounds == FAR)):
                     bounds[i] = self.bound(self._read(spot, self._data(int(tokens[i]))))
             found = tokens, bounds
             while len(self._evaluated) >= _MOST_EVALUATED:
                 del self._evaluated[next(iter(self._evaluated))]
             self._evaluated[state] = found
         return found
+
+    def _tried(self, spot: Spot, tokens: Int32Array, far: NDArray[np.intp]) -> list[int]:
+        """Of tokens within an item those that are read one by one: the completion's own, so that it can go on, and a number of others."""
+        following = self._following(spot)
+        text = b""
+        while len(text) < self._trie.max_depth and (step := next(following, None)) is not None:
+            text += step.text
+        own = np.isin(tokens[far], self._ids(text[: self._match(text)]))
+        return [*far[own].tolist(), *far[~own][:_MOST_SINGLE].tolist()]
+
+    def _ids(self, data: bytes) -> Int32Array:
+        """The tokens that are these bytes."""
+        trie = self._trie
+        node = int(trie.child[0, data[0]])
+        for byte in data[1:]:
+            end, node = int(trie.skip[node]), node + 1
+            while node < end and trie.byte[node] != byte:
+                node = int(trie.skip[node])
+            if node >= end:
+                return trie.token_ids[:0]
+        return trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]]
 
     def different(self, state: int) -> list[int]:
         """Of the allowed tokens of a state one for each place that they lead to, ascending; within an item, for each control."""
@@ -348,15 +370,17 @@ class Budgets:
 
     def _is_settled(self, spot: Spot) -> bool:
         """Does the completion bring no more items into any array whose items are recorded? Then it does not matter which came before."""
-        ended: set[int] = set()
+        # Of each array whose item has ended, how much of its text was read with the end.
+        ended: dict[int, int] = {}
         before = spot[1]
         for step in self._following(spot):
             after = step.after[1]
             for level, (old, new) in enumerate(zip(before, after, strict=False)):
-                # The text of an item grows by what is read; that of the next may begin with the comma before it.
                 if new != old + step.text:
-                    ended.add(level)
-                if new and level in ended:
+                    ended[level] = len(new)
+                    if b"," in new:
+                        return False
+                elif level in ended and new[ended[level] :].strip():
                     return False
             before = after
         return True

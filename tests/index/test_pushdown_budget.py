@@ -138,6 +138,26 @@ def test_masks_are_those_of_the_bounds(name: str) -> None:
         state = index.next(state, draw.choice(near))
 
 
+DIFFERENT: dict[str, Any] = {
+    "objects": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+    "strings": {"type": "string", "minLength": 2},
+    "numbers": {"type": "integer", "minimum": 0},
+    "arrays": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "uniqueItems": True},
+    "anything": {},
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize(("least", "whitespace"), [(1, "compact"), (2, "flexible")])
+def test_steered_items_that_differ_are_complete(name: str, least: int, whitespace: str) -> None:
+    """Of the many tokens within an item few are tried; the completion's own is among them."""
+    schema = {"type": "array", "items": DIFFERENT[name], "minItems": least, "uniqueItems": True}
+    around = {"type": "object", "properties": {"items": schema, "n": {"type": "integer"}}, "required": ["items", "n"]}
+    index = compiled(around, real_vocabulary("gpt2"), property_order="any", whitespace=whitespace)
+    for seed, spare in enumerate((0, 12)):
+        assert index.accepts(walk(index, random.Random(seed), spare))
+
+
 def test_bounds_do_not_hang_on_what_was_asked_before() -> None:
     first, second = (compiled(SCHEMAS["one of"], property_order="any") for _ in range(2))
     texts = [b"", b"[", b'["', b'["a",', b"[[", b"[1,2", b"{"]
