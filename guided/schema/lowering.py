@@ -57,8 +57,8 @@ class Lowering:
         Formula of the whole value.
     sequence : dict of int to int
         Id of each ``properties`` and ``required`` atom -> how many came before it in the schema's text.
-    constants : dict of int to int
-        Formulas of the arrays and objects of ``enum`` and ``const``, by their identity.
+    constants : dict of int to (list or dict, int)
+        The arrays and objects of ``enum`` and ``const`` and their formulas, by their identity.
     types : dict of (str, int) to (int, frozenset of str)
         Formula and types of each name of a type in the drafts of a year, as they are met.
     nested : int
@@ -115,7 +115,7 @@ class Lowering:
         self._parts = 0
         self._flat: dict[tuple[Any, ...], int] = {}
         self._inside: dict[tuple[int, int], int] = {}
-        self.constants: dict[int, int] = {}
+        self.constants: dict[int, tuple[Any, int]] = {}
         self.types: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
         self.nested = 0
         self._room = _AT_ONCE

@@ -272,7 +272,7 @@ class Machine:
         if report is None or not isinstance(content, OpenArray):
             return self._reaction(action, cell)
         item = json.loads(data.strip(b" \t\n\r,"), parse_float=Decimal)
-        constant = enumerations.constant(self.kinds.lowering, item, (None, "items"), 0)
+        constant = enumerations.constant(self.kinds.lowering, item, enumerations.ITEM, 0)
         state = content.state
         if content.observed:
             state = self.reading.told(state, (TRUE, *content.observed), report)

@@ -78,7 +78,10 @@ class KeyTable:
 
 
 def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]) -> tuple[tuple[str, ...], int]:
-    """The declared names of an object's formulas, in order, and how many of them a table of properties declares."""
+    """The declared names of an object's formulas, in order, and how many of them a table of properties declares.
+
+    ``sequence``: the place of each atom in the schema; tables that are not there are items of a text, which declare no order.
+    """
     tables: dict[int, Atom] = {}
     loose: dict[int, str] = {}
     for formula in wanted:
@@ -89,9 +92,11 @@ def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]
                 loose[formulas.atom(atom)] = atom[1]
     last = len(sequence)
     names: dict[str, None] = {}
+    n_ordered = 0
     for number in sorted(tables, key=lambda number: (sequence.get(number, last), number)):
         names.update(dict.fromkeys(name for name, _ in tables[number][1]))
-    n_ordered = len(names)
+        if number in sequence:
+            n_ordered = len(names)
     names.update(dict.fromkeys(loose[i] for i in sorted(loose, key=lambda i: (sequence.get(i, last), i))))
     return tuple(names), n_ordered
 

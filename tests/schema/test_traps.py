@@ -4,6 +4,7 @@ Texts whose bytes are not their values, and keywords that mean something else th
 """
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -507,3 +508,23 @@ def test_unique_items_of_any_kind() -> None:
         {"uniqueItems": True}, [*good, "[1,1.5]"], [*bad, "[1,1.0]", "[1.5,1.50]", r'["a","\u0061"]', "[1e1,10]"], **ANY
     )
     check({"uniqueItems": False}, ["[1,1]"], [])
+
+
+def _nested_value(draw: random.Random, depth: int) -> Any:
+    if depth == 0 or draw.random() < 0.2:
+        return draw.randrange(4)
+    if draw.random() < 0.3:
+        return {name: _nested_value(draw, depth - 1) for name in draw.sample("abc", draw.randrange(3))}
+    return [_nested_value(draw, depth - 1) for _ in range(draw.randrange(3))]
+
+
+def test_unique_items_that_nest() -> None:
+    """Many texts on one index, whose items come and go."""
+    index, draw = compiled({"uniqueItems": True}), random.Random(1)
+    verdicts = set()
+    for _ in range(400):
+        items = [[_nested_value(draw, 3)] for _ in range(3)]
+        expected = all(one != other for place, one in enumerate(items) for other in items[:place])
+        assert index.accepts(json.dumps(items).encode()) == expected, items
+        verdicts.add(expected)
+    assert verdicts == {True, False}

@@ -14,9 +14,11 @@ from guided.schema.site import Location, Site, pointer_of
 if TYPE_CHECKING:
     from guided.schema.lowering import Lowering
 
-__all__ = ["const", "constant", "enum"]
+__all__ = ["ITEM", "const", "constant", "enum"]
 
 _DEEPEST = 24
+# The place of constants that no schema says: items of a text. The order of their names declares none.
+ITEM: Location = (None, "items")
 
 
 def enum(site: Site, value: Any) -> None:
@@ -71,11 +73,12 @@ def _part(lowering: "Lowering", value: Any, location: Location, depth: int) -> i
     # Why: one list may stand in many places (Python's, or an alias of YAML), and they double at every level.
     found = lowering.constants.get(id(value))
     if found is None:
-        found = (
+        formula = (
             constant(lowering, value, location, depth) if depth < _DEEPEST else lowering.constant_later(value, location)
         )
-        lowering.constants[id(value)] = found
-    return found
+        # Why the value as well: its number is its own as long as it is there, and items of texts come and go.
+        found = lowering.constants[id(value)] = value, formula
+    return found[1]
 
 
 def _array(lowering: "Lowering", value: list[Any], location: Location, depth: int) -> int:
@@ -97,8 +100,9 @@ def _object(lowering: "Lowering", value: dict[str, Any], location: Location, dep
             formulas.atom(("properties", names, (), FALSE)),
             *(formulas.atom(("required", name)) for name in value),
         ]
-        for member in members:
-            lowering.sequence.setdefault(member, len(lowering.sequence))
+        if location is not ITEM:
+            for member in members:
+                lowering.sequence.setdefault(member, len(lowering.sequence))
     else:
         members = [formulas.atom(("maxProperties", 0))]
     whole = formulas.atom(("object", formulas.conjunction(members)))
