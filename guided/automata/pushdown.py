@@ -45,6 +45,7 @@ __all__ = [
     "END_ACTION",
     "GUARD",
     "KEPT",
+    "LIKE",
     "LIVE",
     "MANY",
     "NEEDS",
@@ -74,9 +75,10 @@ KEPT = (0, UNLIMITED)
 # Columns of `info`: number of live bytes (more than MANY: not listed), whether it
 # counts (1: every byte it reads; 2: the registers hold, within a character), guard (-1: none) and its words,
 # entry at the end of the text (0: none), the control whose plan serves its masks (-1: none; it is guarded itself if it
-# leads to controls that are), and how many code points its string
-# needs at least from there on.
-LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN, NEEDS = range(7)
+# leads to controls that are), how many code points its string
+# needs at least from there on, and the common control from which it may differ only in how the string ends (-1: none; that it
+# does is for those to see who use it).
+LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN, NEEDS, LIKE = range(8)
 MANY = 16
 
 
@@ -154,8 +156,8 @@ class PushdownTables:
     ----------
     rows : ndarray[int32], shape (capacity, 256)
         Entry of each control and byte.
-    info : ndarray[int32], shape (capacity, 7)
-        Of each control, by the columns `LIVE` to `NEEDS`.
+    info : ndarray[int32], shape (capacity, 8)
+        Of each control, by the columns `LIVE` to `LIKE`.
     live : ndarray[uint8], shape (capacity, 16)
         Bytes of a control that are not dead, where they are few.
     actions : ndarray[int32], shape (capacity, 3)
@@ -188,7 +190,7 @@ class PushdownTables:
     def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
         self.limit = limit
         self.rows: Int32Array = np.full((capacity, 256), UNKNOWN, np.int32)
-        self.info: Int32Array = np.zeros((capacity, 7), np.int32)
+        self.info: Int32Array = np.zeros((capacity, 8), np.int32)
         self.live: UInt8Array = np.zeros((capacity, MANY), np.uint8)
         self.actions: Int32Array = np.zeros((256, 3), np.int32)
         self.results: Int32Array = np.zeros((256, 5), np.int32)
@@ -246,6 +248,7 @@ class PushdownTables:
         info[:, END_ACTION] = 0 if end_actions is None else np.fromiter(end_actions, np.int32, n)
         info[:, PLAN] = plan
         info[:, NEEDS] = 0
+        info[:, LIKE] = -1
         if live is None:
             self._note_live(first, n)
         else:

@@ -1,17 +1,20 @@
 """Plans: what of a control's mask does not depend on the stack, computed once per vocabulary.
 
 Most tokens that may follow inside a string stay inside it, whatever lies below on the stack. A plan of a control holds the
-mask of those tokens, and for each action that needs the stack the rests of the tokens after it, as a small trie: the *residuals*.
-The mask of a control on a stack is then the stay mask and, for each group of residuals whose action the stack admits, a walk over
-the group's trie from where the reaction leads. In Llama-3's vocabulary the string of JSON has 123,303 tokens that stay and 1,312
-that close it, with 576 distinct rests.
+mask of those tokens, and for each action that needs the stack the tokens that reach it. What such a token holds after the action's byte
+is its *rest*. Which rests a byte can have is a matter of the vocabulary alone (`Rests`): they are one small trie for all plans, whose walk
+from where a reaction leads says of every rest at once whether it may follow there. The mask of a control on a stack is then the
+stay mask and, for each action that the stack admits, those of its tokens whose rest may follow. In Llama-3's vocabulary the string of JSON
+has 123,303 tokens that stay and 1,312 that close it, with 576 distinct rests.
 
 Not here: which controls have plans (the automaton says so, in `info[PLAN]`), and reactions.
 
-Complexity: one walk of the whole trie (about 1 ms for 128,000 tokens) and a sort of the residuals, once; then O(residuals) per stack.
+Complexity: at most one walk of the whole trie for each plan (about 1 ms for 128,000 tokens); then O(rests) per stack.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -19,7 +22,7 @@ from guided.arrays import Int32Array, UInt8Array, freeze, mask_words
 from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Group", "Plan", "WalkTrie", "plan_of", "walk_trie"]
+__all__ = ["Group", "Paths", "Plan", "Rests", "WalkTrie", "paths_of", "plan_of", "rests_of", "walk_trie"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +32,7 @@ class WalkTrie:
     Attributes
     ----------
     byte, depth, skip, token_indptr, token_ids
-        As in `TokenTrie`; ``token_ids`` are ids of the vocabulary.
+        As in `TokenTrie`; ``token_ids`` are ids of the vocabulary, or what stands for them.
     child : ndarray[int32], shape (1 or 257, 256)
         Children of the root by byte, and of each of those.
     max_depth : int
@@ -44,44 +47,128 @@ class WalkTrie:
     max_depth: int
 
 
-def walk_trie(trie: TokenTrie, tokens: Int32Array | None = None) -> WalkTrie:
-    """The trie with tables of children: of all first bytes for a whole vocabulary, of the root only where ``tokens`` renames the ids."""
-    child = np.full((257 if tokens is None else 1, 256), -1, np.int32)
+def walk_trie(trie: TokenTrie, *, is_whole: bool = True) -> WalkTrie:
+    """The trie with tables of children: of all first bytes for a whole vocabulary, else of the root only."""
+    child = np.full((257 if is_whole else 1, 256), -1, np.int32)
     top = np.flatnonzero(trie.depth == 0)
     child[0, trie.byte[top]] = top
-    if tokens is None:
+    if is_whole:
         second = np.flatnonzero(trie.depth == 1)
         parent = top[np.searchsorted(top, second, side="right") - 1]
         child[trie.byte[parent].astype(np.int64) + 1, trie.byte[second]] = second
-    ids = trie.token_ids if tokens is None else freeze(tokens[trie.token_ids].astype(np.int32))
-    return WalkTrie(trie.byte, trie.depth, trie.skip, trie.token_indptr, ids, freeze(child), trie.max_depth)
+    return WalkTrie(trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, freeze(child), trie.max_depth)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rests:
+    """What tokens hold after one of their bytes, or from it on where the byte is read again.
+
+    A *pair* is a token and one place of the byte in it. Pairs are numbered in the order of the trie's nodes.
+
+    Attributes
+    ----------
+    byte : int
+    is_again : bool
+    nodes : ndarray[int32], shape (n,)
+        Nodes of the vocabulary's trie that the byte leads into, ascending.
+    indptr : ndarray[int64], shape (n + 1,)
+        CSR: pairs of each of these nodes.
+    tokens : ndarray[int32], shape (n_pairs,)
+        Token of each pair.
+    trie : WalkTrie
+        The rests that are not empty; its tokens are pairs.
+    empty : ndarray[int32], shape (words,)
+        Pairs without a rest, as a mask.
+    """
+
+    byte: int
+    is_again: bool
+    nodes: Int32Array
+    indptr: "np.ndarray[tuple[int], np.dtype[np.int64]]"
+    tokens: Int32Array
+    trie: WalkTrie
+    empty: Int32Array
+
+    def pairs(self, nodes: Int32Array) -> tuple[Int32Array, Int32Array]:
+        """The pairs of some of the nodes, and for each the position of its node among those given."""
+        at = np.searchsorted(self.nodes, nodes)
+        first, count = self.indptr[at], self.indptr[at + 1] - self.indptr[at]
+        before = np.cumsum(count) - count
+        found = np.arange(count.sum()) + np.repeat(first - before, count)
+        return found.astype(np.int32), np.repeat(np.arange(len(nodes), dtype=np.int32), count)
+
+
+def rests_of(vocabulary: Vocabulary, byte: int, is_again: bool) -> Rests:
+    """The rests of all tokens at a byte. O(tokens that hold it x their length)."""
+    trie, spelled = vocabulary.trie, vocabulary.tokens
+    nodes = np.flatnonzero(trie.byte == byte).astype(np.int32)
+    rests: list[bytes] = []
+    tokens: list[int] = []
+    indptr = np.zeros(len(nodes) + 1, np.int64)
+    for i, node in enumerate(nodes.tolist()):
+        offset = int(trie.depth[node]) + (not is_again)
+        owners = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]].tolist()
+        tokens += owners
+        rests += [(spelled[token] or b"")[offset:] for token in owners]
+        indptr[i + 1] = len(tokens)
+    empty = np.zeros(mask_words(len(rests)), np.int32)
+    ending = np.flatnonzero(np.array([not rest for rest in rests], np.bool_))
+    np.bitwise_or.at(empty, ending >> 5, np.int32(1) << (ending & 31).astype(np.int32))
+    return Rests(
+        byte,
+        is_again,
+        freeze(nodes),
+        freeze(indptr),
+        freeze(np.array(tokens, np.int32)),
+        walk_trie(trie_of(rests), is_whole=False),
+        freeze(empty),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """The bytes that lead to some nodes of a trie.
+
+    Attributes
+    ----------
+    data : ndarray[uint8], shape (n_bytes,)
+    indptr : ndarray[int32], shape (n_nodes + 1,)
+        CSR: the bytes of each node.
+    """
+
+    data: UInt8Array
+    indptr: Int32Array
+
+
+def paths_of(vocabulary: Vocabulary, nodes: Int32Array) -> Paths:
+    """The paths of nodes of the vocabulary's trie."""
+    trie, spelled = vocabulary.trie, vocabulary.tokens
+    tokens = trie.token_ids[trie.token_indptr[nodes]].tolist()
+    lengths = (trie.depth[nodes] + 1).tolist()
+    paths = [(spelled[token] or b"")[:length] for token, length in zip(tokens, lengths, strict=True)]
+    indptr = np.array([0, *accumulate(lengths)], np.int32)
+    return Paths(freeze(np.frombuffer(b"".join(paths), np.uint8)), freeze(indptr))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Tokens that reach one action.
+    """Tokens that reach one action by one byte.
 
     Attributes
     ----------
     action : int
-    is_again : bool
-        Is the byte of the action read again, after it?
-    count : int
-        Code points read before it; -1 where groups of all counts are together.
-    ends : ndarray[int32]
-        Tokens that end with the action.
-    rest : WalkTrie or None
-        The residuals of the others.
-    from_root : bool
-        Do tokens begin with the action? Their residuals are whole tokens, found in the vocabulary's trie.
+    rests : Rests
+        Those of the byte.
+    pairs : ndarray[int32], shape (n,)
+        Which tokens these are, as pairs.
+    counts : ndarray[int32], shape (n,)
+        Code points that each reads before the action.
     """
 
     action: int
-    is_again: bool
-    count: int
-    ends: Int32Array
-    rest: WalkTrie | None
-    from_root: bool
+    rests: Rests
+    pairs: Int32Array
+    counts: Int32Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,22 +185,16 @@ class Plan:
         The largest of these.
     escapes : ndarray[int32], shape (n, 4)
         Where tokens need it: action, trie node, code points read, whether the byte is read again.
+    groups : tuple of Group
+        The same by action and byte.
     """
 
-    vocabulary: Vocabulary
     stay: Int32Array
     counts: Int32Array
     most: int
     escapes: Int32Array
-    _groups: dict[bool, tuple[Group, ...]] = field(default_factory=dict)
+    groups: tuple[Group, ...]
     _within: dict[int, Int32Array] = field(default_factory=dict)
-
-    def groups(self, by_count: bool) -> tuple[Group, ...]:
-        """The escapes by action, and by code points read if asked for."""
-        found = self._groups.get(by_count)
-        if found is None:
-            found = self._groups[by_count] = _groups(self.vocabulary, self.escapes, by_count)
-        return found
 
     def within(self, allowed: int) -> Int32Array:
         """The tokens that stay and for which so many code points are enough."""
@@ -128,37 +209,17 @@ class Plan:
         return found
 
 
-def plan_of(vocabulary: Vocabulary, stay: Int32Array, counts: Int32Array, escapes: Int32Array) -> Plan:
+def plan_of(
+    trie: WalkTrie, rests: Callable[[int, bool], Rests], stay: Int32Array, counts: Int32Array, escapes: Int32Array
+) -> Plan:
     """The plan that a walk on no stack has found."""
-    assert len(stay) == mask_words(vocabulary.size)
     most = max(int(counts.max(initial=0)), int(escapes[:, 2].max(initial=0)))
-    return Plan(vocabulary, freeze(stay), freeze(counts.copy()), most, freeze(escapes.copy()))
-
-
-def _groups(vocabulary: Vocabulary, escapes: Int32Array, by_count: bool) -> tuple[Group, ...]:
-    trie, tokens = vocabulary.trie, vocabulary.tokens
-    found: dict[tuple[int, bool, int], tuple[list[int], list[bytes], list[int], list[bool]]] = {}
-    for action, node, count, again in escapes.tolist():
-        ends, rests, owners, root = found.setdefault((action, bool(again), count if by_count else -1), ([], [], [], []))
-        offset = int(trie.depth[node]) + (0 if again else 1)
-        if again and offset == 0:
-            root.append(True)
-            continue
-        for token in trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]].tolist():
-            rest = (tokens[token] or b"")[offset:]
-            if rest:
-                rests.append(rest)
-                owners.append(token)
-            else:
-                ends.append(token)
-    return tuple(
-        Group(
-            action,
-            again,
-            count,
-            freeze(np.array(ends, np.int32)),
-            walk_trie(trie_of(rests), np.array(owners, np.int32)) if rests else None,
-            bool(root),
-        )
-        for (action, again, count), (ends, rests, owners, root) in found.items()
-    )
+    escapes = escapes[np.argsort(escapes[:, 1], kind="stable")]
+    kinds = np.stack([escapes[:, 0], escapes[:, 3], trie.byte[escapes[:, 1]]], axis=1)
+    groups = []
+    for action, again, byte in dict.fromkeys(map(tuple, kinds.tolist())):
+        mine = escapes[(kinds == (action, again, byte)).all(axis=1)]
+        found = rests(byte, bool(again))
+        pairs, owners = found.pairs(mine[:, 1])
+        groups.append(Group(action, found, freeze(pairs), freeze(mine[owners, 2])))
+    return Plan(freeze(stay), freeze(counts.copy()), most, freeze(escapes), tuple(groups))

@@ -1,6 +1,7 @@
 """Masks of places: the walk of the token trie over stacks, with plans for what does not depend on them.
 
-The mask of a place is made of the mask of its control's plan, if it has one, the residuals of the plan on the stack at hand, and a
+The mask of a place is made of the mask of its control's plan, if it has one, the rests of the plan's tokens on the stack at hand (walked
+once for each place that an action leads to), and a
 walk over what is left. Tokens that hang on what was read before (an item that must differ from the one before it) are left for last
 and read one by one. Equal masks are one array.
 
@@ -13,11 +14,11 @@ from threading import RLock
 import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
-from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, PLAN
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, LIKE, PLAN
 from guided.errors import LimitError
-from guided.index.plans import Plan, WalkTrie, plan_of, walk_trie
+from guided.index.plans import Group, Paths, Plan, Rests, WalkTrie, paths_of, plan_of, rests_of, walk_trie
 from guided.index.stacks import Place, Stacks, Texts
-from guided.kernels import masks
+from guided.kernels import likeness, masks
 from guided.kernels import pushdown as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -26,7 +27,11 @@ __all__ = ["Masks", "Shared"]
 
 # About 20 kB each.
 _MOST_PLANS = 2000
+# Some hundred bytes each.
+_MOST_AFTER = 20_000
 _MOST_PUSHES = 1 << 22
+# Controls that a frame may have which is like a common one.
+_MOST_ALIKE = 4096
 
 
 class Shared:
@@ -39,16 +44,32 @@ class Shared:
         By control, for the controls that all automata of one family have in common, or by what the automaton calls it.
     """
 
-    __slots__ = ("counts", "escapes", "lock", "plans", "trie", "vocabulary")
+    __slots__ = ("_paths", "_rests", "counts", "escapes", "lock", "plans", "trie", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.trie: WalkTrie = walk_trie(vocabulary.trie)
         self.plans: dict[Hashable, Plan] = {}
+        self._rests: dict[tuple[int, bool], Rests] = {}
+        self._paths: dict[int, Paths] = {}
         # Room for a plan that is being made.
         self.lock = RLock()
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
+
+    def rests(self, byte: int, is_again: bool) -> Rests:
+        """What tokens hold after a byte, or from it on."""
+        found = self._rests.get((byte, is_again))
+        if found is None:
+            found = self._rests[byte, is_again] = rests_of(self.vocabulary, byte, is_again)
+        return found
+
+    def paths(self, control: int, plan: Plan) -> Paths:
+        """What tokens hold before the actions of a common control's plan, and with them."""
+        found = self._paths.get(control)
+        if found is None:
+            found = self._paths[control] = paths_of(self.vocabulary, plan.escapes[:, 1])
+        return found
 
 
 class Masks:
@@ -73,7 +94,11 @@ class Masks:
         # A node of the trie is deferred once at most.
         self._deferred: Int32Array = np.empty((len(shared.trie.byte), 4), np.int32)
         self._later: list[int] = []
+        # Pairs of rests that may follow a place, as a mask, and those that hang on what was read.
+        self._after: dict[tuple[int, bool, Place], tuple[Int32Array, list[int]]] = {}
         depth = shared.trie.max_depth + 2
+        # Scratch of `likeness.is_like`.
+        self._twin: Int32Array = np.zeros(0, np.int32)
         self._frames: Int32Array = np.zeros((depth, 9), np.int32)
         # A byte may push more than once, by a chain of reactions.
         self._pushed: Int32Array = np.empty((64 * depth, 3), np.int32)
@@ -117,19 +142,30 @@ class Masks:
         _, node, needed, allowed = place
         plan = self._plan(control, node)
         words = plan.within(allowed).copy()
-        is_bounded = needed > 0 or allowed < plan.most
-        for group in plan.groups(is_bounded):
-            if is_bounded and not needed <= group.count <= allowed:
-                continue
+        for group in plan.groups:
             after = self.stacks.react(ACTION - group.action, node)
-            if after is None:
-                continue
-            masks.set_tokens(0, len(group.ends), group.ends, words)
-            if group.rest is not None:
-                self._walk(group.rest, after, words)
-            if group.from_root:
-                self._walk(self.shared.trie, after, words)
+            if after is not None:
+                self._rests(group, after, needed, allowed, words)
         return words
+
+    def _rests(self, group: Group, after: Place, needed: int, allowed: int, words: Int32Array) -> None:
+        """Set the tokens of a group whose rest may follow the place that its action leads to."""
+        rests = group.rests
+        key = (rests.byte, rests.is_again, after)
+        found = self._after.get(key)
+        if found is None:
+            later, self._later = self._later, []
+            fits = rests.empty.copy()
+            self._walk(rests.trie, after, fits)
+            found, self._later = (fits, self._later), later
+            if len(self._after) >= _MOST_AFTER:
+                self._after.clear()
+            self._after[key] = found
+        fits, deferred = found
+        masks.set_pairs(group.pairs, group.counts, needed, allowed, fits, rests.tokens, words)
+        if deferred:
+            is_open = (group.counts >= needed) & (group.counts <= allowed) & np.isin(group.pairs, deferred)
+            self._later += rests.tokens[group.pairs[is_open]].tolist()
 
     def _plan(self, control: int, node: int) -> Plan:
         tables = self.stacks.automaton.tables
@@ -150,8 +186,13 @@ class Masks:
 
     def _make_plan(self, control: int, allow: int) -> Plan:
         shared = self.shared
+        info = self.stacks.automaton.tables.info
+        is_counting = info.item(control, COUNTS) != 0
+        if info.item(control, LIKE) >= 0 and not is_counting:
+            found = self._plan_like(control, info.item(control, LIKE), allow)
+            if found is not None:
+                return found
         stay = np.zeros(mask_words(self.size), np.int32)
-        is_counting = self.stacks.automaton.tables.info.item(control, COUNTS) != 0
         with shared.lock:
             counts, escapes = shared.counts if is_counting else _NONE, shared.escapes
             counts.fill(0)
@@ -167,7 +208,31 @@ class Masks:
                 n = self._walk(trie, place, stay, counts=counts, escapes=escapes, allow=allow)
             if not is_counting:
                 escapes[:n, 2] = 0
-            return plan_of(self.vocabulary, stay, counts, escapes[:n])
+            return plan_of(trie, shared.rests, stay, counts, escapes[:n])
+
+    def _plan_like(self, control: int, common: int, allow: int) -> Plan | None:
+        """The plan of a control made of a common one's; None where they differ in more than how the string ends."""
+        tables = self.stacks.automaton.tables
+        if len(self._twin) < len(tables.rows):
+            self._twin = np.full(len(tables.rows), -1, np.int32)
+        if not likeness.is_like(
+            tables.rows, tables.info, tables.actions, tables.guards, tables.allows, allow, control, common,
+            self._twin, np.empty(_MOST_ALIKE, np.int32),
+        ):  # fmt: skip
+            return None
+        shared = self.shared
+        plan = shared.plans.get(common)
+        if plan is None:
+            plan = shared.plans[common] = self._make_plan(common, -1)
+        paths = shared.paths(common, plan)
+        entries = np.empty(len(plan.escapes), np.int32)
+        likeness.arrive(tables.rows, control, paths.data, paths.indptr, entries)
+        ending = np.flatnonzero(entries <= ACTION)
+        escapes = plan.escapes[ending]
+        escapes[:, 0] = ACTION - entries[ending]
+        escapes[:, 2] = 0
+        escapes[:, 3] = tables.actions[escapes[:, 0], 1]
+        return plan_of(shared.trie, shared.rests, plan.stay, _NONE, escapes)
 
     def _walk(
         self,

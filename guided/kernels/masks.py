@@ -8,15 +8,25 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.kernels.jit import kernel
 
-__all__ = ["are_equal", "content_hash", "set_tokens"]
+__all__ = ["are_equal", "content_hash", "set_pairs"]
 
 
 @kernel
-def set_tokens(first: int, last: int, token_ids: Int32Array, mask: Int32Array) -> None:
-    """Set the bits of ``token_ids[first:last]``."""
-    for k in range(first, last):
-        token = token_ids[k]
-        mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+def set_pairs(
+    pairs: Int32Array,
+    counts: Int32Array,
+    least: int,
+    most: int,
+    fits: Int32Array,
+    tokens: Int32Array,
+    mask: Int32Array,
+) -> None:
+    """Set the bit of ``tokens[pair]`` for each of ``pairs`` that is in the mask ``fits``, and whose count is ``least`` to ``most``."""
+    for k in range(len(pairs)):
+        pair = pairs[k]
+        if least <= counts[k] <= most and fits[pair >> 5] >> np.int32(pair & 31) & 1:
+            token = tokens[pair]
+            mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
 
 
 @kernel

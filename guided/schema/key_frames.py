@@ -13,7 +13,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, UInt64Array
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import MANY, PLAN, PushdownTables, action_entry
+from guided.automata.pushdown import LIKE, MANY, PLAN, PushdownTables, action_entry
 from guided.schema.kinds import Kinds
 from guided.schema.layout import expanded
 from guided.schema.structure import QUOTE, Structure
@@ -118,6 +118,7 @@ class KeyFrames:
         tables.controls(rows)
         is_broad = (rows != DEAD).sum(axis=1) > MANY
         tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
+        tables.info[first : first + len(rows), LIKE] = self._structure.other_key
         tables.guard(first, _words(leads_to, n_labels))
         return first
 

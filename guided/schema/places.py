@@ -15,7 +15,18 @@ import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import COUNTS, LIVE, MANY, NEEDS, PLAN, UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import (
+    COUNTS,
+    LIKE,
+    LIVE,
+    MANY,
+    NEEDS,
+    PLAN,
+    UNLIMITED,
+    PushdownTables,
+    Reaction,
+    action_entry,
+)
 from guided.schema import arrays
 from guided.schema.cells import Cell, OpenArray, OpenObject, OpenPlain
 from guided.schema.formula import FALSE, TRUE
@@ -259,6 +270,7 @@ class Places:
         tables.controls(rows)
         is_broad = tables.info[first : first + len(rows), LIVE] > MANY
         tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
+        tables.info[first : first + len(rows), LIKE] = self.structure.string
         if name is not None:
             broad = np.flatnonzero(is_broad).tolist()
             tables.plan_keys.update((first + i, (name, i, measure is not None)) for i in broad)

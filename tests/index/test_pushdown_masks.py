@@ -5,15 +5,18 @@ import random
 import re
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guided.arrays import mask_words
-from guided.automata.pushdown import KEPT, Pushdown
+from guided.automata.pushdown import GUARD, KEPT, LIKE, PLAN, Pushdown
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, VocabularyError
-from guided.index.plans import Group, plan_of
+from guided.index.plans import Group, Plan, plan_of, walk_trie
+from guided.index.pushdown import PushdownIndex, Shared
+from guided.index.pushdown_masks import Masks
 from guided.index.stacks import Stacks
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -145,30 +148,29 @@ def test_the_first_walk_may_hang_on_what_a_token_reads() -> None:
 # --------------------------------------------------------------------------------------------------------------- plans
 
 
-def _texts(group: Group, vocabulary: Vocabulary) -> dict[int, bytes]:
-    """The rest of each token of a group, read off its trie."""
-    found = dict.fromkeys(group.ends.tolist(), b"")
-    trie, path = group.rest, bytearray()
-    if trie is not None:
-        for node, value in enumerate(trie.byte.tolist()):
-            path[int(trie.depth[node]) :] = bytes([value])
-            for token in trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]].tolist():
-                assert token not in found
-                found[token] = bytes(path)
-    if group.from_root:
-        first = {token[0] for token in vocabulary.tokens if token} & set(b")]")
-        found |= {i: token for i, token in enumerate(vocabulary.tokens) if token and token[0] in first}
-    return found
+def _texts(group: Group) -> dict[tuple[int, int], bytes]:
+    """The rest of each token of a group, read off the trie, by token and code points read before it."""
+    rests = group.rests
+    of_pair = dict.fromkeys(bits(rests.empty), b"")
+    trie, path = rests.trie, bytearray()
+    for node, value in enumerate(trie.byte.tolist()):
+        path[int(trie.depth[node]) :] = bytes([value])
+        for pair in trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]].tolist():
+            assert pair not in of_pair
+            of_pair[pair] = bytes(path)
+    assert of_pair.keys() == set(range(len(rests.tokens)))
+    counted = zip(group.pairs.tolist(), group.counts.tolist(), strict=True)
+    return {(int(rests.tokens[pair]), count): of_pair[pair] for pair, count in counted}
 
 
 @settings(max_examples=60)
-@given(st.lists(st.text("aé)]", max_size=6), min_size=1, max_size=30), st.booleans(), st.integers(0, 7))
-def test_plans_hold_rests_by_action_and_count(texts: list[str], by_count: bool, allowed: int) -> None:
-    """Actions by hand: ")" is read, "]" is read again; code points count."""
+@given(st.lists(st.text("aé)]}", max_size=6), min_size=1, max_size=30), st.integers(0, 7))
+def test_plans_hold_rests_by_action_and_count(texts: list[str], allowed: int) -> None:
+    """Actions by hand: ")" and "}" are read, "]" is read again; code points count."""
     tokens = [text.encode() for text in texts]
     vocabulary = Vocabulary([*tokens, None], eos=[len(tokens)])
     trie, stay, counts = (
-        vocabulary.trie,
+        walk_trie(vocabulary.trie),
         np.zeros(mask_words(vocabulary.size), np.int32),
         np.zeros(len(tokens), np.int32),
     )
@@ -178,31 +180,111 @@ def test_plans_hold_rests_by_action_and_count(texts: list[str], by_count: bool, 
         path[int(trie.depth[node]) :] = bytes([value])
         nodes[bytes(path)] = node
     escapes: set[tuple[int, int, int, int]] = set()
-    expected: dict[tuple[int, bool, int], dict[int, bytes]] = {}
+    expected: dict[tuple[int, bool, str], dict[tuple[int, int], bytes]] = {}
     inside = {}
     for token, text in enumerate(texts):
-        within = re.match("[^])]*", text).group()
+        within = re.match("[^])}]*", text).group()
         rest = text[len(within) :]
         if rest:
             is_again = rest[0] == "]"
             prefix = (within + rest[0]).encode()
             escapes.add((7 if is_again else 5, nodes[prefix], len(within), is_again))
-            key = 7 if is_again else 5, is_again, len(within) if by_count else -1
-            expected.setdefault(key, {})[token] = rest[0 if is_again else 1 :].encode()
+            key = 7 if is_again else 5, is_again, rest[0]
+            expected.setdefault(key, {})[token, len(within)] = rest[0 if is_again else 1 :].encode()
         elif text:
             inside[token] = counts[token] = len(text)
             stay[token >> 5] |= np.int32(1) << np.int32(token & 31)
-    plan = plan_of(vocabulary, stay, counts, np.array(sorted(escapes), np.int32).reshape(-1, 4))
+    rests = Shared(vocabulary).rests
+    plan = plan_of(trie, rests, stay, counts, np.array(sorted(escapes), np.int32).reshape(-1, 4))
     assert bits(plan.within(allowed)) == [token for token, count in inside.items() if count <= allowed]
     assert plan.most == max([*inside.values(), *(escape[2] for escape in escapes)], default=0)
-    groups = plan.groups(by_count)
-    assert plan.groups(by_count) is groups
-    found = {(group.action, group.is_again, group.count): group for group in groups}
-    assert len(found) == len(groups)
-    assert found.keys() == expected.keys()
-    for key, group in found.items():
-        if group.from_root:
-            # Whole tokens are looked up in the vocabulary's trie, also those whose rest begins elsewhere.
-            assert any(tokens[token] == rest for token, rest in expected[key].items())
-        else:
-            assert _texts(group, vocabulary) == expected[key]
+    found = {(group.action, group.rests.is_again, chr(group.rests.byte)): _texts(group) for group in plan.groups}
+    assert len(found) == len(plan.groups)
+    assert found == expected
+
+
+# ------------------------------------------------------------------------------------------------- plans of common ones
+
+ALIKE = [
+    {"type": "string", "pattern": "a|é"},
+    {"type": "string", "pattern": "^[ -~]*$"},
+    {"anyOf": [{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "1$"}, {"const": 1}]},
+    {"oneOf": [{"items": {"pattern": "x"}, "type": "array"}, {"items": {"pattern": "a"}, "type": "array"}]},
+    {"patternProperties": {"^x": {"type": "integer"}, "é$": {}}, "additionalProperties": {"type": "null"}, "minProperties": 1},
+    {"patternProperties": {"x|a": {"type": "integer"}}, "additionalProperties": False, "type": "object"},
+    {"patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False, "type": "object"},
+]  # fmt: skip
+
+
+def both_plans(index: PushdownIndex, state: int) -> tuple[Plan | None, Plan] | None:
+    """The plan of a state's control made of the common one's (None: it cannot be), and that of a walk; None where there is no plan."""
+    control, node, _, _ = index.place(state)
+    tables = index.automaton.tables
+    like = int(tables.info[control, LIKE])
+    if tables.info[control, PLAN] < 0 or like < 0:
+        return None
+    allow = int(tables.cell_allow[index.stacks.cells[node]]) if tables.info[control, GUARD] >= 0 else -1
+    masker = Masks(index.stacks, index.vocabulary, Limits(), Shared(index.vocabulary), 0)
+    quick = masker._plan_like(control, like, allow)
+    tables.info[control, LIKE] = -1
+    slow = masker._make_plan(control, allow)
+    tables.info[control, LIKE] = like
+    return quick, slow
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(ALIKE),
+    st.sampled_from(["canonical", "any"]),
+    json_vocabularies(),
+    st.randoms(use_true_random=False),
+)
+def test_plans_made_of_common_ones_are_those_of_a_walk(
+    schema: object, escapes: str, vocabulary: Vocabulary, chance: random.Random
+) -> None:
+    index = compile_spec(JsonSchema(schema, escapes=escapes, property_order="any"), vocabulary).tables
+    assert isinstance(index, PushdownIndex)
+    state, is_inside = 0, False
+    for _ in range(20):
+        tokens = bits(index.mask(state))
+        quotes = [token for token in tokens if token not in vocabulary.eos and b'"' in (vocabulary[token] or b"")]
+        token = chance.choice(quotes if quotes and not is_inside else tokens)
+        if token in vocabulary.eos:
+            break
+        state = index.next(state, token)
+        plans = both_plans(index, state)
+        is_inside = plans is not None
+        if plans is not None and plans[0] is not None:
+            assert (plans[0].stay == plans[1].stay).all()
+            assert sorted(plans[0].escapes.tolist()) == sorted(plans[1].escapes.tolist())
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"type": "string", "pattern": "a"}, b'"', True),
+        ({"type": "string", "pattern": "a"}, b'"ba', True),
+        ({"type": "string", "pattern": "^[ -~]*$"}, b'"', False),
+        ({"type": "object", "patternProperties": {"^x": {"type": "null"}}}, b'{"', True),
+        (
+            {"type": "object", "patternProperties": {"^x": {"type": "null"}}, "additionalProperties": False},
+            b'{"',
+            False,
+        ),
+        (
+            {"type": "object", "patternProperties": {"^x": {"type": "null"}}, "additionalProperties": False},
+            b'{"x',
+            True,
+        ),
+        ({"type": "object", "patternProperties": {"x": {"type": "null"}}, "additionalProperties": {}}, b'{"ab', True),
+    ],
+)
+def test_what_goes_on_as_strings_do_has_their_plan(schema: object, text: bytes, expected: bool) -> None:
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), b'ax"', b'":', None], eos=[258])
+    index = compile_spec(JsonSchema(schema), vocabulary).tables
+    assert isinstance(index, PushdownIndex)
+    state, count = index.trace(0, text)
+    plans = both_plans(index, state)
+    assert count == len(text)
+    assert plans is not None
+    assert (plans[0] is not None) == expected
