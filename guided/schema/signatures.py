@@ -10,6 +10,7 @@ from typing import Any
 
 import docstring_parser
 import pydantic
+from pydantic.fields import FieldInfo
 
 from guided.errors import SchemaError, without_addresses
 from guided.schema.typed_dicts import fields_dict
@@ -48,7 +49,7 @@ def arguments_of(function: Any) -> Any:
         hint = hints.get(parameter.name, Any)
         is_list = parameter.kind is inspect.Parameter.VAR_POSITIONAL
         default = parameter.default
-        if isinstance(default, pydantic.fields.FieldInfo):
+        if isinstance(default, FieldInfo):
             raise SchemaError("put pydantic's Field into Annotated[...] and give the plain default", pointer, "Field")
         more: dict[str, Any] = {}
         own = (getattr(item, "description", None) for item in getattr(hint, "__metadata__", ()))

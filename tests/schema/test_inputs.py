@@ -10,6 +10,8 @@ import ipaddress
 import json
 import pickle
 import re
+import subprocess
+import sys
 import typing
 import uuid
 from collections.abc import Sequence
@@ -611,3 +613,29 @@ def test_specs_are_equal_where_schema_and_type_are() -> None:
     assert len({JsonSchema(Person), JsonSchema(Person)}) == 1
     assert pickle.loads(pickle.dumps(JsonSchema(Person))) == JsonSchema(Person)
     assert pickle.loads(pickle.dumps(JsonSchema(Person))).read('{"name": "A", "born": "2024-01-01"}').name == "A"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "def given(a: int, b: str = 'x') -> None: ...",
+        "class given(pydantic.BaseModel): a: int",
+        "given = dataclasses.make_dataclass('D', [('a', int)])",
+        "given = typing.TypedDict('T', {'a': int})",
+        "given = enum.Enum('E', {'a': 1})",
+        "given = typing.NamedTuple('N', [('a', int)])",
+        "given = typing.Literal[1, 'x']",
+        "given = {'type': 'object'}",
+    ],
+)
+def test_each_form_of_input_is_the_first_thing_a_process_does(given: str) -> None:
+    """Nothing relies on what another import has loaded."""
+    needed = [name for name in ("pydantic", "dataclasses", "typing", "enum") if f"{name}." in given]
+    lines = [
+        *(f"import {name}" for name in needed),
+        given,
+        "import guided",
+        "print(guided.JsonSchema(given).schema is not None)",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr
