@@ -1,13 +1,14 @@
 """Liveness: can a formula be met, can an object or an array still end? By search for a witness.
 
-All answers are memoized. Under recursion they are the least fixpoint: a question that is asked again while it is open counts as no,
-and no negative answer that rests on an open question is kept.
+A formula is met by one of its terms. Of an object a term is met by members (`guided.schema.members`); terms that are not tell which of
+their literals contradict each other, and no other term that holds those is looked at. Of an array it is met by items, one after the other.
+Questions about values lead to others about the values in them: `guided.schema.questions` has the answers.
 
-Complexity: a search over the states of one object or array, in an order that takes required members first, so that a witness is found
-at once in all but contrived schemas; budgets bound the rest (LimitError). Plain objects need no search (`guided.schema.plain`).
+Complexity: a search over terms, in an order that takes what asks for least first, so that a witness is found at once in all but
+contrived schemas; budgets bound the rest (LimitError). Plain objects need no search (`guided.schema.plain`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from guided.errors import LimitError
@@ -15,8 +16,10 @@ from guided.schema import arrays, objects
 from guided.schema.atoms import TYPES
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.kinds import Kinds
+from guided.schema.members import can_meet
 from guided.schema.plain import PlainObject, PlainState, plain_object
-from guided.schema.terms import terms
+from guided.schema.questions import Questions
+from guided.schema.terms import Literals, terms
 
 __all__ = ["CHEAP_FIRST", "Liveness", "State"]
 
@@ -52,16 +55,11 @@ class Liveness:
         self.kinds = kinds
         self.formulas = kinds.formulas
         self._can_spell = {kind: all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()}
-        self._satisfiable: dict[int, bool] = {}
-        self._open: set[int] = set()
-        self._assumed = 0
-        self._work = 0
+        self._questions = Questions(_MOST_WORK)
         self._depth = 0
         self.plains: list[PlainObject] = []
         self._plain_ids: dict[tuple[int, int], int] = {}
         self._useful_names: dict[int, frozenset[str] | None] = {}
-        self._live_objects: dict[State, bool] = {}
-        self._live_arrays: dict[State, bool] = {}
 
     def is_satisfiable(self, formula: int) -> bool:
         """Does some value satisfy this formula?
@@ -73,27 +71,19 @@ class Liveness:
         """
         if formula <= TRUE:
             return formula == TRUE
-        found = self._satisfiable.get(formula)
+        found = self._questions.known(formula)
         if found is not None:
             return found
-        if formula in self._open:
-            self._assumed += 1
-            return False
         if self._depth >= _DEEPEST:
             raise LimitError("depth", self._depth + 1, _DEEPEST, "values that need values nest too deep")
-        mark = self._assumed
-        if not self._open:
-            self._work = 0
-        self._open.add(formula)
         self._depth += 1
         try:
-            answer = any(self.can_be(kind, self.kinds.typed(formula, kind)) for kind in CHEAP_FIRST)
+            return self._questions.ask(formula, lambda: self._has_value(formula))
         finally:
             self._depth -= 1
-            self._open.discard(formula)
-        if answer or self._assumed == mark or not self._open:
-            self._satisfiable[formula] = answer
-        return answer
+
+    def _has_value(self, formula: int) -> bool:
+        return any(self.can_be(kind, self.kinds.typed(formula, kind)) for kind in CHEAP_FIRST)
 
     def can_be(self, kind: str, formula: int) -> bool:
         """Does some value of this type satisfy a formula over its atoms?"""
@@ -130,16 +120,56 @@ class Liveness:
 
     def is_live_object(self, state: objects.ObjectState) -> bool:
         """Can an object in this state end?"""
-        plain = self.plain(state.table, state.formulas[0])
+        formula = state.formulas[0]
+        plain = self.plain(state.table, formula)
         if plain is not None:
             return plain[1].is_live(PlainState(plain[0], state.seen, 0), self.is_satisfiable)
-        useful = self._useful(state.formulas[0])
+        useful = self._useful(formula)
         seen = state.seen
         if useful is not None:
             # Why: names that cannot help make no difference, so states that differ in them have one answer.
             names = self.kinds.key_table(state.table).places
             seen &= sum(1 << names[name] for name in useful if name in names)
-        return self._has_way(state._replace(seen=seen, formulas=state.formulas[:1]), self._live_objects)
+        state = state._replace(seen=seen, formulas=(formula,))
+        return self._questions.ask(state, lambda: self._has_term(state))
+
+    def _has_term(self, state: objects.ObjectState) -> bool:
+        """Is there a term of an object's formula that its members can meet?"""
+        contradictions: list[Literals] = []
+        found = terms(self.formulas, state.formulas[0], lambda literals: any(one <= literals for one in contradictions))
+        for term in found:
+            if self._can_be_met(state, term):
+                return True
+            contradictions.append(self.contradiction(state, term))
+        return False
+
+    def _can_be_met(self, state: objects.ObjectState, term: Iterable[int]) -> bool:
+        """Can an object in this state end so that all of these literals hold?"""
+        nodes = self.formulas.nodes
+        must: list[int] = []
+        obligations: list[int] = []
+        for literal in term:
+            node = nodes[literal]
+            if node[0] == "!" and nodes[node[1]][0] in ("properties", "propertyNames"):
+                obligations.append(node[1])
+            else:
+                must.append(literal)
+        self._questions.spend(1 + len(must))
+        plain = self.plain(state.table, self.formulas.conjunction(must))
+        if plain is None:
+            return False
+        return can_meet(plain[1], state.seen, obligations, self.is_satisfiable, self._questions.spend)
+
+    def contradiction(self, state: objects.ObjectState, term: tuple[int, ...]) -> Literals:
+        """Of literals that cannot hold together, some that are enough for it."""
+        kept = list(term)
+        for literal in term:
+            if len(kept) == 1:
+                break
+            fewer = [one for one in kept if one != literal]
+            if not self._can_be_met(state, fewer):
+                kept = fewer
+        return frozenset(kept)
 
     def plain(self, table: int, formula: int) -> tuple[int, PlainObject] | None:
         """The plain object of a formula, with its number; None where it is not plain."""
@@ -183,104 +213,42 @@ class Liveness:
 
     def is_live_array(self, state: tuple[int, ...]) -> bool:
         """Can an array in this state end?"""
-        return self._has_way(state[:1], self._live_arrays)
+        if arrays.at_close(self.formulas, state[:1]) is not None:
+            return True
+        return self._questions.ask(state[:1], lambda: self._has_end(state[0]))
 
-    def _has_way(self, start: State, known: dict[State, bool]) -> bool:
-        """Depth-first search for a state that may end; on the way every formula is one of its terms."""
-        found = known.get(start)
-        if found is not None:
-            return found
-        mark = self._assumed
-        seen = {start}
-        path = [(start, iter(self._terms_of(start)))]
-        answer = self._may_end(start)
-        while path and not answer:
-            after = next(path[-1][1], None)
+    def _has_end(self, formula: int) -> bool:
+        """Depth-first search over the terms of an array and the items that may follow, for a state that may end."""
+        seen = {formula}
+        path = [iter(self._terms_of(formula))]
+        while path:
+            after = next(path[-1], None)
             if after is None:
                 path.pop()
-                continue
-            so_far = known.get(after)
-            if so_far is None:
-                so_far = self._decided(after)
-            if so_far:
-                answer = True
-            elif so_far is None and after not in seen:
+            elif after not in seen:
                 seen.add(after)
-                self._work += 1 + len(
-                    self.formulas.atoms(after.formulas[0] if isinstance(after, objects.ObjectState) else after[0])
-                )
-                if self._work > _MOST_WORK:
-                    raise LimitError("steps", self._work, _MOST_WORK, "it is hard to tell whether a value can end")
+                if arrays.at_close(self.formulas, (after,)) is not None:
+                    return True
+                self._questions.spend(1 + len(self.formulas.atoms(after)))
                 if len(seen) > _MOST_STATES:
                     raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether a value can end")
-                path.append((after, self._ways_on(after)))
-        if answer:
-            known.update((on_path, True) for on_path, _ in path)
-            known[start] = True
-        elif self._assumed == mark or not self._open:
-            known.update(dict.fromkeys(seen, False))
-        return answer
+                path.append(self._after_item(after))
+        return False
 
-    def _terms_of(self, state: State) -> Iterator[State]:
-        """The state by each of its terms alone; of a term, what may follow it."""
-        formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
+    def _terms_of(self, formula: int) -> Iterator[int]:
         for term in terms(self.formulas, formula):
             alone = self.formulas.conjunction(term)
             if alone == formula:
-                yield from self._ways_on(state)
+                yield from self._after_item(formula)
             else:
-                yield state._replace(formulas=(alone,)) if isinstance(state, objects.ObjectState) else (alone,)
+                yield alone
 
-    def _decided(self, state: State) -> bool | None:
-        """Can it end, where that is known without a search?"""
-        if isinstance(state, objects.ObjectState):
-            plain = self.plain(state.table, state.formulas[0])
-            if plain is not None:
-                return plain[1].is_live(PlainState(plain[0], state.seen, 0), self.is_satisfiable)
-        return True if self._may_end(state) else None
-
-    def _may_end(self, state: State) -> bool:
-        if isinstance(state, objects.ObjectState):
-            return objects.at_close(self.formulas, state) is not None
-        return arrays.at_close(self.formulas, state) is not None
-
-    def _ways_on(self, state: State) -> Iterator[State]:
-        """States one member on: for each term of what holds then, whose value can be."""
-        conjunction = self.formulas.conjunction
-        for after in self._pending(state):
-            formula = after.formulas[0] if isinstance(after, objects.ObjectState) else after[0]
-            for term in terms(self.formulas, formula):
-                value, others = self.parted(term)
-                if self.is_satisfiable(value):
-                    rest = (conjunction(others),)
-                    yield after._replace(formulas=rest) if isinstance(after, objects.ObjectState) else rest
-
-    def _pending(self, state: State) -> Iterator[State]:
-        if not isinstance(state, objects.ObjectState):
-            after_item = arrays.after_item(self.formulas, state)
-            if after_item is not None:
-                yield after_item
+    def _after_item(self, formula: int) -> Iterator[int]:
+        """The array one item on: for each term of what holds then, whose value can be."""
+        after = arrays.after_item(self.formulas, (formula,))
+        if after is None:
             return
-        # Why without order: what can come in any order can come in the schema's, as names that are past are gone already.
-        table = self.kinds.key_table(state.table)
-        nodes = self.formulas.nodes
-        needed = {nodes[i][1] for i in self.formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
-        useful = self._useful(state.formulas[0])
-        labels: Sequence[int] = range(len(table.labels))
-        if useful is not None:
-            labels = [i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in useful]
-        if needed:
-            # Why one: all of them must come, and which comes first makes no difference.
-            labels = [i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed][:1]
-        for label in labels:
-            after = self.kinds.after_key(state, label, is_ordered=False)
-            if after is not None:
-                yield after
-
-    def mark(self) -> int:
-        """Where the assumptions of an answer begin; see `is_kept`."""
-        return self._assumed
-
-    def is_kept(self, mark: int, answer: object) -> bool:
-        """May an answer be kept? Not where it is negative and rests on a question that is still open."""
-        return bool(answer) or self._assumed == mark or not self._open
+        for term in terms(self.formulas, after[0]):
+            value, others = self.parted(term)
+            if self.is_satisfiable(value):
+                yield self.formulas.conjunction(others)

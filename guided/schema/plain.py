@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from guided.schema.formula import FALSE, TRUE, Formulas
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.kinds import Kinds
 from guided.schema.objects import OTHER, value_of
 
-__all__ = ["PlainObject", "PlainState", "plain_object"]
+__all__ = ["PlainObject", "PlainState", "ones", "plain_object"]
 
 _UNBOUNDED = -1
 
@@ -57,6 +57,8 @@ class PlainObject:
         Number of members; ``most`` -1: no maximum.
     values : list of int
         Formula of the value of each label; -1 where it is not known yet.
+    other_labels : int
+        Labels of names that are not declared, as bits; found from the table.
     """
 
     kinds: Kinds
@@ -67,7 +69,7 @@ class PlainObject:
     least: int
     most: int
     values: list[int]
-    _others: int = field(default=0)
+    other_labels: int = field(default=0)
     _label_of: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -75,7 +77,7 @@ class PlainObject:
         self._label_of = [0] * len(self.kinds.key_table(self.table).names)
         for label, (name, _) in enumerate(labels):
             if name == OTHER:
-                self._others |= 1 << label
+                self.other_labels |= 1 << label
             else:
                 self._label_of[name] = label
 
@@ -89,17 +91,20 @@ class PlainObject:
         found = self.values[label]
         if found < 0:
             table = self.kinds.key_table(self.table)
-            name, bits = table.labels[label]
+            name, _ = table.labels[label]
             if label not in table.possible or (name >= 0 and self.banned >> name & 1):
                 found = FALSE
             else:
-                text = table.names[name] if name >= 0 else None
-                found = self.kinds.formulas.conjunction([self._said_by(part, text, bits) for part in self.parts])
+                found = self.kinds.formulas.conjunction([self.said(part, label) for part in self.parts])
             self.values[label] = found
         return found
 
-    def _said_by(self, part: int, name: str | None, bits: int) -> int:
+    def said(self, part: int, label: int) -> int:
+        """What a table of properties, or propertyNames, says of the value of a key with this label."""
         formulas, places = self.kinds.formulas, self.kinds.pattern_places(self.table)
+        table = self.kinds.key_table(self.table)
+        index, bits = table.labels[label]
+        name = table.names[index] if index >= 0 else None
         atom = formulas.nodes[part]
         if atom[0] == "properties":
             return value_of(formulas, atom, name, bits, places)
@@ -147,8 +152,8 @@ class PlainObject:
             room = self.most - state.members - needed.bit_count()
             if room <= 0:
                 labels &= self.labels_of(needed) if room == 0 else 0
-        if self.least > state.members + 1 and not labels & self._others:
-            labels = sum(1 << label for label in _bits(labels) if self._can_reach(state, alive, label, is_ordered))
+        if self.least > state.members + 1 and not labels & self.other_labels:
+            labels = sum(1 << label for label in ones(labels) if self._can_reach(state, alive, label, is_ordered))
         return labels
 
     def _can_reach(self, state: PlainState, alive: int, label: int, is_ordered: bool) -> bool:
@@ -162,23 +167,24 @@ class PlainObject:
             return False
         if self.most >= 0 and (state.members + needed.bit_count() > self.most or self.least > self.most):
             return False
-        if not all(can_be(self.value(label)) for label in _bits(self.labels_of(needed))):
+        if not all(can_be(self.value(label)) for label in ones(self.labels_of(needed))):
             return False
         short = self.least - state.members - needed.bit_count()
         if short <= 0:
             return True
         more = ~self.labels_of(state.seen | needed) & ((1 << len(self.values)) - 1)
-        if any(can_be(self.value(label)) for label in _bits(more & self._others)):
+        if any(can_be(self.value(label)) for label in ones(more & self.other_labels)):
             return True
         available = 0
-        for label in _bits(more & ~self._others):
+        for label in ones(more & ~self.other_labels):
             available += can_be(self.value(label))
             if available >= short:
                 return True
         return False
 
 
-def _bits(labels: int) -> list[int]:
+def ones(labels: int) -> list[int]:
+    """The labels, or names, of a set of bits."""
     return [i for i in range(labels.bit_length()) if labels >> i & 1]
 
 
@@ -193,14 +199,19 @@ def plain_object(formulas: Formulas, kinds: Kinds, table: int, formula: int) -> 
         kind = atom[0]
         if kind == "required":
             required |= 1 << keys.places[atom[1]]
-        elif kind == "!" and formulas.nodes[atom[1]][0] == "required":
+        elif _is_no(formulas, atom, "required"):
             banned |= 1 << keys.places[formulas.nodes[atom[1]][1]]
         elif kind in ("properties", "propertyNames"):
             parts.append(member)
-        elif kind == "minProperties":
-            least = max(least, atom[1])
-        elif kind == "maxProperties":
-            most = atom[1] if most < 0 else min(most, atom[1])
+        elif kind == "minProperties" or _is_no(formulas, atom, "maxProperties"):
+            least = max(least, atom[1] if kind != "!" else formulas.nodes[atom[1]][1] + 1)
+        elif kind == "maxProperties" or (_is_no(formulas, atom, "minProperties") and formulas.nodes[atom[1]][1] > 0):
+            bound = atom[1] if kind != "!" else formulas.nodes[atom[1]][1] - 1
+            most = bound if most < 0 else min(most, bound)
         elif member != TRUE:
             return None
     return PlainObject(kinds, table, tuple(parts), required, banned, least, most, [-1] * len(keys.labels))
+
+
+def _is_no(formulas: Formulas, atom: Atom, kind: str) -> bool:
+    return atom[0] == "!" and bool(formulas.nodes[atom[1]][0] == kind)

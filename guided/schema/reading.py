@@ -14,7 +14,7 @@ from guided.schema.jobs import Job, split, told
 from guided.schema.kinds import Kinds
 from guided.schema.liveness import CHEAP_FIRST, Liveness, State
 from guided.schema.plain import PlainObject, PlainState
-from guided.schema.terms import terms
+from guided.schema.terms import Literals, terms
 
 __all__ = ["Next", "Reading"]
 
@@ -71,16 +71,29 @@ class Reading(Liveness):
             return must if self.is_live(after, rest[:1]) else FALSE
         if all(self._is_told_by_type(kind, must, observed) for kind in ("array", "object")):
             return self._allowed_reports(after, must, observed, rest)
-        ways: list[int] = []
-        for count, term in enumerate(terms(formulas, rest[0])):
-            if count > _MOST_TERMS:
+        return formulas.conjunction((must, formulas.disjunction(self._ways(after, rest[0]))))
+
+    def _ways(self, after: State, rest: int) -> list[int]:
+        """What a pending value may be so that the object or array can end: each way a conjunction, none that says more than another."""
+        formulas = self.formulas
+        ways: dict[Literals, int] = {}
+        dead: list[Literals] = []
+
+        def is_excluded(literals: Literals) -> bool:
+            return any(way <= literals for way in ways) or any(one <= literals for one in dead)
+
+        for count, term in enumerate(terms(formulas, rest, is_excluded)):
+            if count >= _MOST_TERMS:
                 raise LimitError("terms", count, _MOST_TERMS, "a value is observed for too many formulas at once")
-            about_value, others = self.parted(term)
-            if (not ways or about_value not in ways) and self.is_live(after, (formulas.conjunction(others),)):
-                ways.append(about_value)
-                if about_value == TRUE:
-                    break
-        return formulas.conjunction((must, formulas.disjunction(ways)))
+            value, others = self.parted(term)
+            if self.is_live(after, (formulas.conjunction(others),)):
+                way = frozenset(term).difference(others)
+                if not way:
+                    return [TRUE]
+                ways[way] = value
+            elif isinstance(after, objects.ObjectState):
+                dead.append(self.contradiction(after, tuple(others)))
+        return list(ways.values())
 
     def _is_told_by_type(self, kind: str, must: int, observed: list[int]) -> bool:
         """Does the type alone tell the truth of all that is observed, or can the value not be of it?"""
@@ -132,22 +145,18 @@ class Reading(Liveness):
         key = (state, label)
         if key in self._members:
             return self._members[key]
-        mark = self.mark()
         after = self.kinds.after_key(state, label, self._is_ordered)
         answer = None if after is None else self._next(after)
-        if self.is_kept(mark, answer):
-            self._members[key] = answer
+        self._members[key] = answer
         return answer
 
     def item(self, state: tuple[int, ...]) -> Next | None:
         """What comes with one more item; None where none can."""
         if state in self._items:
             return self._items[state]
-        mark = self.mark()
         after = arrays.after_item(self.formulas, state)
         answer = None if after is None else self._next(after)
-        if self.is_kept(mark, answer):
-            self._items[state] = answer
+        self._items[state] = answer
         return answer
 
     def told(self, rest: tuple[int, ...], job: Job, bits: int) -> tuple[int, ...]:

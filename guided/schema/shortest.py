@@ -23,7 +23,7 @@ from guided.schema import arrays, objects
 from guided.schema.formula import FALSE, TRUE, Atom
 from guided.schema.jobs import split
 from guided.schema.nearest import distances_by_characters, distances_to
-from guided.schema.plain import PlainState
+from guided.schema.plain import PlainState, ones
 from guided.schema.reading import Reading
 from guided.schema.structure import LITERALS
 from guided.schema.terms import terms
@@ -213,12 +213,12 @@ class Shortest:
         if reading.plain_may_end(state):
             return [_Way(1, (), CLOSE)]
         plain = reading.plain_object(state)
-        needed = _ones(plain.labels_of(plain.required & ~state.seen))
+        needed = ones(plain.labels_of(plain.required & ~state.seen))
         keys = sum(self.key_length(plain.table, label) + 4 for label in needed)
         if state.members + len(needed) >= plain.least and needed:
             return [_Way(keys + 1, tuple(plain.value(label) for label in needed), needed[0])]
         found = []
-        for label in (needed[:1] or _ones(reading.plain_labels(state)))[:most]:
+        for label in (needed[:1] or ones(reading.plain_labels(state)))[:most]:
             value, after = reading.after_plain(state, label)
             found.append(_Way(self.key_length(plain.table, label) + 4, (value, after), label))
         return found
@@ -299,10 +299,6 @@ class Shortest:
 
 def _with(state: Single, formula: int) -> Single:
     return state._replace(formulas=(formula,)) if isinstance(state, objects.ObjectState) else (formula,)
-
-
-def _ones(labels: int) -> list[int]:
-    return [i for i in range(labels.bit_length()) if labels >> i & 1]
 
 
 def parted(nodes: Sequence[Atom], term: Sequence[int]) -> tuple[list[tuple[int, bool]], list[int]]:

@@ -1,79 +1,185 @@
 """The terms of a formula: the ways it can be true, each a conjunction of literals (atoms and negated atoms).
 
 A formula is live exactly if one of its terms is, and within a term everything is forced, so liveness needs no case analysis
-of its own. Terms come
-one by one, what is certain first and alternatives in the order of their ids, so whoever looks for one stops at the first that will do.
+of its own. Terms come one by one, what is certain first. What must be chosen is a list of *choices*, each a list of options of which one
+must hold. Whoever looks for one term stops at the first that will do; whoever knows of literals that cannot stand together says so,
+and no term is made that holds them all.
 
-Complexity: exponential in the number of alternatives that must hold together, and lazy.
+Literals that are taken decide what they can: an option that they contradict is no option, a choice of which one option is left is none,
+and the choice of fewest options is made first (unit propagation, as in the search of Davis, Putnam, Logemann and Loveland). Of a choice,
+what asks for least comes first: names that come or do not, then tables that must not hold, then what a value still to be read must be.
+
+Complexity: exponential in the number of alternatives that must hold together and that no literal decides, and lazy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
-from guided.schema.formula import TRUE, Formulas
+from guided.schema.formula import FALSE, TRUE, Formulas
 
-__all__ = ["terms"]
+__all__ = ["Literals", "terms"]
+
+Literals: TypeAlias = frozenset[int]
+# Formulas that hold together.
+_Option: TypeAlias = tuple[int, ...]
+_Choice: TypeAlias = tuple[_Option, ...]
+
+# What it asks of the rest of an object or array that an atom holds, and that it does not; see `_rank`.
+_RANKS = {"value": (3, 3), "required": (1, 0), "properties": (0, 2), "propertyNames": (0, 2), "items": (0, 2)}
+_COMPOSITE = 2
 
 
-def terms(formulas: Formulas, formula: int) -> Iterator[tuple[int, ...]]:
-    """Sorted ids of the literals of each term; no term twice, and none that contradicts itself."""
-    nodes, negation = formulas.nodes, formulas.negation
+def terms(
+    formulas: Formulas, formula: int, is_excluded: Callable[[Literals], bool] | None = None
+) -> Iterator[tuple[int, ...]]:
+    """Sorted ids of the literals of each term; no term twice, and none that contradicts itself.
+
+    Parameters
+    ----------
+    formulas : Formulas
+    formula : int
+    is_excluded : callable, optional
+        Is no term wanted that holds these literals? It may say so of more literals as terms come.
+    """
     seen: set[tuple[int, ...]] = set()
-    # Each entry: formulas that must hold, alternatives of which one must, literals taken.
-    stack: list[tuple[list[int], list[list[list[int]]], frozenset[int]]] = [([formula], [], frozenset())]
+    # Each entry: formulas that must hold, choices, literals taken.
+    stack: list[tuple[_Option, list[_Choice], Literals]] = [((formula,), [], frozenset())]
     while stack:
         certain, choices, taken = stack.pop()
-        literals = set(taken)
-        choices = list(choices)
-        is_possible = True
-        while certain and is_possible:
-            top = certain.pop()
-            if top <= TRUE:
-                is_possible = top == TRUE
-                continue
-            node = nodes[top]
-            kind = node[0]
-            if kind == "&":
-                certain += node[1]
-            elif kind == "|":
-                choices.append([[member] for member in node[1]])
-            elif kind == "1":
-                choices.append(_exactly_one(formulas, node[1]))
-            elif kind == "!" and nodes[node[1]][0] in "&|1":
-                inner = nodes[node[1]]
-                if inner[0] == "|":
-                    certain += [negation(member) for member in inner[1]]
-                elif inner[0] == "&":
-                    choices.append([[negation(member)] for member in inner[1]])
-                else:
-                    choices.append(_not_exactly_one(formulas, inner[1]))
-            elif negation(top) in literals:
-                is_possible = False
-            else:
-                literals.add(top)
-        if not is_possible:
+        found = _settled(formulas, certain, choices, taken)
+        if found is None:
             continue
-        # What holds already needs no choice.
-        open_choices = [
-            choice for choice in choices if not any(all(x in literals for x in option) for option in choice)
-        ]
-        if not open_choices:
+        literals, choices = found
+        if is_excluded is not None and is_excluded(literals):
+            continue
+        if not choices:
             term = tuple(sorted(literals))
             if term not in seen:
                 seen.add(term)
                 yield term
             continue
-        choice, *others = open_choices
-        taken = frozenset(literals)
-        stack.extend((list(option), others, taken) for option in reversed(choice))
+        chosen = min(choices, key=len)
+        others = [choice for choice in choices if choice is not chosen]
+        stack.extend((option, others, literals) for option in reversed(chosen))
 
 
-def _exactly_one(formulas: Formulas, members: tuple[int, ...]) -> list[list[int]]:
+def _settled(
+    formulas: Formulas, certain: _Option, choices: list[_Choice], taken: Literals
+) -> tuple[Literals, list[_Choice]] | None:
+    """The literals that follow, and the choices that they leave; None where they contradict each other."""
+    nodes, negation = formulas.nodes, formulas.negation
+    literals = set(taken)
+    todo = list(certain)
+    open_choices = list(choices)
+    while True:
+        while todo:
+            top = todo.pop()
+            if top <= TRUE:
+                if top == FALSE:
+                    return None
+                continue
+            node = nodes[top]
+            kind = node[0]
+            if kind == "&":
+                todo += node[1]
+            elif kind == "|":
+                open_choices.append(tuple((member,) for member in _ranked(formulas, node[1])))
+            elif kind == "1":
+                open_choices.append(_exactly_one(formulas, node[1]))
+            elif kind == "!" and nodes[node[1]][0] in ("&", "|", "1"):
+                inner = nodes[node[1]]
+                if inner[0] == "|":
+                    todo += [negation(member) for member in inner[1]]
+                elif inner[0] == "&":
+                    refuted = _ranked(formulas, [negation(member) for member in inner[1]])
+                    open_choices.append(tuple((member,) for member in refuted))
+                else:
+                    open_choices.append(_not_exactly_one(formulas, inner[1]))
+            elif negation(top) in literals:
+                return None
+            else:
+                literals.add(top)
+        truths: dict[int, int] = {}
+        left: list[_Choice] = []
+        for choice in open_choices:
+            options = _options(formulas, choice, literals, truths)
+            if options is None:
+                continue
+            if not options:
+                return None
+            if len(options) == 1:
+                todo += options[0]
+            else:
+                left.append(options)
+        open_choices = left
+        if not todo:
+            return frozenset(literals), open_choices
+
+
+def _options(formulas: Formulas, choice: _Choice, literals: set[int], truths: dict[int, int]) -> _Choice | None:
+    """The options that literals leave; None where one of them holds."""
+    left = []
+    for option in choice:
+        holds = True
+        for member in option:
+            truth = _truth(formulas, member, literals, truths)
+            if truth == FALSE:
+                break
+            holds &= truth == TRUE
+        else:
+            if holds:
+                return None
+            left.append(option)
+    return tuple(left) if len(left) < len(choice) else choice
+
+
+def _truth(formulas: Formulas, formula: int, literals: set[int], truths: dict[int, int]) -> int:
+    """What literals say of a formula: TRUE, FALSE, or -1 where they do not decide it. Looks one level into it."""
+    if formula <= TRUE:
+        return formula
+    found = truths.get(formula)
+    if found is None:
+        nodes, negation = formulas.nodes, formulas.negation
+        node = nodes[formula]
+        is_negated = node[0] == "!"
+        inner = nodes[node[1]] if is_negated else node
+        if formula in literals:
+            found = TRUE
+        elif inner[0] in ("&", "|"):
+            zero = FALSE if inner[0] == "&" else TRUE
+            refuting = [member if zero == TRUE else negation(member) for member in inner[1]]
+            confirming = [member if zero == FALSE else negation(member) for member in inner[1]]
+            found = -1
+            if not literals.isdisjoint(refuting):
+                found = zero
+            elif literals.issuperset(confirming):
+                found = TRUE - zero
+            if is_negated and found >= 0:
+                found = TRUE - found
+        else:
+            found = FALSE if negation(formula) in literals else -1
+        truths[formula] = found
+    return found
+
+
+def _rank(formulas: Formulas, formula: int) -> int:
+    node = formulas.nodes[formula]
+    if node[0] == "!":
+        return _RANKS.get(formulas.nodes[node[1]][0], (0, _COMPOSITE))[1]
+    return _RANKS.get(node[0], (_COMPOSITE, 0))[0]
+
+
+def _ranked(formulas: Formulas, members: "tuple[int, ...] | list[int]") -> list[int]:
+    return sorted(members, key=lambda member: _rank(formulas, member))
+
+
+def _exactly_one(formulas: Formulas, members: tuple[int, ...]) -> _Choice:
     negation = formulas.negation
-    return [
-        [member, *(negation(other) for j, other in enumerate(members) if j != i)] for i, member in enumerate(members)
-    ]
+    return tuple(
+        (member, *(negation(other) for j, other in enumerate(members) if j != i)) for i, member in enumerate(members)
+    )
 
 
-def _not_exactly_one(formulas: Formulas, members: tuple[int, ...]) -> list[list[int]]:
-    two = [[first, second] for i, first in enumerate(members) for second in members[i + 1 :]]
-    return [[formulas.negation(member) for member in members], *two]
+def _not_exactly_one(formulas: Formulas, members: tuple[int, ...]) -> _Choice:
+    two = tuple((first, second) for i, first in enumerate(members) for second in members[i + 1 :])
+    return (tuple(formulas.negation(member) for member in members), *two)

@@ -8,7 +8,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-__all__ = ["NAMES", "NUMBERS", "PATTERNS", "STRINGS", "instances_near", "mutants", "schemas", "values"]
+__all__ = [
+    "NAMES",
+    "NUMBERS",
+    "PATTERNS",
+    "STRINGS",
+    "discriminated",
+    "instances_near",
+    "mutants",
+    "schemas",
+    "values",
+]
 
 NAMES = ["a", "b", "ab", "", "é", 'a"']
 STRINGS = [
@@ -205,6 +215,42 @@ def _with_definitions(bodies: tuple[Any, Any, Any]) -> Any:
     if isinstance(root, bool) or "$ref" not in repr(bodies):
         return root
     return {**root, "$defs": {"x": x, "y": y}}
+
+
+@st.composite
+def discriminated(draw: st.DrawFn) -> Any:
+    """Schemas of alternatives that a member tells apart, or does not quite, and whose other members lead back to them."""
+    again = {"$ref": "#/$defs/x"}
+    parts = st.sampled_from(
+        [True, again, again, {"items": again}, {"type": "array", "items": again}, {"type": "string"}]
+    )
+    tags = st.lists(st.sampled_from(["a", "b", "ab", ""]), min_size=1, max_size=2, unique=True)
+
+    def alternative() -> Any:
+        tag = draw(tags)
+        table = {"a": draw(st.sampled_from([{"enum": tag}, {"enum": tag, "type": "string"}, {"const": tag[0]}, {}]))}
+        table |= draw(st.dictionaries(st.sampled_from(["b", "ab", "\u00e9"]), parts, max_size=2))
+        more: list[dict[str, Any]] = [
+            {"type": "object"},
+            {"required": ["a"]},
+            {"required": ["a"]},
+            {"required": list(table)},
+        ]
+        more += [{"additionalProperties": False}, {"additionalProperties": again}, {"minProperties": draw(counts)}]
+        chosen = draw(st.lists(st.sampled_from(more), max_size=3))
+        return _merged([{"properties": table}, *chosen] if draw(st.integers(0, 5)) else chosen)
+
+    found = [alternative() for _ in range(draw(st.integers(2, 5)))]
+    keyword = draw(st.sampled_from(["oneOf", "oneOf", "oneOf", "anyOf", "allOf", "not"]))
+    body: dict[str, Any] = {keyword: {"anyOf": found} if keyword == "not" else found}
+    if draw(st.integers(0, 2)) == 0:
+        body = {**alternative(), **body}
+    if draw(st.integers(0, 3)) == 0:
+        body |= {"if": alternative(), "then": alternative()}
+    root = draw(
+        st.sampled_from([again, {"properties": {"b": again}}, {"items": again}, {"oneOf": [again, {"not": again}]}])
+    )
+    return {**root, "$defs": {"x": body}}
 
 
 # ---------------------------------------------------------------------------------------------------------- instances

@@ -1,0 +1,83 @@
+"""Terms: together they are the formula, by its truth table; what is excluded never comes, and all else does."""
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.schema.formula import TRUE, Formulas
+from guided.schema.terms import terms
+
+NAMES = ["value", "required", "properties", "minProperties", "length"]
+
+shapes = st.recursive(
+    st.integers(0, len(NAMES) - 1),
+    lambda inner: st.tuples(st.sampled_from("&|1!"), st.lists(inner, min_size=1, max_size=4)),
+    max_leaves=10,
+)
+
+
+def built(formulas: Formulas, shape: object) -> int:
+    if isinstance(shape, int):
+        return formulas.atom((NAMES[shape], shape))
+    assert isinstance(shape, tuple)
+    kind, members = shape
+    found = [built(formulas, member) for member in members]
+    if kind == "!":
+        return formulas.negation(found[0])
+    make = {"&": formulas.conjunction, "|": formulas.disjunction, "1": formulas.exactly_one}[kind]
+    return make(found)
+
+
+def truth(shape: object, values: tuple[bool, ...]) -> bool:
+    if isinstance(shape, int):
+        return values[shape]
+    assert isinstance(shape, tuple)
+    kind, members = shape
+    found = [truth(member, values) for member in members]
+    return {"&": all(found), "|": any(found), "1": sum(found) == 1, "!": not found[0]}[kind]
+
+
+def holds(formulas: Formulas, term: tuple[int, ...], values: tuple[bool, ...]) -> bool:
+    def one(literal: int) -> bool:
+        node = formulas.nodes[literal]
+        return not one(node[1]) if node[0] == "!" else values[node[1]]
+
+    return all(one(literal) for literal in term)
+
+
+ROWS = list(product([False, True], repeat=len(NAMES)))
+
+
+@given(shapes)
+def test_terms_are_the_formula(shape: object) -> None:
+    formulas = Formulas()
+    found = list(terms(formulas, built(formulas, shape)))
+    assert len(set(found)) == len(found)
+    for values in ROWS:
+        assert any(holds(formulas, term, values) for term in found) == truth(shape, values)
+    for term in found:
+        assert any(holds(formulas, term, values) for values in ROWS)
+
+
+@given(shapes, st.sets(st.integers(0, 2 * len(NAMES) - 1), min_size=1, max_size=3))
+def test_terms_that_are_excluded_do_not_come(shape: object, chosen: set[int]) -> None:
+    formulas = Formulas()
+    atoms = [formulas.atom((name, i)) for i, name in enumerate(NAMES)]
+    excluded = frozenset(atoms[i // 2] if i % 2 else formulas.negation(atoms[i // 2]) for i in chosen)
+    formula = built(formulas, shape)
+    found = list(terms(formulas, formula, lambda literals: excluded <= literals))
+    assert found == [term for term in terms(formulas, formula) if not excluded.issubset(term)]
+
+
+def test_literals_decide_choices() -> None:
+    """Exactly one of alternatives that a name tells apart: one term for each, though each choice has two options for all others."""
+    formulas = Formulas()
+    names = [formulas.atom(("required", str(i))) for i in range(12)]
+    tables = [formulas.atom(("properties", i)) for i in range(12)]
+    apart = [
+        formulas.conjunction((names[i], *(formulas.negation(name) for name in names if name != names[i]), tables[i]))
+        for i in range(12)
+    ]
+    assert len(list(terms(formulas, formulas.exactly_one(apart)))) == 12
+    assert list(terms(formulas, TRUE)) == [()]
