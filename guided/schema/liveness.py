@@ -1,8 +1,8 @@
 """Liveness: can a formula be met, can an object or an array still end? By search for a witness.
 
-A formula is met by one of its terms. Of an object a term is met by members (`guided.schema.members`); terms that are not tell which of
-their literals contradict each other, and no other term that holds those is looked at. Of an array it is met by items, one after the other.
-Questions about values lead to others about the values in them: `guided.schema.questions` has the answers.
+A formula is met by one of its terms, and a term by members (`guided.schema.object_terms`) or items (`guided.schema.array_terms`). A term
+that is not tells which of its literals contradict each other, and no other term that holds those is looked at. Questions about values
+lead to others about the values in them: `guided.schema.questions` has the answers.
 
 Complexity: a search over terms, in an order that takes what asks for least first, so that a witness is found at once in all but
 contrived schemas; budgets bound the rest (LimitError). Plain objects need no search (`guided.schema.plain`).
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from guided.errors import LimitError
-from guided.schema import arrays, objects
+from guided.schema import array_terms, arrays, object_terms, objects
 from guided.schema.atoms import TYPES
 from guided.schema.formula import FALSE, TRUE
+from guided.schema.jobs import told
 from guided.schema.kinds import Kinds
-from guided.schema.members import can_meet
 from guided.schema.plain import PlainObject, PlainState, plain_object
 from guided.schema.questions import Questions
 from guided.schema.terms import Literals, terms
@@ -133,18 +133,30 @@ class Liveness:
         state = state._replace(seen=seen, formulas=(formula,))
         return self._questions.ask(state, lambda: self._has_term(state))
 
-    def _has_term(self, state: objects.ObjectState) -> bool:
-        """Is there a term of an object's formula that its members can meet?"""
-        contradictions: list[Literals] = []
-        found = terms(self.formulas, state.formulas[0], lambda literals: any(one <= literals for one in contradictions))
-        for term in found:
-            if self._can_be_met(state, term):
+    def is_live_array(self, state: tuple[int, ...]) -> bool:
+        """Can an array in this state end?"""
+        alone = state[:1]
+        if arrays.at_close(self.formulas, alone) is not None:
+            return True
+        return self._questions.ask(alone, lambda: self._has_term(alone))
+
+    def _has_term(self, state: State) -> bool:
+        """Is there a term of the formula of an object or array that its members or items can meet?"""
+        formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
+        dead: list[Literals] = []
+        for term in terms(self.formulas, formula, lambda literals: any(one <= literals for one in dead)):
+            if self._can_hold(state, term):
                 return True
-            contradictions.append(self.contradiction(state, term))
+            dead.append(self.contradiction(state, term))
         return False
 
-    def _can_be_met(self, state: objects.ObjectState, term: Iterable[int]) -> bool:
-        """Can an object in this state end so that all of these literals hold?"""
+    def _can_hold(self, state: State, term: Iterable[int]) -> bool:
+        """Can an object or array in this state end so that all of these literals hold?"""
+        spend = self._questions.spend
+        if not isinstance(state, objects.ObjectState):
+            spend()
+            found = array_terms.can_end(self.formulas, term, self.is_satisfiable, spend)
+            return self._has_end(self.formulas.conjunction(term)) if found is None else found
         nodes = self.formulas.nodes
         must: list[int] = []
         obligations: list[int] = []
@@ -154,22 +166,59 @@ class Liveness:
                 obligations.append(node[1])
             else:
                 must.append(literal)
-        self._questions.spend(1 + len(must))
+        spend(1 + len(must))
         plain = self.plain(state.table, self.formulas.conjunction(must))
         if plain is None:
             return False
-        return can_meet(plain[1], state.seen, obligations, self.is_satisfiable, self._questions.spend)
+        return object_terms.can_end(plain[1], state.seen, obligations, self.is_satisfiable, spend)
 
-    def contradiction(self, state: objects.ObjectState, term: tuple[int, ...]) -> Literals:
+    def contradiction(self, state: State, term: tuple[int, ...]) -> Literals:
         """Of literals that cannot hold together, some that are enough for it."""
         kept = list(term)
         for literal in term:
             if len(kept) == 1:
                 break
             fewer = [one for one in kept if one != literal]
-            if not self._can_be_met(state, fewer):
+            if not self._can_hold(state, fewer):
                 kept = fewer
         return frozenset(kept)
+
+    def _has_end(self, formula: int) -> bool:
+        """Depth-first search over the items that may follow, one after the other, for an array that may end."""
+        seen = {formula}
+        path = [self._after_item(formula)]
+        while path:
+            after = next(path[-1], None)
+            if after is None:
+                path.pop()
+            elif after not in seen:
+                seen.add(after)
+                if arrays.at_close(self.formulas, (after,)) is not None:
+                    return True
+                self._questions.spend(1 + len(self.formulas.atoms(after)))
+                if len(seen) > _MOST_STATES:
+                    raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether a value can end")
+                path.append(self._after_item(after))
+        return False
+
+    def _after_item(self, formula: int) -> Iterator[int]:
+        """The array one item on, for each truth of what it is observed for that some item has."""
+        formulas = self.formulas
+        after = arrays.after_item(formulas, (formula,))
+        todo = [(after[0], TRUE)] if after is not None else []
+        while todo:
+            rest, item = todo.pop()
+            observed = next((atom[1] for atom in formulas.atoms(rest) if atom[0] == "value"), None)
+            if rest == FALSE or not self.is_satisfiable(item):
+                continue
+            if observed is None:
+                yield rest
+                continue
+            for truth in (FALSE, TRUE):
+                (told_rest,) = told(formulas, (rest,), {observed: truth})
+                todo.append(
+                    (told_rest, formulas.conjunction((item, observed if truth else formulas.negation(observed))))
+                )
 
     def plain(self, table: int, formula: int) -> tuple[int, PlainObject] | None:
         """The plain object of a formula, with its number; None where it is not plain."""
@@ -210,45 +259,3 @@ class Liveness:
             answer = frozenset(names)
         self._useful_names[formula] = answer
         return answer
-
-    def is_live_array(self, state: tuple[int, ...]) -> bool:
-        """Can an array in this state end?"""
-        if arrays.at_close(self.formulas, state[:1]) is not None:
-            return True
-        return self._questions.ask(state[:1], lambda: self._has_end(state[0]))
-
-    def _has_end(self, formula: int) -> bool:
-        """Depth-first search over the terms of an array and the items that may follow, for a state that may end."""
-        seen = {formula}
-        path = [iter(self._terms_of(formula))]
-        while path:
-            after = next(path[-1], None)
-            if after is None:
-                path.pop()
-            elif after not in seen:
-                seen.add(after)
-                if arrays.at_close(self.formulas, (after,)) is not None:
-                    return True
-                self._questions.spend(1 + len(self.formulas.atoms(after)))
-                if len(seen) > _MOST_STATES:
-                    raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether a value can end")
-                path.append(self._after_item(after))
-        return False
-
-    def _terms_of(self, formula: int) -> Iterator[int]:
-        for term in terms(self.formulas, formula):
-            alone = self.formulas.conjunction(term)
-            if alone == formula:
-                yield from self._after_item(formula)
-            else:
-                yield alone
-
-    def _after_item(self, formula: int) -> Iterator[int]:
-        """The array one item on: for each term of what holds then, whose value can be."""
-        after = arrays.after_item(self.formulas, (formula,))
-        if after is None:
-            return
-        for term in terms(self.formulas, after[0]):
-            value, others = self.parted(term)
-            if self.is_satisfiable(value):
-                yield self.formulas.conjunction(others)

@@ -1,119 +1,116 @@
-"""Which members an object can have so that a term of its formula holds: obligations, and members that meet them.
+"""Which members an object, or items an array, can have so that obligations are met.
 
-A term of an object's formula is a plain object (`guided.schema.plain`) and *obligations*: tables of properties that must not hold, so that
-some member must be against each, and names that must not all be such. A member meets an obligation where its value can be what the plain
-object says of it, and not what the table says. Members that must come are tried first, then members of names that are not declared, of
-which there are as many as one likes, then declared names; a member may meet several.
+An *obligation* is something that some member must be: against a table of properties that must not hold, or what an array must contain. A
+member meets it where its value can be both what is said of it anyway and what the obligation asks. Members that must come are tried
+first, then those of which there are as many as one likes, then those that can stand once; a member may meet several obligations. One that
+stands in the list several times must be met by so many members.
 
 Complexity: a question about a value for each obligation and member tried; exponential in the obligations where they compete for members.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from guided.schema.formula import FALSE, Formulas
-from guided.schema.plain import PlainObject, PlainState, ones
 
-__all__ = ["can_meet"]
-
-# A member: its label, and what its value must be.
-_Member = tuple[int, int]
+__all__ = ["Member", "Places", "solutions"]
 
 
-def can_meet(
-    plain: PlainObject, seen: int, obligations: Sequence[int], can_be: Callable[[int], bool], spend: Callable[[], None]
-) -> bool:
-    """Can a plain object end, past names ``seen``, that meets obligations?
+class Member(NamedTuple):
+    """A member that comes.
 
-    Parameters
+    Attributes
     ----------
-    plain : PlainObject
-    seen : int
-        Bits of the names that cannot come any more.
-    obligations : sequence of int
-        Formulas ("properties", ...) and ("propertyNames", ...) that must not hold.
+    place : int
+        Label of its key, or its position.
+    value : int
+        What its value must be.
+    meets : frozenset of int
+        Obligations that it meets.
+    """
+
+    place: int
+    value: int
+    meets: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where members can stand.
+
+    Attributes
+    ----------
+    formulas : Formulas
+    value : callable
+        What is said of a value at a place.
+    asked : callable
+        What an obligation asks of a value at a place.
+    many : sequence of int
+        Places for any number of members.
+    single : sequence of int
+        Places for one member.
+    slots : int
+        Most members; negative where there is no maximum.
     can_be : callable
         Does some value satisfy a formula?
     spend : callable
-        Called for each member that is tried.
+        Called for each question about a value.
     """
-    if not plain.is_live(PlainState(0, seen, 0), can_be):
-        return False
-    if not obligations:
-        return True
-    needed = ones(plain.labels_of(plain.required & ~seen))
-    others = ones(plain.other_labels)
-    past = plain.labels_of(seen | plain.required | plain.banned) | plain.other_labels
-    names = [label for label in range(len(plain.values)) if not past >> label & 1]
-    slots = len(names) + len(needed) + len(obligations) if plain.most < 0 else plain.most
-    tries = _Tries(plain, others, names, slots, can_be, spend)
-    competing = [one for one in obligations if plain.most >= 0 or not tries.is_met_by_another(one)]
-    return tries.search([(label, plain.value(label)) for label in needed], competing)
 
+    formulas: Formulas
+    value: Callable[[int], int]
+    asked: Callable[[int, int], int]
+    many: Sequence[int]
+    single: Sequence[int]
+    slots: int
+    can_be: Callable[[int], bool]
+    spend: Callable[[], None]
 
-class _Tries:
-    """A search for members."""
-
-    def __init__(
-        self,
-        plain: PlainObject,
-        others: list[int],
-        names: list[int],
-        slots: int,
-        can_be: Callable[[int], bool],
-        spend: Callable[[], None],
-    ) -> None:
-        self._formulas: Formulas = plain.kinds.formulas
-        self._plain, self._others, self._names, self._slots = plain, others, names, slots
-        self._can_be, self._spend = can_be, spend
-
-    def is_met_by_another(self, obligation: int) -> bool:
-        """Is there a member of a name that is not declared that meets an obligation?"""
-        return any(self._met(label, self._plain.value(label), obligation) is not None for label in self._others)
-
-    def search(self, members: list[_Member], obligations: list[int]) -> bool:
-        """Can these members, and more, meet all obligations? Depth first, without recursion."""
-        if not obligations:
-            return True
-        path = [self._ways(members, obligations[0])]
-        while path:
-            found = next(path[-1], None)
-            if found is None:
-                path.pop()
-            elif len(path) < len(obligations):
-                path.append(self._ways(found, obligations[len(path)]))
-            elif self._is_enough(found):
-                return True
-        return False
-
-    def _ways(self, members: list[_Member], obligation: int) -> Iterator[list[_Member]]:
-        for place, (label, value) in enumerate(members):
-            met = self._met(label, value, obligation)
-            if met is not None:
-                yield [*members[:place], (label, met), *members[place + 1 :]]
-        if len(members) < self._slots:
-            taken = {label for label, _ in members}
-            for label in (*self._others, *(name for name in self._names if name not in taken)):
-                met = self._met(label, self._plain.value(label), obligation)
-                if met is not None:
-                    yield [*members, (label, met)]
-
-    def _met(self, label: int, value: int, obligation: int) -> int | None:
-        """What a member's value must be to meet an obligation as well; None where it cannot."""
-        against = self._formulas.negation(self._plain.said(obligation, label))
-        if against == FALSE or value == FALSE:
+    def met(self, member: Member, obligation: int) -> Member | None:
+        """The member once it meets an obligation as well; None where it cannot."""
+        asked = self.asked(obligation, member.place)
+        if asked == FALSE or member.value == FALSE or obligation in member.meets:
             return None
-        self._spend()
-        both = self._formulas.conjunction((value, against))
-        return both if self._can_be(both) else None
+        self.spend()
+        both = self.formulas.conjunction((member.value, asked))
+        return Member(member.place, both, member.meets | {obligation}) if self.can_be(both) else None
 
-    def _is_enough(self, members: list[_Member]) -> bool:
-        short = self._plain.least - len(members)
-        if short <= 0 or any(self._can_be(self._plain.value(label)) for label in self._others):
-            return True
-        taken = {label for label, _ in members}
-        free = (label for label in self._names if label not in taken)
-        for label in free:
-            short -= self._can_be(self._plain.value(label))
-            if short <= 0:
-                return True
-        return False
+    def has_own(self, obligation: int) -> bool:
+        """Can an obligation have members of its own, as many as one likes?"""
+        return self.slots < 0 and any(self.met(Member(p, self.value(p)), obligation) is not None for p in self.many)
+
+    def added(self, members: Sequence[Member], obligation: int) -> Iterator[Member]:
+        """Further members that meet an obligation."""
+        if 0 <= self.slots <= len(members):
+            return
+        taken = {member.place for member in members}
+        for place in (*self.many, *(place for place in self.single if place not in taken)):
+            found = self.met(Member(place, self.value(place)), obligation)
+            if found is not None:
+                yield found
+
+
+def solutions(places: Places, members: Sequence[Member], obligations: Sequence[int]) -> Iterator[Sequence[Member]]:
+    """Members that meet all obligations: those that must come, and further ones. Depth first, without recursion."""
+    if not obligations:
+        yield members
+        return
+    path = [_ways(places, members, obligations[0])]
+    while path:
+        found = next(path[-1], None)
+        if found is None:
+            path.pop()
+        elif len(path) < len(obligations):
+            path.append(_ways(places, found, obligations[len(path)]))
+        else:
+            yield found
+
+
+def _ways(places: Places, members: Sequence[Member], obligation: int) -> Iterator[Sequence[Member]]:
+    for at, member in enumerate(members):
+        met = places.met(member, obligation)
+        if met is not None:
+            yield [*members[:at], met, *members[at + 1 :]]
+    for member in places.added(members, obligation):
+        yield [*members, member]

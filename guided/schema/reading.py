@@ -91,7 +91,7 @@ class Reading(Liveness):
                 if not way:
                     return [TRUE]
                 ways[way] = value
-            elif isinstance(after, objects.ObjectState):
+            else:
                 dead.append(self.contradiction(after, tuple(others)))
         return list(ways.values())
 
