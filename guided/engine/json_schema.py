@@ -7,12 +7,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Literal, TypedDict
 
 from guided.engine.specs import Lowered, fingerprint_of
-from guided.errors import SchemaError, VocabularyError
+from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
 from guided.schema.inputs import input_of
-from guided.schema.json_values import parse_json
+from guided.schema.json_values import check_levels, parse_json
 from guided.schema.lowering import Lowering
 from guided.schema.machine import Machine
 from guided.schema.reader import TypeReader
@@ -76,6 +76,8 @@ class JsonSchema:
     SchemaError
         The text is no JSON, or the type has no schema; when compiled: the schema is malformed, or cannot be enforced, with JSON Pointer
         and keyword.
+    LimitError
+        It nests too deep.
     TypeError, ValueError
         An argument is of another type, or an option unknown.
     """
@@ -112,7 +114,7 @@ class JsonSchema:
             ("schema", given.schema),
             ("options", options),
             ("registry", known),
-            ("_text", _text_of([given.schema, known])),
+            ("_text", _text_of(given.schema, known)),
             ("_reader", given.reader),
             ("_unenforced", given.unenforced),
         ):
@@ -152,10 +154,10 @@ class JsonSchema:
             content = json.loads(data, object_hook=_read_back)
             spec = cls(True, **content["options"], registry=content["registry"])
             object.__setattr__(spec, "schema", content["schema"])
-            object.__setattr__(spec, "_text", _text_of([spec.schema, spec.registry]))
+            object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
             unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
             object.__setattr__(spec, "_unenforced", unenforced)
-        except (KeyError, TypeError, RecursionError, SchemaError, InvalidOperation) as error:
+        except (KeyError, TypeError, RecursionError, LimitError, SchemaError, InvalidOperation) as error:
             raise ValueError(f"this is no JSON Schema with its options: {error}") from error
         return spec
 
@@ -196,7 +198,7 @@ class JsonSchema:
             return self._reader.read(text)
         try:
             return parse_json(text)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise SchemaError(f"the text is no JSON: {error}", "", "schema") from error
 
     def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
@@ -219,10 +221,12 @@ class JsonSchema:
         return parsed if self._reader is None else self._reader.read_part(path, text, parsed)
 
 
-def _text_of(value: Any) -> str:
+def _text_of(schema: Any, registry: Mapping[str, Any]) -> str:
+    for value in (schema, *registry.values()):
+        check_levels(value)
     try:
-        return json.dumps(value, default=_written)
-    except (TypeError, ValueError, RecursionError) as error:
+        return json.dumps([schema, registry], default=_written)
+    except (TypeError, ValueError) as error:
         raise SchemaError(f"a schema is made of JSON values: {error}", "", "schema") from error
 
 

@@ -161,7 +161,7 @@ def _checked_header(path: str | os.PathLike[str], content: "bytes | mapping.mmap
         raise IndexFormatError(f"{path} is damaged: its header does not fit its checksum; compile it again")
     try:
         header = json.loads(content[_DIGEST_END : _DIGEST_END + length])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise IndexFormatError(f"{path} is damaged: its header is no JSON") from error
     if not isinstance(header, dict):
         raise IndexFormatError(f"{path} is damaged: its header is no JSON object")

@@ -14,7 +14,6 @@ A type reads what is generated: `Input.reader`. Everything else is read as plain
 """
 
 import inspect
-import json
 import os
 import typing
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ import pydantic
 
 from guided.errors import SchemaError, shown
 from guided.schema.definitions import is_operation, schema_in
+from guided.schema.json_values import check_levels, check_levels_of_text, parse_json
 from guided.schema.openapi import operation_schema
 from guided.schema.reader import TypeReader
 from guided.schema.signatures import arguments_of
@@ -70,6 +70,8 @@ def input_of(given: Any, operation: str | None = None) -> Input:
         A text or file is no JSON, a definition has no schema, or a type none.
     TypeError
         It is none of these.
+    LimitError
+        It nests too deep.
     """
     if isinstance(given, str | os.PathLike):
         given = _parsed(given)
@@ -78,6 +80,7 @@ def input_of(given: Any, operation: str | None = None) -> Input:
     if isinstance(given, bool):
         return Input(_without_operation(given, operation))
     if isinstance(given, Mapping):
+        check_levels(given)
         if is_operation(given) or operation is not None:
             return Input(operation_schema(given, operation))
         schema = schema_in(given)
@@ -115,8 +118,9 @@ def _parsed(given: str | os.PathLike[str]) -> Any:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise SchemaError(f"{os.fspath(given)} cannot be read: {reason}", "", "schema") from error
     try:
-        return json.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError) as error:
+        check_levels_of_text(text)
+        return parse_json(text, parse_float=Decimal)
+    except ValueError as error:
         advice = "" if isinstance(given, os.PathLike) else "; a file is given as a pathlib.Path"
         raise SchemaError(f"the text is no JSON: {error}{advice}", "", "schema") from error
 

@@ -1,26 +1,155 @@
-"""JSON texts as plain Python values, of any size that the text has."""
+"""JSON texts as plain Python values, of any size and depth that the text has; and how deep a schema may nest.
+
+Python's own reader recurses, so its depth is whatever the caller has left. Where that is not enough, the text is read with a stack of
+containers instead (`_flat`).
+
+Complexity: O(text).
+"""
 
 import json
+import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
-__all__ = ["parse_json"]
+from guided.errors import LimitError
+
+__all__ = ["MOST_LEVELS", "check_levels", "check_levels_of_text", "parse_json"]
+
+# Arrays and objects within each other in a schema: six times what real ones have.
+MOST_LEVELS = 200
+# Those of a schema, each as often as it is written.
+_MOST_PARTS = 5_000_000
 
 # Python refuses to read integers of more than 4,300 digits at once, which here come from texts whose length is bounded already.
 _MOST_DIGITS = 4000
+_CONTAINERS = (dict, list, tuple)
+_SPACES = re.compile(r"[ \t\n\r]*")
+_SCALAR = re.compile(r'"(?:[^"\\]+|\\.)*"|[^\[\]{},:"\s]+', re.DOTALL)
+# Why a string need not end: else each quote of a text that is no JSON would be looked through to the end.
+_BRACKET = re.compile(r'"(?:[^"\\]+|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text (RFC 8259): numbers as int or float, equal keys as the last of them.
+def parse_json(text: str | bytes, parse_float: Callable[[str], Any] = float) -> Any:
+    """The value of a JSON text (RFC 8259): numbers as int or ``parse_float``, equal keys as the last of them.
 
     Raises
     ------
     ValueError
         It is no JSON; ``NaN`` and ``Infinity`` are none.
-    RecursionError
-        It nests deeper than Python's parser goes.
     """
-    return json.loads(text, parse_int=_integer, parse_constant=_no_number)
+
+    def decoded(part: str | bytes) -> Any:
+        return json.loads(part, parse_int=_integer, parse_float=parse_float, parse_constant=_no_number)
+
+    try:
+        return decoded(text)
+    except RecursionError:
+        return _flat(text if isinstance(text, str) else text.decode(), decoded)
+
+
+def _flat(text: str, decoded: Callable[[str], Any]) -> Any:
+    """The value of a text, its arrays and objects on a stack."""
+    stack: list[list[Any] | dict[str, Any]] = []
+    names: list[str] = []
+    at, may_close = 0, False
+    while True:
+        at, value = _after_spaces(text, at), None
+        is_named = bool(stack) and isinstance(stack[-1], dict)
+        is_closed = may_close and text[at : at + 1] == ("}" if is_named else "]")
+        if is_named and not is_closed:
+            match = _SCALAR.match(text, at)
+            if match is None or text[at] != '"':
+                raise ValueError(f"a name is expected at character {at}")
+            names.append(decoded(match.group()))
+            at = _after_spaces(text, match.end())
+            if text[at : at + 1] != ":":
+                raise ValueError(f"':' is expected at character {at}")
+            at = _after_spaces(text, at + 1)
+        if is_closed:
+            value, at = stack.pop(), at + 1
+        elif text[at : at + 1] in ("[", "{"):
+            stack.append([] if text[at] == "[" else {})
+            at, may_close = at + 1, True
+            continue
+        else:
+            match = _SCALAR.match(text, at)
+            if match is None:
+                raise ValueError(f"a value is expected at character {at}")
+            value, at = decoded(match.group()), match.end()
+        # The value is complete, and so may be those that it ends.
+        while stack:
+            outer = stack[-1]
+            if isinstance(outer, dict):
+                outer[names.pop()] = value
+            else:
+                outer.append(value)
+            at = _after_spaces(text, at)
+            mark = text[at : at + 1]
+            at += 1
+            if mark == ",":
+                break
+            if mark != ("}" if isinstance(outer, dict) else "]"):
+                raise ValueError(f"',' or a bracket is expected at character {at - 1}")
+            value = stack.pop()
+        else:
+            at = _after_spaces(text, at)
+            if at < len(text):
+                raise ValueError(f"more than one value: character {at}")
+            return value
+        may_close = False
+
+
+def _after_spaces(text: str, at: int) -> int:
+    match = _SPACES.match(text, at)
+    assert match is not None
+    return match.end()
+
+
+def check_levels(schema: Any) -> None:
+    """Refuse a value whose arrays and objects nest too deep, or would be written too often.
+
+    Raises
+    ------
+    LimitError
+    """
+    # Why by identity and how often: one list may stand in many places, and within itself.
+    levels = parts = 0
+    here = {0: (schema, 1)} if isinstance(schema, _CONTAINERS) else {}
+    while here:
+        levels += 1
+        parts += sum(times for _, times in here.values())
+        _check(levels)
+        if parts > _MOST_PARTS:
+            raise LimitError("values", parts, _MOST_PARTS, "the same parts stand in too many places of the schema")
+        below: dict[int, tuple[Any, int]] = {}
+        for value, times in here.values():
+            for part in value.values() if isinstance(value, dict) else value:
+                if isinstance(part, _CONTAINERS):
+                    known = below.get(id(part))
+                    below[id(part)] = part, times if known is None else times + known[1]
+        here = below
+
+
+def check_levels_of_text(text: str) -> None:
+    """The same for a JSON text, which may be none, before it is read.
+
+    Raises
+    ------
+    LimitError
+    """
+    level = 0
+    for match in _BRACKET.finditer(text):
+        if match.group() in ("[", "{"):
+            level += 1
+            _check(level)
+        elif match.group() in ("]", "}"):
+            level -= 1
+
+
+def _check(levels: int) -> None:
+    if levels > MOST_LEVELS:
+        raise LimitError("depth", levels, MOST_LEVELS, "the schema nests too deep")
 
 
 def _integer(digits: str) -> int:

@@ -10,7 +10,6 @@
 Here are the reactions of cells. What follows a key or a comma, and whether anything can, is for `guided.schema.reading` to say.
 """
 
-import json
 from collections.abc import Hashable
 from decimal import Decimal
 from functools import cached_property
@@ -27,6 +26,7 @@ from guided.schema.atoms import JsonOptions
 from guided.schema.cells import Cell, OpenArray, OpenObject, OpenPlain
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.jobs import Job
+from guided.schema.json_values import parse_json
 from guided.schema.key_frames import KeyFrames
 from guided.schema.keywords import enumerations
 from guided.schema.kinds import Kinds
@@ -256,7 +256,7 @@ class Machine:
         after = self._cells[reaction.pushes]
         if after is None or isinstance(after, OpenArray) or after.is_named:
             return reaction
-        name = json.loads(data[data.index(b'"') :])
+        name = parse_json(data[data.index(b'"') :])
         if isinstance(after, OpenPlain):
             named: Cell = after._replace(state=self.reading.plain_named(after.state, name), is_named=True)
         else:
@@ -271,7 +271,7 @@ class Machine:
             return self._after_name(action, cell, data)
         if report is None or not isinstance(content, OpenArray):
             return self._reaction(action, cell)
-        item = json.loads(data.strip(b" \t\n\r,"), parse_float=Decimal)
+        item = parse_json(data.strip(b" \t\n\r,"), parse_float=Decimal)
         constant = enumerations.constant(self.kinds.lowering, item, enumerations.ITEM, 0)
         state = content.state
         if content.observed:

@@ -1,5 +1,6 @@
 """Index files: the same bytes for the same input, and a typed error for every other."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -162,6 +163,15 @@ def test_tables_that_point_outside_are_refused_whatever_the_digests_say(tmp_path
     write_arrays(path, fields, arrays | {name: forged})
     with pytest.raises(guided.IndexFormatError, match="refer to what they do not hold"):
         guided.load_index(path, BYTES)
+
+
+def test_a_header_that_nests_is_damage(tmp_path, saved: bytes) -> None:
+    header = b"[" * 64_000
+    size = (64 + len(header)).to_bytes(8, "little")
+    front = saved[:12] + len(header).to_bytes(4, "little") + size + saved[24:32]
+    (tmp_path / "deep.index").write_bytes(front + hashlib.sha256(front + header).digest() + header)
+    with pytest.raises(guided.IndexFormatError, match="its header is no JSON"):
+        guided.load_index(tmp_path / "deep.index", BYTES)
 
 
 def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:

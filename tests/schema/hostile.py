@@ -41,6 +41,19 @@ def _deep_value(depth: int) -> Any:
     return value
 
 
+def _itself() -> Any:
+    value: list[Any] = []
+    value += [value, value]
+    return value
+
+
+def _doubled(times: int) -> Any:
+    value: Any = [1]
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
 def _product(outer: str, inner: str, count: int, width: int) -> Any:
     return {
         outer: [
@@ -66,6 +79,9 @@ SCHEMAS: dict[str, Callable[[], Any]] = {
     "10,000 levels of propertyNames": lambda: _nested("propertyNames", 10_000),
     "a constant of 10,000 levels": lambda: {"const": _deep_value(10_000)},
     "10,000 levels of JSON text": lambda: '{"items":' * 10_000 + "{}" + "}" * 10_000,
+    "1,000 levels of items": lambda: _nested("items", 1_000),
+    "a constant within itself": lambda: {"const": _itself()},
+    "a constant in 2^60 places": lambda: {"const": _doubled(60)},
     "an enum of 100,000 strings": lambda: {"enum": [f"value {i}" for i in range(100_000)]},
     "an enum of 100,000 numbers": lambda: {"enum": list(range(100_000))},
     "an enum of 10,000 objects": lambda: {"enum": [{"a": i, "b": [i]} for i in range(10_000)]},

@@ -331,7 +331,7 @@ def test_schemas_come_as_they_are(tmp_path: Path) -> None:
         ("schema.json", "a file is given as a pathlib.Path"),
         ("[1]", "an object or a bool"),
         (Path("nowhere.json"), "cannot be read"),
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100, "no JSON"),
     ],
     ids=lambda item: str(item)[:20],
 )

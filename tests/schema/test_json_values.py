@@ -1,0 +1,131 @@
+"""JSON as values: read without recursion like Python's own reader, and schemas that nest too deep refused in all their forms."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.engine.json_schema import JsonSchema
+from guided.errors import LimitError
+from guided.schema import json_values
+from guided.schema.json_values import MOST_LEVELS, check_levels, check_levels_of_text, parse_json
+from tests.schema.engine import compiled
+
+PIECES = st.sampled_from(
+    [
+        *'{}[]",: \n',
+        '"a"',
+        '"b":',
+        "[1",
+        "],",
+        '{"a":',
+        "1.5",
+        "-0",
+        "1e3",
+        "true",
+        "null",
+        "\\",
+        '\\"',
+        "é",
+        "NaN",
+        "01",
+        "x",
+    ]
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4)
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+)
+
+
+def flat(text: str) -> Any:
+    return json_values._flat(text, lambda part: json.loads(part, parse_constant=json_values._no_number))
+
+
+@given(VALUES, st.sampled_from([None, 0, 2]))
+def test_any_text_is_read_as_python_reads_it(value: Any, indent: int | None) -> None:
+    assert flat(json.dumps(value, indent=indent)) == value
+
+
+@given(st.lists(PIECES, max_size=8).map("".join))
+def test_what_is_no_json_is_refused_as_python_refuses_it(text: str) -> None:
+    try:
+        expected = json.loads(text, parse_constant=json_values._no_number)
+    except ValueError:
+        with pytest.raises(ValueError):  # noqa: PT011 - the message is where the two differ
+            flat(text)
+    else:
+        assert flat(text) == expected
+
+
+def test_a_text_is_read_at_any_depth() -> None:
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        value, depth = parse_json(opening * 100_000 + "1.5" + closing * 100_000, parse_float=Decimal), 0
+        while isinstance(value, list | dict):
+            value, depth = value[0] if isinstance(value, list) else value["a"], depth + 1
+        assert (value, depth) == (Decimal("1.5"), 100_000)
+    with pytest.raises(ValueError, match="character 200000"):
+        parse_json("[" * 100_000 + "]" * 100_000 + "]")
+
+
+def test_items_that_must_differ_are_told_apart_at_any_depth() -> None:
+    index = compiled({"uniqueItems": True})
+    deep, deeper = ("[" * depth + "]" * depth for depth in (3000, 3001))
+    assert index.accepts(f"[{deep},{deeper}]".encode())
+    assert not index.accepts(f"[{deep},1,{deep}]".encode())
+    long = "1" * 5000
+    assert index.accepts(f"[{long},{long}0]".encode())
+    assert not index.accepts(f"[{long},{long}]".encode())
+
+
+def nested(levels: int) -> Any:
+    schema: Any = {}
+    for _ in range(levels - 1):
+        schema = {"items": schema}
+    return schema
+
+
+def test_a_schema_has_so_many_levels_in_all_its_forms(tmp_path: Path) -> None:
+    within, beyond = nested(MOST_LEVELS), nested(MOST_LEVELS + 1)
+    for form in (dict, json.dumps):
+        assert compiled(form(within)).guide().mask().any()
+        with pytest.raises(LimitError, match="depth: 201 needed, 200 allowed; the schema nests too deep"):
+            JsonSchema(form(beyond))
+    (tmp_path / "a.json").write_text(json.dumps(beyond))
+    with pytest.raises(LimitError) as caught:
+        JsonSchema(tmp_path / "a.json")
+    assert (caught.value.what, caught.value.given, caught.value.limit) == ("depth", 201, 200)
+    with pytest.raises(LimitError):
+        JsonSchema({"$ref": "x:a"}, registry={"x:a": beyond})
+    assert JsonSchema({"$ref": "x:a"}, registry={"x:a": within}).fingerprint
+    spec = JsonSchema(within)
+    assert JsonSchema.from_data(spec.data).fingerprint == spec.fingerprint
+    check_levels_of_text('"' + "[" * 1000 + '"')
+    check_levels_of_text('["]", "[\\"[", ' * (MOST_LEVELS - 1))
+    check_levels_of_text('"\\"' * 100_000)
+
+
+def test_values_that_hold_themselves_and_parts_in_many_places_are_refused() -> None:
+    itself: list[Any] = []
+    itself += [itself, itself]
+    doubled: Any = [1]
+    for _ in range(60):
+        doubled = [doubled, doubled]
+    for value in (itself, doubled):
+        with pytest.raises(LimitError, match="in too many places"):
+            JsonSchema({"const": value})
+    alone: list[Any] = []
+    alone.append(alone)
+    with pytest.raises(LimitError, match="nests too deep"):
+        JsonSchema({"const": alone})
+    check_levels([[1]] * 1000)
