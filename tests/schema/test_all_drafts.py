@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from guided.errors import LimitError, SchemaError
+from tests.archives import JSONSCHEMA, unpacked
 from tests.schema import official
 from tests.schema.engine import compiled, is_empty, refusal
-from tests.schema.suite_archive import archived_suite
 
 SCHEMA_URI = {
     "draft3": "http://json-schema.org/draft-03/schema#",
@@ -30,8 +30,13 @@ OTHERWISE = {
 }  # fmt: skip
 
 
+def _suite() -> tuple[Path | None, str]:
+    contents, problem = unpacked(JSONSCHEMA)
+    return (contents / JSONSCHEMA.name.removesuffix(".tar.gz") / "json" if contents else None), problem
+
+
 def _files() -> list[Any]:
-    folder, problem = archived_suite()
+    folder, problem = _suite()
     if folder is None:
         return [pytest.param("", "", marks=pytest.mark.skip(reason=problem))]
     tops = {draft: folder / "tests" / draft for draft in SCHEMA_URI}
@@ -42,7 +47,7 @@ def _files() -> list[Any]:
 
 @pytest.mark.parametrize(("draft", "file"), _files())
 def test_verdicts(draft: str, file: str) -> None:
-    folder, _ = archived_suite()
+    folder, _ = _suite()
     assert folder is not None
     asserts = file.startswith("optional/format")
     for group in json.loads((folder / "tests" / draft / file).read_bytes()):

@@ -28,6 +28,7 @@ from tests.schema.oracle import Undefined, lifted
 from tests.schema.oracle_published import is_valid
 from tests.schema.oracle_text import NotJson, is_narrowed, is_text, read
 from tests.schema.strategies import discriminated, instances_near, names, schemas, values
+from tests.schema.walks import steered_text
 from tests.strategies import vocabularies
 
 # Refusals that random schemas may meet: references that mean nothing, schemas without values, what is not enforced.
@@ -399,7 +400,7 @@ def test_random_walks_over_real_vocabularies_end_in_valid_documents(name: str) -
         index = refused_or_index(schema, options, vocabulary)
         if isinstance(index, str):
             return
-        text = walk(index, vocabulary, chance)
+        text = steered_text(index, vocabulary, chance)
         if text is None:
             return
         ended.append(text)
@@ -410,31 +411,6 @@ def test_random_walks_over_real_vocabularies_end_in_valid_documents(name: str) -
 
     run()
     assert ended
-
-
-def walk(index: Index, vocabulary: Vocabulary, chance: random.Random, free: int = 40) -> bytes | None:
-    """A text of tokens by lot, steered to its end after a while; None where that is far away."""
-    guide, text = index.guide(), b""
-    left = -1
-    for step in range(free + 200):
-        if step == free:
-            left = guide.remaining + 3
-            if left > 200:
-                return None
-        mask = guide.mask() if left < 0 else guide.mask_within(left)
-        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        assert len(allowed), text
-        if guide.is_accepting and (left >= 0 or chance.random() < 0.3):
-            guide.advance(vocabulary.eos[0])
-            assert guide.is_finished
-            return text
-        token = int(chance.choice(allowed))
-        if token in vocabulary.eos:
-            return text
-        guide.advance(token)
-        text += vocabulary[token] or b""
-        left -= left > 0
-    raise AssertionError(f"no end after {text!r}")
 
 
 # --------------------------------------------------------------------------------------------------------------- RFC 8259

@@ -16,7 +16,7 @@ from tests.real_vocabularies import real_vocabulary
 from tests.schema import official
 from tests.schema.engine import compiled, is_empty
 from tests.schema.oracle_published import is_valid
-from tests.schema.test_engine_random import walk
+from tests.schema.walks import steered_text
 
 PARTS = 12
 
@@ -62,7 +62,7 @@ def test_walks_over_real_schemas_end_in_valid_documents(order: str) -> None:
         schema = json.loads(path.read_bytes())["schema"]
         try:
             index = compiled(schema, vocabulary, property_order=order, whitespace="compact", format="annotate")
-            text = walk(index, vocabulary, chance)
+            text = steered_text(index, vocabulary, chance)
         except (SchemaError, LimitError):
             continue
         if text is not None:

@@ -1,10 +1,13 @@
-"""Random texts of an index, byte by byte."""
+"""Random texts of an index: byte by byte, and token by token."""
 
 import random
 
-from guided.engine.index import Index
+import numpy as np
 
-__all__ = ["random_text"]
+from guided.engine.index import Index
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["random_text", "steered_text"]
 
 # What ends a value is taken more often than its share, so that texts end.
 _ENDS = tuple(b'"}]')
@@ -29,3 +32,28 @@ def random_text(index: Index, seed: int, longest: int = 3000) -> str | None:
         guide.advance(token)
         data.append(token)
     return None
+
+
+def steered_text(index: Index, vocabulary: Vocabulary, chance: random.Random, free: int = 40) -> bytes | None:
+    """A text of tokens by lot, steered to its end after a while; None where that is far away."""
+    guide, text = index.guide(), b""
+    left = -1
+    for step in range(free + 200):
+        if step == free:
+            left = guide.remaining + 3
+            if left > 200:
+                return None
+        mask = guide.mask() if left < 0 else guide.mask_within(left)
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        assert len(allowed), text
+        if guide.is_accepting and (left >= 0 or chance.random() < 0.3):
+            guide.advance(vocabulary.eos[0])
+            assert guide.is_finished
+            return text
+        token = int(chance.choice(allowed))
+        if token in vocabulary.eos:
+            return text
+        guide.advance(token)
+        text += vocabulary[token] or b""
+        left -= left > 0
+    raise AssertionError(f"no end after {text!r}")
