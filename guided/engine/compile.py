@@ -80,7 +80,9 @@ def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> Inde
     lowered = spec.pushdown(limits, alphabet)
     shared = _shared(vocabulary, lowered.family)
     tables = PushdownIndex(lowered.automaton, vocabulary, limits, shared, lowered.n_common)
-    notes = () if all(alphabet) else ("texts that need bytes without a token of their own are left out",)
+    notes = lowered.notes
+    if not all(alphabet):
+        notes = (*notes, "texts that need bytes without a token of their own are left out")
     origin = Origin(remake, type(spec), spec.data, limits)
     return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin)
 

@@ -176,7 +176,8 @@ class JsonSchema:
                 raise VocabularyError("every text of the schema needs a byte that no token of the vocabulary has alone")
             raise SchemaError("no value satisfies the schema", "", "schema")
         common = machine.structure
-        return Lowered(machine, common, common.tables.n_controls, (*self._unenforced, *lowering.unenforced))
+        unenforced = (*self._unenforced, *lowering.unenforced)
+        return Lowered(machine, common, common.tables.n_controls, unenforced, lowering.notes)
 
     def _machine(self, limits: Limits, alphabet: bytes) -> tuple[Machine, Lowering]:
         formulas = Formulas()

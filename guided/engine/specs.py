@@ -44,12 +44,15 @@ class Lowered:
         How many.
     unenforced : tuple of (str, str)
         What is recorded instead of enforced: JSON Pointer and keyword.
+    notes : tuple of str
+        What else a user should know.
     """
 
     automaton: Pushdown
     family: Hashable
     n_common: int
     unenforced: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @runtime_checkable

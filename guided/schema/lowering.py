@@ -32,6 +32,8 @@ _DEEPEST_PART = 16
 _DEEPEST = 32
 # Schemas about parts that are lowered at once with the schema around them: all of a usual schema, and 0.2 ms of a large one.
 _AT_ONCE = 64
+# Names that a note lists.
+_MOST_NAMED = 10
 _MOST_LISTED = 32
 _STRING = frozenset({str})
 
@@ -63,6 +65,8 @@ class Lowering:
         Formula and types of each name of a type in the drafts of a year, as they are met.
     nested : int
         Schemas in the midst of being lowered, one within the other.
+    unknown_formats : dict
+        Formats that nobody knows, in the order met, where formats are asserted.
 
     Raises
     ------
@@ -91,6 +95,7 @@ class Lowering:
         "root",
         "sequence",
         "types",
+        "unknown_formats",
     )
 
     def __init__(
@@ -107,6 +112,7 @@ class Lowering:
         self.sequence: dict[int, int] = {}
         self.references = References(schema, registry or {})
         self._unenforced: dict[tuple[str, str], None] = {}
+        self.unknown_formats: dict[str, None] = {}
         self._places: list[tuple[Any, Context | None, Location, int]] = []
         self._keys: dict[tuple[Any, ...], int] = {}
         self._expanded: dict[int, int] = {}
@@ -130,6 +136,15 @@ class Lowering:
     def unenforced(self) -> list[tuple[str, str]]:
         """(pointer, keyword) of what was recorded instead of enforced, so far."""
         return list(self._unenforced)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What says nothing because nobody knows its name: formats, and drafts that ``$schema`` names."""
+        formats, drafts = list(self.unknown_formats), list(self.references.unknown_drafts)
+        found = [f"unknown formats are annotations: {_listed(formats)}"] if formats else []
+        if drafts:
+            found.append(f"$schema names no known draft, so it says nothing: {_listed(drafts)}")
+        return tuple(found)
 
     def pointer(self, key: int) -> str:
         """JSON Pointer to where the subschema of a key was first met; into another document, after its URI and ``#``."""
@@ -337,6 +352,11 @@ class Lowering:
         if site.numbers and (types is None or "number" in types):
             values.append(typed(formulas, "number", site.numbers))
         return values[0] if len(values) == 1 else formulas.conjunction(values)
+
+
+def _listed(names: list[str]) -> str:
+    more = f", and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(shown, names[:_MOST_NAMED])) + more
 
 
 def _no_schema(value: object, location: Location) -> SchemaError:

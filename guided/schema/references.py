@@ -32,6 +32,8 @@ class References:
     ----------
     root : Context
         Of the schema's root.
+    unknown_drafts : dict
+        What ``$schema`` names and nobody knows, in the order met.
     """
 
     def __init__(self, schema: Any, registry: Mapping[str, Any]) -> None:
@@ -42,6 +44,7 @@ class References:
         self._contexts: dict[tuple[int, ...], Context] = {}
         self._targets: dict[tuple[str, str, Context], Target] = {}
         self._dialects: dict[str, Dialect | None] = {}
+        self.unknown_drafts: dict[str, None] = {}
         self._default = DEFAULT
         resource = self._open(schema, "", ("",))
         self._default = resource.dialect
@@ -195,7 +198,12 @@ class References:
 
     def _named_dialect(self, schema: dict[str, Any], around: Dialect, location: Location) -> Dialect:
         name = schema.get("$schema")
-        return (self._dialect(name, location) if isinstance(name, str) else None) or around
+        if not isinstance(name, str):
+            return around
+        found = self._dialect(name, location)
+        if found is None:
+            self.unknown_drafts[name] = None
+        return found or around
 
     def _dialect(self, uri: str, location: Location) -> Dialect | None:
         """The dialect that a ``$schema`` names; None if nobody knows it."""

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from guided.errors import SchemaError
 from guided.schema.dialects import DEFAULT, DRAFTS, known_dialect
+from tests.schema.engine import compiled
 from tests.schema.lowered import DRAFT, holds, lowered
 from tests.schema.oracle_ecma import search
 from tests.schema.strategies import values
@@ -186,3 +187,17 @@ def test_a_schema_within_may_be_of_another_draft():
     schema = {"properties": {"a": {"$schema": DRAFT[4], "minimum": 1, "exclusiveMinimum": True}, "b": {"minimum": 1}}}
     assert not holds(schema, {"a": 1})
     assert holds(schema, {"b": 1})
+
+
+def test_names_that_nobody_knows_are_noted() -> None:
+    schema = {
+        "$schema": "https://example.com/draft",
+        "properties": {"a": {"format": "zip"}, "b": {"format": "uuid"}, "c": {"items": {"format": "zip"}}},
+    }
+    assert compiled(schema).notes == (
+        "unknown formats are annotations: 'zip'",
+        "$schema names no known draft, so it says nothing: 'https://example.com/draft'",
+    )
+    assert compiled({**schema, "$schema": "http://json-schema.org/draft-07/schema#"}, format="annotate").notes == ()
+    many = {"properties": {f"p{i}": {"format": f"f{i}"} for i in range(12)}}
+    assert compiled(many).notes[0].endswith("'f9', and 2 more")

@@ -68,6 +68,8 @@ def format_of_string(site: Site, value: Any) -> None:
             site.strings.append(site.atom("length", *LENGTHS[value]))
     elif mode == "strict":
         raise SchemaError(f"the format {value!r} is unknown", pointer_of(site.location), "format")
+    else:
+        site.lowering.unknown_formats[value] = None
 
 
 def format_of_draft3(site: Site, value: Any) -> None:
