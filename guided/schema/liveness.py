@@ -185,16 +185,16 @@ class Liveness:
 
     def _has_end(self, formula: int) -> bool:
         """Depth-first search over the items that may follow, one after the other, for an array that may end."""
-        seen = {formula}
-        path = [self._after_item(formula)]
+        seen: set[int] = set()
+        path = [iter((formula,))]
         while path:
             after = next(path[-1], None)
             if after is None:
                 path.pop()
             elif after not in seen:
-                seen.add(after)
                 if arrays.at_close(self.formulas, (after,)) is not None:
                     return True
+                seen.add(after)
                 self._questions.spend(1 + len(self.formulas.atoms(after)))
                 if len(seen) > _MOST_STATES:
                     raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether a value can end")
