@@ -177,12 +177,14 @@ class PushdownTables:
         Names of controls whose plan is the same in all tables of a family.
     records : set of int
         Cells that record.
+    differing : set of int
+        Those of them that record only so that what comes later differs from what has been.
     reactions : dict of int to (Reaction or None)
         The same as ``keys`` and ``values``, for readers in Python.
     """
 
     __slots__ = (
-        "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "direct", "guards", "info", "keys",
+        "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "differing", "direct", "guards", "info", "keys",
         "limit", "live", "n_actions", "n_allows", "n_cells", "n_controls", "n_guards", "n_reactions", "n_results",
         "plan_keys", "reactions", "records", "results", "rows", "values",
     )  # fmt: skip
@@ -204,6 +206,7 @@ class PushdownTables:
         self.direct: dict[int, Reaction] = {}
         self.plan_keys: dict[int, Hashable] = {}
         self.records: set[int] = set()
+        self.differing: set[int] = set()
         self.reactions: dict[int, Reaction | None] = {}
         self._result_ids: dict[Reaction, int] = {}
         self._allow_ids: dict[tuple[int, ...], int] = {}

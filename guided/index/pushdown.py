@@ -252,7 +252,7 @@ class PushdownIndex:
     def remaining(self, state: int) -> int:
         """An upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
         with self._lock:
-            return 0 if state == self.final else self._budgets.bound(self.spot(state))
+            return 0 if state == self.final else self._budgets.bound(state)
 
     def spot(self, state: int) -> Spot:
         """The place of a state, and what was read on top of each cell that records."""
@@ -276,15 +276,3 @@ class PushdownIndex:
         with self._lock:
             place = self.stacks.read(self._places[0], data, [])
             return place is not None and self.stacks.is_end(place)
-
-    def top(self, node: int) -> tuple[int, int]:
-        """The top cell of a stack, and the node below (-1: none)."""
-        return self.stacks.top(node)
-
-    def read(self, place: Place, data: bytes, texts: list[bytes] | None = None) -> Place | None:
-        """The place after some bytes; ``texts`` is changed in place."""
-        return self.stacks.read(place, data, texts)
-
-    def is_end(self, place: Place) -> bool:
-        """May a text end at this place?"""
-        return self.stacks.is_end(place)

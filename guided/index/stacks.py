@@ -9,6 +9,8 @@ Not thread-safe: the index that reads holds a lock.
 Complexity: O(1) for a byte and each reaction it causes.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
@@ -24,15 +26,36 @@ from guided.automata.pushdown import (
     UNLIMITED,
     WIDTH,
     Pushdown,
+    Reaction,
 )
 
-__all__ = ["Place", "Spot", "Stacks", "Texts"]
+__all__ = ["Place", "Record", "Spot", "Stacks", "Texts"]
 
 # Where a text stands: control, stack node, code points needed and allowed.
 Place = tuple[int, int, int, int]
 # What was read on top of each cell of a stack that records, the lowest first.
 Texts = tuple[bytes, ...]
 Spot = tuple[Place, Texts]
+
+
+class Record(NamedTuple):
+    """What a cell that records was asked, and what it did.
+
+    Attributes
+    ----------
+    level : int
+        Which of the cells of the stack that record, the lowest is 0.
+    action, cell : int
+    data : bytes
+        What was read on top of it.
+    reaction : Reaction or None
+    """
+
+    level: int
+    action: int
+    cell: int
+    data: bytes
+    reaction: Reaction | None
 
 
 class Stacks:
@@ -80,10 +103,13 @@ class Stacks:
         """The top cell of a stack, and the node below (-1: none)."""
         return self.cells[node], self._below[node]
 
-    def read(self, place: Place, data: bytes, texts: list[bytes] | None = None) -> Place | None:
+    def read(
+        self, place: Place, data: bytes, texts: list[bytes] | None = None, records: list[Record] | None = None
+    ) -> Place | None:
         """The place after some bytes; None where they cannot come.
 
         ``texts``: what was read on top of each cell that records, changed in place. Without it, what only they could tell cannot come.
+        ``records``: what those cells were asked is appended.
         """
         control, node, needed, allowed = place
         automaton = self.automaton
@@ -113,7 +139,7 @@ class Stacks:
                 if needed:
                     return None
                 is_again = tables.actions.item(ACTION - entry, 1)
-                after = self.react(entry, node, texts, b"" if is_again else bytes([byte]))
+                after = self.react(entry, node, texts, b"" if is_again else bytes([byte]), records)
                 rows, info = tables.rows, tables.info
                 if after is None:
                     return None
@@ -134,7 +160,14 @@ class Stacks:
             return True
         return bool((tables.guards[guard : guard + width] & tables.allows[allow : allow + width]).any())
 
-    def react(self, entry: int, node: int, texts: list[bytes] | None = None, last: bytes = b"") -> Place | None:
+    def react(
+        self,
+        entry: int,
+        node: int,
+        texts: list[bytes] | None = None,
+        last: bytes = b"",
+        records: list[Record] | None = None,
+    ) -> Place | None:
         """Where an action leads on a stack; None where it cannot come. ``last``: the byte that the action reads."""
         tables = self.automaton.tables
         needed, allowed = KEPT
@@ -152,6 +185,8 @@ class Stacks:
                 if texts is not None and cell in tables.records:
                     level = self._depths[node] - 1
                     reaction = self.automaton.recorded(action, cell, texts[level] + last)
+                    if records is not None:
+                        records.append(Record(level, action, cell, texts[level] + last, reaction))
                     texts[level] = b""
                 else:
                     if key not in tables.reactions:

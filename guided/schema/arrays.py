@@ -5,7 +5,7 @@ The state of an array between two items is a tuple of formulas: what must hold o
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 
-__all__ = ["after_item", "at_close", "is_unique", "with_item"]
+__all__ = ["after_item", "at_close", "is_unique", "must_differ", "with_item"]
 
 
 def after_item(formulas: Formulas, state: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -58,6 +58,12 @@ def _contains(formulas: Formulas, atom: Atom) -> int:
 def is_unique(formulas: Formulas, state: tuple[int, ...]) -> bool:
     """Does it matter which items have been?"""
     return any(atom[0] == "uniqueItems" for formula in state for atom in formulas.atoms(formula))
+
+
+def must_differ(formulas: Formulas, state: tuple[int, ...]) -> bool:
+    """Do items that have been matter in this only, that no other may be one of them?"""
+    others = [member for member in formulas.members(state[0]) if formulas.nodes[member][0] != "uniqueItems"]
+    return not is_unique(formulas, (*others, *state[1:]))
 
 
 def with_item(formulas: Formulas, state: tuple[int, ...], constant: int) -> tuple[int, ...]:

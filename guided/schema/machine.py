@@ -121,8 +121,11 @@ class Machine:
             self._has_more.append(words is not None and any(words))
             if isinstance(content, OpenArray) and arrays.is_unique(self.formulas, content.state):
                 self.tables.records.add(found)
+                if arrays.must_differ(self.formulas, content.state):
+                    self.tables.differing.add(found)
             if isinstance(content, OpenPlain | OpenObject) and content.is_named and self._counts(content):
                 self.tables.records.add(found)
+                self.tables.differing.add(found)
             if words is not None:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
                 structure = self.structure

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from guided.engine.index import Index
 from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.generate.api import generator
+from guided.index import completions
 from guided.index.pushdown import PushdownIndex
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import CountingModel
@@ -54,7 +54,15 @@ SCHEMAS: dict[str, Any] = {
     "keys": {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False, "minProperties": 2},
     "different": {"type": "array", "items": {"enum": [1, 2, 3, "x"]}, "uniqueItems": True, "minItems": 3},
     "not": {"type": "array", "minItems": 1, "not": {"contains": {"type": "integer"}}},
+    "names": {
+        "type": "object", "minProperties": 3, "additionalProperties": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+    },
+    "equal": {"type": "array", "items": {"type": "string", "minLength": 2}, "oneOf": [{"uniqueItems": True}, {"minItems": 3}]},
 }  # fmt: skip
+
+
+# Those in which bounds hang on the text of an item or key.
+HANGING = ("different", "equal", "keys", "names")
 
 
 def bits(mask: np.ndarray) -> list[int]:
@@ -113,15 +121,15 @@ def test_random_texts_within_random_budgets(
     assert index.accepts(text)
 
 
-@pytest.mark.parametrize("name", [name for name in SCHEMAS if name != "different"])
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_masks_are_those_of_the_bounds(name: str) -> None:
-    """A token is allowed within a budget exactly if the bound after it is below the budget."""
+    """A token is allowed within a budget exactly if the bound after it is below the budget; where the bound hangs on its text, only if."""
     draw = random.Random(name)
     pairs = [b'{"', b'":', b'","', b'"}', b"}}", b"[[", b"],", b"00", b"ab", b'"a', b"1,", b'x"', b"  "]
     vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), *pairs], eos=[256 + len(pairs)], size=300)
     index = compiled(SCHEMAS[name], vocabulary, property_order="any")
     state = index.initial
-    for _ in range(8 if name == "keys" else 25):
+    for _ in range(3 if name in ("keys", "names") else 25):
         bounds = {
             token: index.remaining(index.next(state, token))
             for token in index.allowed(state).tolist()
@@ -130,8 +138,10 @@ def test_masks_are_those_of_the_bounds(name: str) -> None:
         for budget in (0, 1, 2, 3, 5, 8, 13, 21, 34, 1000):
             expected = {token for token, bound in bounds.items() if bound < budget}
             expected |= set(vocabulary.eos) if index.is_accepting(state) else set()
-            assert set(bits(index.mask_within(state, budget))) == expected
-        assert index.mask_within(state, max(bounds.values(), default=0) + 1) is index.mask(state)
+            within = set(bits(index.mask_within(state, budget)))
+            assert within == expected or (name in HANGING and within < expected)
+        if name not in HANGING:
+            assert index.mask_within(state, max(bounds.values(), default=0) + 1) is index.mask(state)
         near = [token for token, bound in bounds.items() if bound < 60]
         if not near:
             break
@@ -211,6 +221,87 @@ def test_a_text_that_needs_too_much_is_far() -> None:
     assert index.remaining(index.initial) >= 10**7
 
 
+def test_items_that_differ_and_need_too_much_are_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(completions, "_LONGEST", 200)
+    items = {"type": "string", "minLength": 150}
+    index = compiled({"type": "array", "items": items, "uniqueItems": True, "minItems": 3}, whitespace="compact")
+    state = reached(index, b'["')
+    assert index.remaining(state) == completions.FAR
+    assert not index.mask_within(state, 10**6).any()
+    assert index.mask_within(state, completions.FAR + 1) is index.mask(state)
+    last = reached(index, b'["' + b"a" * 150 + b'","' + b"b" * 150 + b'","' + b"c" * 100)
+    assert index.remaining(last) == 52
+    assert index.mask_within(last, 10**3) is index.mask(last)
+
+
+# Values that must differ, and texts that end within one.
+WITHIN: list[tuple[Any, list[bytes]]] = [
+    ({"items": {"type": "string"}}, [b'["', b'["a', b'["a","']),
+    ({"items": {"type": "string"}, "minItems": 3}, [b'["', b'["a', b'["0","', b'["0","1","aa', b'["\\u00']),
+    ({"items": {"type": "string", "pattern": "^[ab]{0,2}$"}, "minItems": 3}, [b'["', b'["a', b'["","', b'["a","b","']),
+    ({"items": {"type": "integer", "minimum": 7, "maximum": 13}, "minItems": 3}, [b"[1", b"[10,1", b"[7,8,1"]),
+    ({"prefixItems": [{"type": "string", "maxLength": 1}, {"type": "string", "minLength": 1}], "items": {"maxLength": 1}, "minItems": 4},
+     [b'["', b'["","', b'["0","', b'["0","1']),
+    ({"items": {"type": ["string", "number", "null"]}, "minItems": 3}, [b'["', b"[1", b'[null,"', b"[0,1."]),
+    ({"contains": {"type": "string", "minLength": 2}, "minContains": 2, "items": {"type": "string"}}, [b'["', b'["0', b'["00","']),
+    ({"items": {"type": "array", "items": {"type": "string"}}, "minItems": 2}, [b"[[", b'[["a']),
+    ({"items": {"type": "string"}, "uniqueItems": False, "oneOf": [{"uniqueItems": True}, {"minItems": 3}]},
+     [b'["', b'["aaaa', b'["a","', b'["a","aa","a']),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "texts"), WITHIN)
+@pytest.mark.parametrize("numbers", ["plain", "any"])
+def test_what_is_allowed_where_items_differ_keeps_the_budget(schema: Any, texts: list[bytes], numbers: str) -> None:
+    """The bound of a class of tokens is at least that of each; the next token of a completion is always allowed."""
+    pairs = [
+        b'","',
+        b'"]',
+        b'a"',
+        b'aa","',
+        b'0"',
+        b'1","',
+        b'00"',
+        b'0","1"',
+        b"1,",
+        b"10",
+        b"aaaaaa",
+        b"0,",
+        b'b","a',
+    ]
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(128)), *pairs, None], eos=[128 + len(pairs)])
+    index = compiled(
+        {"type": "array", "uniqueItems": True, **schema}, vocabulary, whitespace="compact", numbers=numbers
+    )
+    for text in texts:
+        state = reached(index, text)
+        least = index.remaining(state)
+        for budget in (least, least + 1, least + 2, least + 6, least + 20, 100):
+            allowed = bits(index.mask_within(state, budget))
+            assert allowed
+            assert all(
+                index.remaining(index.next(state, token)) < budget for token in allowed if token not in vocabulary.eos
+            )
+
+
+@pytest.mark.parametrize("schema", [
+    {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+    {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 4},
+    {"type": "array", "prefixItems": [{"type": ["string", "null"]}, {"minLength": 3}], "items": {"type": "string"}, "uniqueItems": True},
+    {"type": "object", "minProperties": 4},
+    {"type": "object", "minProperties": 3, "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+    {"type": "array", "minItems": 2, "items": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 2}},
+])  # fmt: skip
+def test_ample_budgets_leave_the_mask_as_it_is(schema: Any) -> None:
+    """Also within items and keys that must differ from those to come."""
+    index = compiled(schema, real_vocabulary("gpt2"), whitespace="compact")
+    for text in (b'{"', b'{"ab', b'{"ab":["', b'["', b'["abc', b'["abc","', b'[["', b'[["abc","'):
+        state, read = index.tables.trace(index.initial, text)
+        if read == len(text):
+            assert index.mask_within(state, 100) is index.mask(state)
+            assert len(index.allowed(state)) > 40_000
+
+
 @pytest.mark.parametrize("name", ["gpt2", "llama3-128k"])
 @pytest.mark.parametrize("kind", ["anything", "required", "conditional", "pattern"])
 def test_real_vocabularies(name: str, kind: str) -> None:
@@ -239,5 +330,4 @@ def test_generated_texts_end_within_max_tokens(name: str) -> None:
 def test_real_tokens_are_few() -> None:
     """Longest matches: the completion of a usual object takes fewer tokens than bytes."""
     index = compiled(SCHEMAS["required"], real_vocabulary("gpt2"))
-    tokens: Sequence[int] = range(index.remaining(index.initial))
-    assert len(tokens) < 15
+    assert index.remaining(index.initial) < 15

@@ -1,0 +1,252 @@
+"""Completions of places, and how many tokens they take.
+
+A *completion* of a place is the text that the automaton's policy gives (`Pushdown.way_out`), step by step; the number of its
+tokens, by longest match, bounds the least number that completes a text from there. The policy is a function of the place, so the
+completion after a token of a completion is its rest, and the bound falls by one.
+
+What comes next may hang on the very bytes read on top of a cell that records: the next item of an array differs from this one. Then
+`Completions.most` bounds the completions of all texts that may stand there. The policy takes the least of what differs, so a text
+changes its completion only where it is something that the completion would have brought in later: those few are tried.
+
+Not here: the least number itself.
+
+Complexity: O(tokens x longest token) to the first step at whose end a token ends and from where the number is known.
+"""
+
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from guided.index.plans import WalkTrie
+from guided.index.stacks import Record, Spot, Stacks
+
+__all__ = ["FAR", "Completions"]
+
+# The bound of a place whose completion is too long to be written down.
+FAR = 1 << 30
+_LONGEST = 1 << 16
+_MOST_PLACES = 1 << 20
+# Values of a completion that the one at hand may be instead.
+_MOST_OTHERS = 16
+
+
+class _Step(NamedTuple):
+    """A step of a completion: its text, where it leads, and how long the completion is."""
+
+    text: bytes
+    after: Spot
+    length: int
+
+
+class Completions:
+    """Completions of one index. The index's lock is held by whoever calls.
+
+    Parameters
+    ----------
+    stacks : Stacks
+    tokens : sequence of (bytes or None)
+    trie : WalkTrie
+    """
+
+    def __init__(self, stacks: Stacks, tokens: tuple[bytes | None, ...], trie: WalkTrie) -> None:
+        self._stacks = stacks
+        self._automaton = stacks.automaton
+        self._tokens = tokens
+        self._trie = trie
+        self._wishes: dict[int, Hashable] = {}
+        self._steps: dict[Spot, _Step] = {}
+        self._bounds: dict[Spot, int] = {}
+        self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
+
+    def bound(self, spot: Spot) -> int:
+        """Number of tokens of the completion, by longest match: 0 exactly where a text may end; FAR where it is too long."""
+        found = self._bounds.get(spot)
+        if found is not None:
+            return found
+        if len(self._bounds) > _MOST_PLACES:
+            self._bounds.clear()
+        if self._length(spot) > _LONGEST:
+            self._bounds[spot] = FAR
+            return FAR
+        ahead, following = self._trie.max_depth, self._following(spot)
+        text, at, count = b"", 0, 0
+        spots = {0: spot}
+        passed: list[tuple[Spot, int]] = []
+        while True:
+            here = spots.get(at)
+            if here is not None:
+                known = 0 if self._stacks.is_end(here[0]) else self._bounds.get(here)
+                if known is not None:
+                    break
+                passed.append((here, count))
+            while len(text) < at + ahead and (step := next(following, None)) is not None:
+                text += step.text
+                spots[len(text)] = step.after
+            at += self._match(text[at : at + ahead])
+            count += 1
+        for before, until in passed:
+            self._bounds[before] = count - until + known
+        return count + known
+
+    def most(self, spot: Spot) -> tuple[int, bool]:
+        """An upper bound for all texts of the item or key at hand that lead to the same place, and whether it is the bound of each.
+
+        FAR where none is known: where values with members must differ.
+        """
+        if self._length(spot) > _LONGEST:
+            return FAR, False
+        asked = self._asked(spot) if spot[1] else {}
+        if not asked:
+            return self.bound(spot), True
+        level = len(spot[1]) - 1
+        is_on_top = self._stacks.top(spot[0][1])[0] in self._automaton.tables.differing
+        return (self._most_of_others(spot, asked[level]) if is_on_top and list(asked) == [level] else FAR), False
+
+    def first(self, spot: Spot) -> bytes:
+        """The bytes of the first token of the completion, by longest match."""
+        text = b""
+        if self._length(spot) <= _LONGEST:
+            for step in self._following(spot):
+                text += step.text
+                if len(text) >= self._trie.max_depth:
+                    break
+        return text[: self._match(text)]
+
+    def read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot:
+        """The spot after bytes that can be read."""
+        after = self._read(spot, data, records)
+        assert after is not None, "ways out and allowed tokens can be read"
+        return after
+
+    def _read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot | None:
+        place, texts = spot[0], list(spot[1])
+        after = self._stacks.read(place, data, texts, records)
+        return None if after is None else (after, tuple(texts))
+
+    def _following(self, spot: Spot) -> Iterator[_Step]:
+        """The steps of a completion whose length has just been asked for, and is not too long."""
+        while not self._stacks.is_end(spot[0]):
+            step = self._steps[spot]
+            yield step
+            spot = step.after
+
+    def _length(self, spot: Spot) -> int:
+        """The length of a completion; its steps are noted."""
+        if len(self._steps) > _MOST_PLACES:
+            self._steps.clear()
+        path: list[tuple[Spot, bytes, Spot]] = []
+        written = length = 0
+        while not self._stacks.is_end(spot[0]):
+            known = self._steps.get(spot)
+            if known is not None:
+                length = known.length
+                break
+            if written > _LONGEST:
+                length = _LONGEST
+                break
+            control, node, needed, _ = spot[0]
+            cell, below = self._stacks.top(node)
+            text = self._automaton.way_out(control, cell, self._wish(below), needed)
+            assert text, "an end is a place of its own"
+            after = self.read(spot, text)
+            path.append((spot, text, after))
+            written += len(text)
+            spot = after
+        for spot, text, after in reversed(path):
+            length += len(text)
+            self._steps[spot] = _Step(text, after, length)
+        return length
+
+    def _wish(self, node: int) -> Hashable:
+        """What is wished of the value that stands on a stack."""
+        path = []
+        while node >= 0 and node not in self._wishes:
+            cell, below = self._stacks.top(node)
+            path.append((node, cell))
+            node = below
+        wish = self._wishes[node] if node >= 0 else None
+        for above, cell in reversed(path):
+            wish = self._wishes[above] = self._automaton.wish(cell, wish)
+        return wish
+
+    def _match(self, text: bytes) -> int:
+        """The length of the longest token that a text begins with."""
+        if len(text) < 2:
+            return 1
+        spelled, most = self._tokens_with(text[:2])
+        for length in range(min(most, len(text)), 1, -1):
+            if text[:length] in spelled:
+                return length
+        return 1
+
+    def _tokens_with(self, prefix: bytes) -> tuple[frozenset[bytes], int]:
+        """The tokens that begin with two bytes, and the length of the longest."""
+        found = self._by_prefix.get(prefix)
+        if found is None:
+            trie, spelled = self._trie, frozenset[bytes]()
+            node = int(trie.child[prefix[0] + 1, prefix[1]])
+            if node >= 0:
+                ids = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]]
+                spelled = frozenset(self._tokens[token] or b"" for token in ids.tolist())
+            found = self._by_prefix[prefix] = spelled, max(map(len, spelled), default=1)
+        return found
+
+    # Texts on top of cells that record
+
+    def _asked(self, spot: Spot) -> dict[int, list["_Asked"]]:
+        """Of each text that the completion hangs on, by the level of its cell: what the cell is asked on the way, that text first."""
+        found: dict[int, list[_Asked]] = {level: [] for level in range(len(spot[1]))}
+        done: set[int] = set()
+        n_read = 0
+        for step in self._following(spot):
+            if len(done) == len(found):
+                break
+            for value in step.text:
+                byte, records = bytes([value]), list[Record]()
+                after = self.read(spot, byte, records)
+                n_read += 1
+                for record in records:
+                    if record.level < len(found) and record.level not in done:
+                        found[record.level].append(_Asked(record, spot, byte, n_read, record.level < len(after[1])))
+                spot = after
+                done |= {level for level in found if level >= len(spot[1])}
+        return {level: asked for level, asked in found.items() if self._is_told(asked)}
+
+    def _is_told(self, asked: list["_Asked"]) -> bool:
+        """Does a cell go on otherwise after another text? Not if its reaction is the same for all, or all that follows is its end."""
+        if len(asked) < 2 or not asked[1].stays:
+            return False
+        _, action, cell, _, reaction = asked[0].record
+        tables, key = self._automaton.tables, action << 32 | cell
+        if key not in tables.reactions:
+            self._automaton.react(action, cell)
+        return tables.reactions[key] != reaction
+
+    def _most_of_others(self, spot: Spot, asked: list["_Asked"]) -> int:
+        """The length of the longest completion, whatever the text is.
+
+        Why these: a completion takes the least of what differs, so it is the longest after a text that it would have taken itself.
+        """
+        (first, (place, texts), byte, n_read, _), *later = asked
+        most = self._length(spot)
+        others = {one.record.data for one in later if one.record.action == first.action}
+        if len(others) > _MOST_OTHERS:
+            return FAR
+        reads_byte = len(first.data) > len(texts[first.level])
+        for data in others:
+            if reads_byte and not data.endswith(byte):
+                return FAR
+            other = (*texts[: first.level], data[:-1] if reads_byte else data, *texts[first.level + 1 :])
+            after = self._read((place, other), byte)
+            if after is not None:
+                most = max(most, n_read + self._length(after))
+        return most if most <= _LONGEST else FAR
+
+
+class _Asked(NamedTuple):
+    """A record on the way of a completion: where the text stood, by which byte and after how many, and whether the cell's level stays."""
+
+    record: Record
+    before: Spot
+    byte: bytes
+    n_read: int
+    stays: bool
