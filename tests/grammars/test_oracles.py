@@ -1,10 +1,13 @@
 """The grammars against independent parsers: on samples, on samples with one character changed, on random sentences."""
 
+import json
 import os
 import random
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from guided.resources import grammar_names
 from tests.grammars.loading import accepts, parser_of, reductions
@@ -66,3 +69,47 @@ def test_random_sentences_use_nearly_every_rule() -> None:
     for text in sentences("python3", samples_of("python3").accepted, 250, length=50):
         unused -= reductions("python3", text).keys()
     assert len(unused) < len(parser_of("python3").rules) / 4
+
+
+PIECES = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"',
+    "\\",
+    "\\u00",
+    "a",
+    "e",
+    "E",
+    "-",
+    "+",
+    ".",
+    "0",
+    "1",
+    " ",
+    "\n",
+    "\x00",
+    "true",
+    "null",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=8))
+@example("-")
+def test_json_is_what_pythons_parser_accepts(text: str) -> None:
+    assert accepts("json", text) == EXACT["json"](text)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES, st.booleans(), st.sampled_from([None, 0, 2]))
+def test_json_accepts_every_value(value: object, ascii_only: bool, indent: int | None) -> None:
+    assert accepts("json", json.dumps(value, ensure_ascii=ascii_only, indent=indent))
