@@ -80,6 +80,7 @@ KEPT = (0, UNLIMITED)
 # does is for those to see who use it).
 LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN, NEEDS, LIKE = range(8)
 MANY = 16
+_PLAIN = np.array([0, 0, -1, 0, 0, -1, 0, -1], np.int32)
 
 
 def action_entry(action: int) -> int:
@@ -233,7 +234,30 @@ class PushdownTables:
         LimitError
             There are too many.
         """
-        first, n = self.n_controls, len(rows)
+        n = len(rows)
+        first = self.reserve(n)
+        self.rows[first : first + n] = rows
+        info = self.info[first : first + n]
+        info[:, COUNTS] = counts
+        if end_actions is not None:
+            info[:, END_ACTION] = np.fromiter(end_actions, np.int32, n)
+        info[:, PLAN] = plan
+        if live is None:
+            self._note_live(first, n)
+        else:
+            info[:, LIVE] = len(live)
+            self.live[first : first + n, : len(live)] = live
+        return first
+
+    def reserve(self, n: int) -> int:
+        """New controls whose rows and live bytes the caller writes next; the number of the first.
+
+        Raises
+        ------
+        LimitError
+            There are too many.
+        """
+        first = self.n_controls
         if first + n > self.limit:
             raise LimitError("states", first + n, self.limit, "the automaton has too many")
         if first + n > len(self.rows):
@@ -244,19 +268,7 @@ class PushdownTables:
                 room = np.empty((capacity, *array.shape[1:]), array.dtype)
                 room[:first] = array[:first]
                 setattr(self, name, room)
-        self.rows[first : first + n] = rows
-        info = self.info[first : first + n]
-        info[:, COUNTS] = counts
-        info[:, GUARD] = -1
-        info[:, END_ACTION] = 0 if end_actions is None else np.fromiter(end_actions, np.int32, n)
-        info[:, PLAN] = plan
-        info[:, NEEDS] = 0
-        info[:, LIKE] = -1
-        if live is None:
-            self._note_live(first, n)
-        else:
-            info[:, LIVE] = len(live)
-            self.live[first : first + n, : len(live)] = live
+        self.info[first : first + n] = _PLAIN
         self.n_controls = first + n
         return first
 

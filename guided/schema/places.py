@@ -14,35 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
-from guided.automata.automaton import Automaton
-from guided.automata.pushdown import (
-    COUNTS,
-    LIKE,
-    LIVE,
-    MANY,
-    NEEDS,
-    PLAN,
-    UNLIMITED,
-    PushdownTables,
-    Reaction,
-    action_entry,
-)
+from guided.automata.pushdown import UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.schema import arrays
 from guided.schema.cells import Cell, OpenArray, OpenObject, OpenPlain
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import Job
 from guided.schema.kinds import Kinds
-from guided.schema.layout import dead_row, direct, expanded, indented
+from guided.schema.layout import dead_row, direct, indented
 from guided.schema.measure import Measure
 from guided.schema.objects import ObjectState
 from guided.schema.plain import PlainState
 from guided.schema.reading import Next, Reading
+from guided.schema.string_frames import StringFrames
 from guided.schema.structure import (
     CLOSING,
     COLON,
     DIGITS,
     LITERALS,
-    QUOTE,
     Structure,
     literal_chain,
     number_frame,
@@ -128,6 +116,7 @@ class Places:
             (0, False): structure.value_done,
             (0, True): structure.value_done_again,
         }
+        self._strings = StringFrames(structure, tables, action_entry(structure.value_done))
         self.report_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
 
     def _place(self, job: Job, is_known: bool = True) -> Place:
@@ -253,30 +242,8 @@ class Places:
         if kind == "number":
             first = number_frame(tables, automaton, entries)
         else:
-            first = self._string_frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
+            first = self._strings.frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
         self.frames[key] = first
-        return first
-
-    def _string_frame(
-        self, automaton: Automaton, entries: Int32Array, name: "_Same | None", measure: Measure | None
-    ) -> int:
-        """The frame of a string; ``entries``: of each accepting state for the closing quote; ``name``: of its plans, if they are common."""
-        tables = self.tables
-        rows = expanded(automaton)
-        first = tables.n_controls
-        rows[rows >= 0] += first
-        states = np.flatnonzero(entries)
-        rows[states, QUOTE] = entries[states]
-        tables.controls(rows)
-        is_broad = tables.info[first : first + len(rows), LIVE] > MANY
-        tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
-        tables.info[first : first + len(rows), LIKE] = self.structure.string
-        if name is not None:
-            broad = np.flatnonzero(is_broad).tolist()
-            tables.plan_keys.update((first + i, (name, i, measure is not None)) for i in broad)
-        if measure is not None:
-            tables.info[first : first + len(rows), COUNTS] = measure.phases
-            tables.info[first : first + len(rows), NEEDS] = measure.needs
         return first
 
     def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:

@@ -66,6 +66,8 @@ class Structure:
         The layout in lines, where it is asked for.
     alphabet : ndarray[bool], shape (256,)
         Bytes that texts may hold.
+    body : Automaton
+        The texts of ``string``, whose controls are its states.
     counts_characters : bool
         Can the registers count the code points of ``string``?
     """
@@ -74,6 +76,7 @@ class Structure:
     spaces: Spaces
     lines: Lines | None
     alphabet: BoolArray
+    body: Automaton
     counts_characters: bool
     end: int
     value_done: int
@@ -139,7 +142,7 @@ def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
         closing = tuple((CLOSING[kind], action_entry(actions[f"close_{kind}"])) for kind in ("object", "array"))
         lines = Lines.of(tables, options.indent, (QUOTE, action_entry(actions["key_start"])), closing)
     return Structure(
-        tables, spaces, lines, letters, is_counting, end, value_done, value_done_again, actions["key_start"], other_key_done,
+        tables, spaces, lines, letters, body, is_counting, end, value_done, value_done_again, actions["key_start"], other_key_done,
         actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
         *_between(tables, spaces, lines, actions), *numbers,
     )  # fmt: skip

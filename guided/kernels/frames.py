@@ -1,0 +1,123 @@
+"""Rows of frames: an automaton of strings over classes of bytes, written into the tables of a pushdown automaton.
+
+Arguments that kernels have in common:
+
+    table        ndarray[int32], shape (n, k): the automaton
+    classes      ndarray[uint8], shape (256,): its columns
+    ends         ndarray[int32], shape (n,): entry for the closing quote, 0 where none
+"""
+
+from guided.arrays import Int32Array, UInt8Array
+from guided.kernels.jit import kernel
+
+__all__ = ["fill_rows", "universal"]
+
+_DEAD = -1
+_LIVE, _PLAN, _MANY, _NEAR = 0, 5, 16, 64
+
+
+@kernel
+def universal(
+    table: Int32Array,
+    classes: UInt8Array,
+    ends: Int32Array,
+    other_table: Int32Array,
+    other_classes: UInt8Array,
+    other_ends: Int32Array,
+    state: int,
+    twin: Int32Array,
+    todo: Int32Array,
+) -> int:
+    """Does a state read the very bytes that the start state of another automaton reads, and end where it does? The states met; 0: no.
+
+    Parameters
+    ----------
+    other_table, other_classes, other_ends : in
+        The other automaton; its ends are 0 or 1, those of ``state``'s frame all the same.
+    state : int
+        It is accepting.
+    twin : ndarray[int32], shape (n,), in and out
+        -1 on entry; state of the other automaton for each of ``todo``. Unchanged where the answer is 0.
+    todo : ndarray[int32], shape (m,), out
+        The states, ``state`` first. Where there are more, the answer is 0.
+
+    Notes
+    -----
+    O(states x 256).
+    """
+    twin[state], todo[0] = 0, state
+    count, i, answer = 1, 0, True
+    while i < count and answer:
+        here, there = todo[i], twin[todo[i]]
+        i += 1
+        answer = ends[here] == (ends[state] if other_ends[there] else 0)
+        b = 0
+        while b < 256 and answer:
+            target, other = table[here, classes[b]], other_table[there, other_classes[b]]
+            b += 1
+            if target < 0 or other < 0:
+                answer = target < 0 and other < 0
+            elif twin[target] < 0:
+                answer = count < len(todo)
+                if answer:
+                    twin[target], todo[count] = other, target
+                    count += 1
+            else:
+                answer = twin[target] == other
+    if not answer:
+        for k in range(count):
+            twin[todo[k]] = -1
+        return 0
+    return count
+
+
+@kernel
+def fill_rows(
+    table: Int32Array,
+    classes: UInt8Array,
+    ends: Int32Array,
+    quote: int,
+    first: int,
+    control_of: Int32Array,
+    base: int,
+    rows: Int32Array,
+    info: Int32Array,
+    live: UInt8Array,
+) -> None:
+    """Write the controls ``first`` to ``first + n - 1``: rows, live bytes, and plans.
+
+    Parameters
+    ----------
+    quote : int
+        The byte that ends a string.
+    control_of : ndarray[int32], shape (n,), in
+        Control that stands for each state where another leads to it.
+    base : int
+        A common control, -1 for none. Where a row differs from its row in few bytes, it serves as the row's plan; other rows that
+        are broad have plans of their own.
+    rows, info, live : out
+
+    Notes
+    -----
+    O(n x 256).
+    """
+    for state in range(len(table)):
+        control = first + state
+        count = differing = 0
+        for b in range(256):
+            target = table[state, classes[b]]
+            entry = control_of[target] if target >= 0 else _DEAD
+            if b == quote and ends[state] != 0:
+                entry = ends[state]
+            rows[control, b] = entry
+            if entry != _DEAD:
+                if count < _MANY:
+                    live[control, count] = b
+                count += 1
+            if base >= 0 and rows[base, b] != entry:
+                differing += 1
+        info[control, _LIVE] = min(count, _MANY + 1)
+        if count <= _MANY:
+            info[control, _PLAN] = -1
+        else:
+            info[control, _PLAN] = base if base >= 0 and differing <= _NEAR else control

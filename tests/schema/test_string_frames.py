@@ -1,0 +1,111 @@
+"""Frames of strings read what their automata read, wherever they run on in a common frame."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.arrays import DEAD
+from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, action_entry
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import Formulas
+from guided.schema.leaf import Leaf
+from guided.schema.string_frames import StringFrames
+from guided.schema.strings import string_automaton
+from guided.schema.structure import Structure, structure_of
+
+TEXTS = ["", "a", "ab", "é€", "aé", 'a"', "\\", "\n", "\x1f", "😀"]
+ATOMS = [
+    *(("strings", (text,)) for text in TEXTS),
+    ("strings", ("a", "b", "é")),
+    ("pattern", "a"),
+    ("pattern", "^a"),
+    ("pattern", "é$"),
+    ("pattern", "^[ -~]*$"),
+    ("length", 1, 3),
+]
+PIECES = [
+    *(bytes([letter]) for letter in b'ab\\"nu001f\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80'),
+    b"\\n",
+    b"\\u001f",
+    "é€".encode(),
+]
+
+
+def automaton_of(chance: random.Random, formulas: Formulas, options: JsonOptions, n_observed: int) -> Leaf:
+    def formula() -> int:
+        members = [formulas.atom(atom) for atom in chance.sample(ATOMS, chance.choice([1, 1, 2]))]
+        members = [formulas.negation(one) if chance.random() < 0.4 else one for one in members]
+        return formulas.conjunction(members) if chance.random() < 0.6 else formulas.disjunction(members)
+
+    wanted = [formula() if chance.random() < 0.8 else 1, *(formula() for _ in range(n_observed))]
+    return string_automaton(formulas, wanted, options, Limits())
+
+
+def made(structure: Structure, leaf: Leaf) -> tuple[StringFrames, np.ndarray, int, np.ndarray]:
+    """A frame whose ends are numbered by label, 0 being that of all strings; the frame's rows are those of the tables."""
+    tables = structure.tables.copy()
+    done = [action_entry(structure.value_done), *(action_entry(tables.action()) for _ in range(8))]
+    automaton = leaf.automaton
+    ends = np.where(automaton.accepting, np.array(done, np.int32)[automaton.labels], 0).astype(np.int32)
+    frames = StringFrames(structure, tables, done[0])
+    first = frames.frame(automaton, ends, None, None)
+    return frames, ends, first, tables.rows[: tables.n_controls]
+
+
+@given(st.sampled_from(["canonical", "any"]), st.integers(0, 2), st.randoms(use_true_random=False))
+def test_frames_read_what_their_automata_read(escapes: str, n_observed: int, chance: random.Random) -> None:
+    options = JsonOptions(escapes=escapes)
+    structure = structure_of(options, bytes([1] * 256))
+    leaf = automaton_of(chance, Formulas(), options, n_observed)
+    automaton = leaf.automaton
+    _, ends, first, rows = made(structure, leaf)
+    for _ in range(60):
+        state, control = 0, first
+        for byte in b"".join(chance.choices(PIECES, k=chance.randrange(8))):
+            entry = int(rows[control, byte])
+            state = int(automaton.table[state, automaton.classes[byte]]) if byte != 0x22 or not ends[state] else DEAD
+            assert (entry >= 0) == (state >= 0)
+            if state < 0:
+                break
+            control = entry
+            after = automaton.table[state, automaton.classes[0x22]]
+            if ends[state] or after < 0:
+                assert rows[control, 0x22] == (ends[state] or DEAD)
+
+
+@pytest.mark.parametrize(
+    ("atoms", "n_own", "has_copy"),
+    [
+        ((("strings", ("abc",)),), 4, False),
+        ((("strings", ("abc", "abd")), ("pattern", "^x")), 4, True),
+    ],
+)
+def test_what_is_any_string_is_the_common_frame(
+    atoms: tuple[tuple[object, ...], ...], n_own: int, has_copy: bool
+) -> None:
+    """Of a string of which it is observed whether it is a constant, only the constant's bytes have controls of their own."""
+    options, formulas = JsonOptions(), Formulas()
+    structure = structure_of(options, bytes([1] * 256))
+    leaf = string_automaton(formulas, (1, *(formulas.atom(atom) for atom in atoms)), options, Limits())
+    frames, _, first, rows = made(structure, leaf)
+    reached, todo = {first}, [first]
+    for control in todo:  # grows on the way
+        for entry in set(rows[control].tolist()):
+            if entry >= 0 and entry not in reached:
+                reached.add(entry)
+                todo.append(entry)
+    assert structure.string in reached
+    info = frames._tables.info
+    broad = [
+        control
+        for control in reached
+        if control >= first and info[control, LIVE] > MANY and rows[control, 0x61] > ACTION
+    ]
+    between = [control for control in broad if rows[control, 0x7A] >= 0]
+    assert len(between) == n_own
+    assert all(info[control, PLAN] == structure.string for control in between)
+    assert has_copy == any(structure.tables.n_controls <= control < first for control in reached)
