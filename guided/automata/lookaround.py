@@ -27,7 +27,7 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
 
-__all__ = ["determinize_with_assertions"]
+__all__ = ["Machine", "Obligation", "Threads", "Trackers", "determinize_with_assertions", "holds_at_end"]
 
 ENDED = -1
 _TOO_MANY = "too many assertions at once"
@@ -36,7 +36,9 @@ _TOO_MANY = "too many assertions at once"
 Thread: TypeAlias = tuple[int, frozenset[Any]]
 Threads: TypeAlias = frozenset[Thread]
 Obligation: TypeAlias = tuple[bool, Threads]
-State: TypeAlias = tuple[Threads, tuple[Threads, ...]]
+# The threads of each lookbehind at a place, inner ones first.
+Trackers: TypeAlias = tuple[Threads, ...]
+State: TypeAlias = tuple[Threads, Trackers]
 
 # A step here takes about as long as this many of the compiled construction's (2 us against 8 ns).
 _STEP_COST, _COMPARE_COST = 250, 8
@@ -53,7 +55,7 @@ def determinize_with_assertions(nfa: NFA, parts: Partition, limits: Limits, step
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
     """
-    machine = _Machine(nfa, parts, steps or Steps(limits.steps))
+    machine = Machine(nfa, parts, steps or Steps(limits.steps))
     start = machine.start()
     numbers, work = {start: 0}, [start]
     rows: list[list[int]] = []
@@ -73,12 +75,12 @@ def determinize_with_assertions(nfa: NFA, parts: Partition, limits: Limits, step
                     raise LimitError("transitions", number * parts.n_classes, limits.transitions, _TOO_MANY)
             row.append(number)
         rows.append(row)
-    accepting = np.array([any(_holds_at_end(thread) for thread in threads) for threads, _ in work], np.bool_)
+    accepting = np.array([any(_accepts_at_end(thread) for thread in threads) for threads, _ in work], np.bool_)
     return CharDFA(np.array(rows, np.int32).reshape(len(rows), parts.n_classes), accepting, parts)
 
 
-class _Machine:
-    """Steps of whole states. Everything is at one position of the text; ``trackers`` are the lookbehinds' threads there."""
+class Machine:
+    """Steps of whole states, and of assertions alone. All is at one position of the text; trackers are the lookbehinds' threads there."""
 
     def __init__(self, nfa: NFA, parts: Partition, steps: Steps) -> None:
         self.steps = steps
@@ -93,24 +95,49 @@ class _Machine:
         self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(nfa.charsets))]
 
     def start(self) -> State:
+        """The state at the begin of a text."""
+        trackers = self.first_trackers()
+        return self._close({(0, _NONE)}, self._named(trackers)), trackers
+
+    def first_trackers(self) -> Trackers:
+        """The trackers at the begin of a text."""
         trackers: dict[int, Threads] = {}
         for i in self.behind:
             trackers[i] = self._close({(self.assertions[i].start, _NONE)}, trackers)
-        return self._close({(0, _NONE)}, trackers), tuple(trackers.values())
+        return tuple(trackers.values())
 
     def step(self, state: State, c: int) -> State:
         """The state after one more character, of class c."""
         main, old = state
         stepped: dict[Obligation, Obligation | bool] = {}
+        trackers = self.next_trackers(old, c, stepped)
+        named = self._named(trackers)
+        # What was stepped for a lookbehind saw only the trackers inside it, which is all it can name.
+        moved = self._move(main, c, named, stepped, keep_ended=False)
+        return self._close(moved, named), trackers
+
+    def next_trackers(self, old: Trackers, c: int, stepped: dict[Obligation, Obligation | bool]) -> Trackers:
+        """The trackers after one more character; ``stepped`` keeps what obligations have become."""
         trackers: dict[int, Threads] = {}
         # Invariant: those that a lookbehind contains stand at the new position before it does.
         for i, threads in zip(self.behind, old, strict=True):
             moved = self._move(threads, c, trackers, stepped, keep_ended=False)
             moved.add((self.assertions[i].start, _NONE))
             trackers[i] = self._close(moved, trackers)
-        # What was stepped for a lookbehind saw only the trackers inside it, which is all it can name.
-        moved = self._move(main, c, trackers, stepped, keep_ended=False)
-        return self._close(moved, trackers), tuple(trackers.values())
+        return tuple(trackers.values())
+
+    def owed_after(
+        self, owed: frozenset[Any], c: int, trackers: Trackers, stepped: dict[Obligation, Obligation | bool]
+    ) -> frozenset[Any] | None:
+        """Obligations after a character, where ``trackers`` are those after it: what is left of them, or None when one has failed."""
+        return self._owe(owed, c, self._named(trackers), stepped)
+
+    def asserted(self, number: int, trackers: Trackers) -> list[frozenset[Any]]:
+        """The alternatives of what an assertion owes where it is made: none when it fails at once, [nothing] when it holds at once."""
+        return self._assert(number, self._named(trackers))
+
+    def _named(self, trackers: Trackers) -> dict[int, Threads]:
+        return dict(zip(self.behind, trackers, strict=True))
 
     def _move(
         self,
@@ -178,7 +205,6 @@ class _Machine:
         return self._without_subsumed(closed)
 
     def _assert(self, number: int, trackers: dict[int, Threads]) -> list[frozenset[Any]]:
-        """The alternatives of what an assertion made here owes: none when it fails at once, [nothing] when it holds at once."""
         assertion = self.assertions[number]
         if assertion.behind:
             found = frozenset(thread for thread in trackers.get(number, _NONE) if thread[0] == ENDED)
@@ -216,10 +242,14 @@ def _judge(negative: bool, threads: Threads) -> Obligation | bool:
     return (negative, threads) if threads else negative
 
 
-def _holds_at_end(thread: Thread) -> bool:
-    """Does a thread accept when the text ends here?"""
+def holds_at_end(owed: frozenset[Any]) -> bool:
+    """Are all obligations met when the text ends here?"""
+    return all(negative != any(map(_accepts_at_end, threads)) for negative, threads in owed)
+
+
+def _accepts_at_end(thread: Thread) -> bool:
     state, owed = thread
-    return state == ENDED and all(negative != any(map(_holds_at_end, threads)) for negative, threads in owed)
+    return state == ENDED and holds_at_end(owed)
 
 
 def _adjacency(edges: Int32Array, n_states: int) -> list[list[tuple[int, ...]]]:

@@ -124,8 +124,8 @@ def _rebuilt(node: Node, parts: list[Node]) -> Node:
             return concat(kept) if kept else Literal("")
         case Alternate(items) if any(old is not new for old, new in zip(items, parts, strict=True)):
             return union(parts)
-        case Repeat(item, minimum, maximum) if item is not parts[0]:
-            return Repeat(parts[0], minimum, maximum)
+        case Repeat(item, minimum, maximum, is_lazy) if item is not parts[0]:
+            return Repeat(parts[0], minimum, maximum, is_lazy)
         case Look(item, behind, negative) if item is not parts[0]:
             return Look(parts[0], behind, negative)
     return node

@@ -2,18 +2,24 @@
 
 Characters collect in a literal run, whose last character a quantifier can still take for itself. What may be repeated depends on
 the last thing read, as in `re`: not an anchor, not a repeat, not nothing. Finished alternatives of one character each become
-one set of characters; the order of alternatives says nothing about a language, so the set stands where the first of them stood.
+one set of characters; the order of alternatives says nothing about a language, so the set stands where the first of them stood
+(`union`). Where the order counts, only neighbours are merged (`union_in_order`): one character never matches at two lengths.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import groupby
+from typing import TypeAlias
 
 from guided.patterns.casefold import Folding
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat
 
-__all__ = ["Branches", "Last", "union"]
+__all__ = ["Branches", "Last", "Spend", "union", "union_in_order"]
+
+# Told how many intervals are merged.
+Spend: TypeAlias = Callable[[int], None]
 
 
 class Last(Enum):
@@ -79,7 +85,7 @@ class Branches:
         self.node(node)
         self.last = Last.ANCHOR
 
-    def repeat(self, minimum: int, maximum: int | None) -> None:
+    def repeat(self, minimum: int, maximum: int | None, is_lazy: bool = False) -> None:
         """Repeat the last item.
 
         Invariant: `last` is ``ITEM``.
@@ -91,7 +97,7 @@ class Branches:
             item: Node = Literal(run[-1])
         else:
             item = self._items.pop()
-        self._items.append(item if minimum == maximum == 1 else Repeat(item, minimum, maximum))
+        self._items.append(item if minimum == maximum == 1 else Repeat(item, minimum, maximum, is_lazy))
         self.last = Last.REPEAT
 
     def end_branch(self) -> None:
@@ -101,10 +107,10 @@ class Branches:
         self._items = []
         self.last = Last.NOTHING
 
-    def close(self, spend: Callable[[int], None]) -> Node:
-        """The node of all alternatives; the last one ends here. ``spend`` is told how many intervals are merged."""
+    def close(self, spend: Spend, join: Callable[[Sequence[Node], Spend], Node] | None = None) -> Node:
+        """The node of all alternatives, joined by `union` or as ``join`` does; the last one ends here."""
         self.end_branch()
-        return union(self._finished, spend)
+        return (join or union)(self._finished, spend)
 
     def _end_run(self) -> None:
         if self._run:
@@ -112,7 +118,7 @@ class Branches:
             self._run = []
 
 
-def union(branches: Sequence[Node], spend: Callable[[int], None] | None = None) -> Node:
+def union(branches: Sequence[Node], spend: Spend | None = None) -> Node:
     """Any of the branches, those of one character as one set."""
     if len(branches) == 1:
         return branches[0]
@@ -140,7 +146,20 @@ def union(branches: Sequence[Node], spend: Callable[[int], None] | None = None) 
     return alternate(kept)
 
 
-def _merged(sets: list[Charset], points: list[tuple[int, int]], spend: Callable[[int], None] | None) -> Charset:
+def union_in_order(branches: Sequence[Node], spend: Spend | None = None) -> Node:
+    """Any of the branches, the first one that matches rather than the others; neighbours of one character as one set."""
+    joined: list[Node] = []
+    for is_character, group in groupby(branches, _is_character):
+        nodes = list(group)
+        joined += [union(nodes, spend)] if is_character else nodes
+    return alternate(joined)
+
+
+def _is_character(node: Node) -> bool:
+    return isinstance(node, Chars) or (isinstance(node, Literal) and len(node.text) == 1)
+
+
+def _merged(sets: list[Charset], points: list[tuple[int, int]], spend: Spend | None) -> Charset:
     if len(sets) == 1 and not points:
         return sets[0]
     ranges = [*points, *(interval for charset in sets for interval in charset.ranges)]

@@ -13,13 +13,14 @@ What the parser does not do: it compiles nothing and rules nothing out. ``a^b`` 
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST_OF_LINE, LAST_OR_NEWLINE, without_outer_anchors
 from guided.patterns.brackets import bracket_set
-from guided.patterns.branches import Branches
+from guided.patterns.branches import Branches, Spend, union, union_in_order
 from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import Charset
@@ -31,7 +32,7 @@ from guided.patterns.source import Source
 from guided.patterns.tree import Look, Node
 from guided.patterns.width import max_width
 
-__all__ = ["parse"]
+__all__ = ["parse", "parse_in_order"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ORDINARY = re.compile(r"[^\\\[(){*+?^$|.]+")
@@ -50,6 +51,7 @@ class _Reading:
     source: Source
     open: list[OpenGroup]
     limits: Limits
+    join: Callable[[Sequence[Node], Spend], Node]
     groups: int = 0
     names: dict[str, int] = field(default_factory=dict)
 
@@ -79,6 +81,18 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
         The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, its sets of characters pass ``intervals``, or
         it has more groups, operators and runs of letters than a quarter of ``nfa_states``.
     """
+    return without_outer_anchors(_tree(pattern, flags, limits, union))
+
+
+def parse_in_order(pattern: str, flags: int, limits: Limits) -> Node:
+    """The tree of a pattern with what a backtracking matcher prefers: for ``match`` instead of ``fullmatch``.
+
+    Alternatives stand in their order, lazy repeats say so, and no anchor is dropped. Arguments and errors are those of `parse`.
+    """
+    return _tree(pattern, flags, limits, union_in_order)
+
+
+def _tree(pattern: str, flags: int, limits: Limits, join: Callable[[Sequence[Node], Spend], Node]) -> Node:
     if not isinstance(pattern, str):
         raise TypeError(f"a pattern is a str, not {type(pattern).__name__}")
     if len(pattern) > limits.pattern_length:
@@ -87,7 +101,7 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     surrogate = _SURROGATE.search(pattern)
     if surrogate:
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
-    reading = _Reading(source, [OpenGroup(0, of_argument(flags, pattern))], limits)
+    reading = _Reading(source, [OpenGroup(0, of_argument(flags, pattern))], limits, join)
     tokens, most = 0, limits.nfa_states // _TOKEN
     while not source.at_end:
         tokens += 1
@@ -96,7 +110,7 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
         _read_token(reading)
     if len(reading.open) > 1:
         raise source.error("missing ), unterminated subpattern", reading.open[-1].start)
-    return without_outer_anchors(reading.open[0].branches.close(source.spend))
+    return reading.open[0].branches.close(source.spend, join)
 
 
 def _read_token(reading: _Reading) -> None:
@@ -114,7 +128,7 @@ def _read_token(reading: _Reading) -> None:
     if sign in "*+?{":
         found = quantifier(source, branches.last)
         if found is not None:
-            branches.repeat(found.minimum, found.maximum)
+            branches.repeat(found.minimum, found.maximum, found.is_lazy)
             return
     source.position += 1
     match sign:
@@ -180,7 +194,7 @@ def _close_group(reading: _Reading, start: int) -> None:
     if len(reading.open) == 1:
         raise reading.source.error("unbalanced parenthesis", start)
     closed = reading.open.pop()
-    node = closed.branches.close(reading.source.spend)
+    node = closed.branches.close(reading.source.spend, reading.join)
     if closed.assertion is not None:
         if closed.assertion.behind and max_width(node) is None:
             reason = "look-behind of unbounded width; bound its repeats, as in {0,100}"

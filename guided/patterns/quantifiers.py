@@ -18,10 +18,11 @@ _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """At least ``minimum`` and at most ``maximum`` times; ``maximum`` None is no bound."""
+    """At least ``minimum`` and at most ``maximum`` times; ``maximum`` None is no bound. ``is_lazy``: few are tried first."""
 
     minimum: int
     maximum: int | None
+    is_lazy: bool
 
 
 def quantifier(source: Source, last: Last) -> Quantifier | None:
@@ -50,9 +51,10 @@ def quantifier(source: Source, last: Last) -> Quantifier | None:
         raise source.error("nothing to repeat", start)
     if last is Last.REPEAT:
         raise source.error("multiple repeat", start)
-    if not source.accept("?") and source.accept("+"):
+    is_lazy = source.accept("?")
+    if not is_lazy and source.accept("+"):
         raise source.error("possessive quantifier: its language depends on the order of attempts", start)
-    return Quantifier(minimum, maximum)
+    return Quantifier(minimum, maximum, is_lazy)
 
 
 def _count(digits: str, source: Source, start: int) -> int | None:

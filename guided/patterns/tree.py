@@ -80,11 +80,12 @@ class Alternate(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repeat(Node):
-    """``minimum`` to ``maximum`` times the item; ``maximum`` None is no bound."""
+    """``minimum`` to ``maximum`` times the item; ``maximum`` None is no bound. ``is_lazy``: few are tried first."""
 
     item: Node
     minimum: int
     maximum: int | None
+    is_lazy: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
