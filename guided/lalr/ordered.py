@@ -1,0 +1,346 @@
+"""Ordered determinization: a program of terminals as an automaton that finds what a backtracking matcher finds.
+
+A state is the list of the matcher's threads in the order of its preference, each with what it still owes to lookahead; the event that was
+met on the way there, if any; how far each keyword has been spelled; and where lookbehind stands. On `MATCH` the threads that come later
+are dropped: they would be tried only if this match failed. Those before go on, and a later event overrides. So reading on until nothing is
+left, the last event is the match that `re` would have found.
+
+- A match that still owes something is a *pending* thread: it reads on until its obligations are met, and then fires its event, with
+  the number of characters read since its end (``back``). At the end of a text it counts if they are met by the text's end.
+- Left context: the trackers of lookbehind run through the whole text, so a terminal begins in the state of its context and of the trackers
+  there. An event says where the trackers stood at its end.
+- A *keyword* is a string terminal that a regex terminal matches whole; Lark gives the token the keyword's type.
+
+Invariant: threads with equal futures occur once in a state, the preferred one. Exponential in the worst case, within budgets of states,
+cells and steps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from guided.arrays import DEAD
+from guided.automata.lookaround import Machine, Obligation, Trackers, holds_at_end
+from guided.automata.partition import Partition
+from guided.automata.steps import Steps
+from guided.errors import GrammarError, LimitError
+from guided.lalr.program import AGAIN, ENTER, JUMP, LOOK, MATCH, READ, SPLIT, Program
+from guided.limits import Limits
+
+__all__ = ["Context", "Event", "Keyword", "Ordered", "determinize_in_order"]
+
+# As in `guided.automata.lookaround`: a step here takes about as long as this many of a compiled one.
+_STEP_COST = 250
+_TOO_MANY = "the terminals are too ambiguous"
+_NOTHING: frozenset[Any] = frozenset()
+# How far a lookahead at the end of a terminal may read.
+MOST_BACK = 256
+
+
+class Keyword(NamedTuple):
+    """A keyword of a regex terminal.
+
+    Attributes
+    ----------
+    owner : int
+        The regex terminal.
+    terminal : int
+        The terminal that a token becomes whose text is the keyword's.
+    spelling : tuple of int
+        The sets of characters, numbered as the program's, that spell it.
+    """
+
+    owner: int
+    terminal: int
+    spelling: tuple[int, ...]
+
+
+class Context(NamedTuple):
+    """What may come at a place: terminals in the order of preference, and numbers of the keywords that count."""
+
+    terminals: tuple[int, ...]
+    keywords: tuple[int, ...]
+
+
+class Event(NamedTuple):
+    """A match.
+
+    Attributes
+    ----------
+    label : int
+        Terminal, or the number of terminals for text that is ignored.
+    back : int
+        Characters read since its end.
+    left : int
+        Where the trackers stood at its end.
+    """
+
+    label: int
+    back: int
+    left: int
+
+
+# An address, or the event of a pending thread; and what the thread owes.
+_Place: TypeAlias = int | Event
+_Thread: TypeAlias = tuple[_Place, frozenset[Any]]
+# Number of a keyword, and how much of it has been spelled.
+_Spelled: TypeAlias = frozenset[tuple[int, int]]
+_State: TypeAlias = tuple[tuple[_Thread, ...], Event | None, _Spelled, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordered:
+    """The automaton over classes of characters.
+
+    Attributes
+    ----------
+    rows : list of list of int
+        Next state by class, or DEAD.
+    events, ends : list of (Event or None)
+        Of each state: the match met there; the match if the text ends there.
+    starts : dict of (int, int) to int
+        The first state of a context where the trackers stand so.
+    first_left : int
+        Where the trackers stand at the begin of a text.
+    n_lefts : int
+    """
+
+    rows: list[list[int]]
+    events: list[Event | None]
+    ends: list[Event | None]
+    starts: dict[tuple[int, int], int]
+    first_left: int
+    n_lefts: int
+
+
+def determinize_in_order(
+    program: Program,
+    parts: Partition,
+    contexts: Sequence[Context],
+    keywords: Sequence[Keyword],
+    ignored: frozenset[int],
+    names: Sequence[str],
+    limits: Limits,
+) -> Ordered:
+    """The automaton of all contexts of a grammar.
+
+    Parameters
+    ----------
+    parts : Partition
+        Of the program's sets.
+    keywords : sequence of Keyword
+        In the order in which Lark tries them.
+    ignored : set of int
+        Terminals whose text is ignored.
+    names : sequence of str
+        Of the terminals, for errors.
+
+    Raises
+    ------
+    GrammarError
+        A terminal looks ahead of its end without a bound.
+    LimitError
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+    """
+    return _Construction(program, parts, contexts, keywords, ignored, names, limits).run()
+
+
+class _Construction:
+    def __init__(
+        self,
+        program: Program,
+        parts: Partition,
+        contexts: Sequence[Context],
+        keywords: Sequence[Keyword],
+        ignored: frozenset[int],
+        names: Sequence[str],
+        limits: Limits,
+    ) -> None:
+        self.program, self.code = program, program.instructions
+        self.contexts, self.keywords, self.ignored = contexts, keywords, ignored
+        self.names = (*names, "%ignore")
+        self.limits, self.steps = limits, Steps(limits.steps)
+        self.n_classes = parts.n_classes
+        indptr, classes = parts.set_indptr, parts.set_classes
+        self.members = [classes[indptr[i] : indptr[i + 1]].tolist() for i in range(len(program.charsets))]
+        self.machine = Machine(program.nfa, parts, self.steps) if program.nfa is not None else None
+        self.trackers: list[Trackers] = []
+        self.lefts: dict[Trackers, int] = {}
+        self.left_rows: dict[tuple[int, int], int] = {}
+        self.numbers: dict[_State, int] = {}
+        self.work: list[_State] = []
+        self.starts: dict[tuple[int, int], int] = {}
+
+    def run(self) -> Ordered:
+        first_left = self._left(self.machine.first_trackers() if self.machine is not None else ())
+        rows: list[list[int]] = []
+        events: list[Event | None] = []
+        ends: list[Event | None] = []
+        begun = 0
+        while begun < len(self.trackers) or len(rows) < len(self.work):
+            if begun < len(self.trackers):
+                for number, context in enumerate(self.contexts):
+                    self.starts[number, begun] = self._start(context, begun)
+                begun += 1
+                continue
+            threads, event, spelled, left = self.work[len(rows)]
+            events.append(event)
+            ends.append(self._end(threads))
+            rows.append(self._row(threads, spelled, left))
+        return Ordered(rows, events, ends, self.starts, first_left, len(self.trackers))
+
+    def _left(self, trackers: Trackers) -> int:
+        number = self.lefts.setdefault(trackers, len(self.trackers))
+        if number == len(self.trackers):
+            self.trackers.append(trackers)
+            self._check(number * len(self.contexts))
+        return number
+
+    def _number(self, state: _State) -> int:
+        number = self.numbers.setdefault(state, len(self.work))
+        if number == len(self.work):
+            self.work.append(state)
+            self._check(number)
+        return number
+
+    def _check(self, number: int) -> None:
+        if number >= self.limits.states:
+            raise LimitError("states", number + 1, self.limits.states, _TOO_MANY)
+        if number * self.n_classes > self.limits.transitions:
+            raise LimitError("transitions", number * self.n_classes, self.limits.transitions, _TOO_MANY)
+
+    def _start(self, context: Context, left: int) -> int:
+        spelled = frozenset((keyword, 0) for keyword in context.keywords)
+        threads: list[_Thread] = [(self.program.starts[terminal], _NOTHING) for terminal in context.terminals]
+        closed, event = self._close(threads, left, spelled)
+        return self._number((closed, event, spelled, left if self.machine is not None else 0))
+
+    def _end(self, threads: tuple[_Thread, ...]) -> Event | None:
+        """The match where the text ends: the preferred one of those that wait for it."""
+        for place, owed in threads:
+            if isinstance(place, Event) and holds_at_end(owed):
+                return place
+        return None
+
+    def _row(self, threads: tuple[_Thread, ...], spelled: _Spelled, left: int) -> list[int]:
+        """Next states. The threads go to their classes in order; classes where the same ones arrive are closed once."""
+        arrived: list[list[_Thread]] = [[] for _ in range(self.n_classes)]
+        lefts = [self._left_after(left, c) for c in range(self.n_classes)] if self.machine is not None else None
+        stepped: list[dict[Obligation, Obligation | bool]] = [{} for _ in range(self.n_classes)]
+        cost = len(threads)
+        for place, owed in threads:
+            if isinstance(place, Event):
+                if place.back == MOST_BACK:
+                    raise GrammarError(
+                        "looks too far ahead of its end: a lookahead there may read 256 characters",
+                        self.names[place.label],
+                    )
+                moved: _Place = place._replace(back=place.back + 1)
+                classes: Sequence[int] = range(self.n_classes)
+            else:
+                moved = place + 1
+                classes = self.members[self.code[place].a]
+            cost += len(classes)
+            for c in classes:
+                rest: frozenset[Any] | None = owed
+                if owed:
+                    assert self.machine is not None, "what is owed is owed to assertions"
+                    assert lefts is not None
+                    rest = self.machine.owed_after(owed, c, self.trackers[lefts[c]], stepped[c])
+                if rest is not None:
+                    arrived[c].append((moved, rest))
+        spelling: dict[int, set[tuple[int, int]]] = {}
+        for keyword, count in spelled:
+            word = self.keywords[keyword].spelling
+            if count < len(word):
+                for c in self.members[word[count]]:
+                    spelling.setdefault(c, set()).add((keyword, count + 1))
+        self.steps.spend(_STEP_COST * cost // 4, _TOO_MANY)
+        known: dict[Any, int] = {}
+        row = []
+        for c, found in enumerate(arrived):
+            if not found:
+                row.append(DEAD)
+                continue
+            left_after = lefts[c] if lefts is not None else 0
+            words = frozenset(spelling.get(c, ()))
+            key = tuple(found), words, left_after
+            number = known.get(key)
+            if number is None:
+                closed, event = self._close(found, left_after, words)
+                number = DEAD
+                if closed or event is not None:
+                    number = self._number((closed, event, words if closed else _NOTHING, left_after if closed else 0))
+                known[key] = number
+            row.append(number)
+        return row
+
+    def _left_after(self, left: int, c: int) -> int:
+        after = self.left_rows.get((left, c))
+        if after is None:
+            assert self.machine is not None, "without assertions nothing is tracked"
+            after = self._left(self.machine.next_trackers(self.trackers[left], c, {}))
+            self.left_rows[left, c] = after
+        return after
+
+    def _close(self, threads: list[_Thread], left: int, spelled: _Spelled) -> tuple[tuple[_Thread, ...], Event | None]:
+        """Run what reads nothing, in order of preference: the threads that wait for a character, and the event that cut off the rest."""
+        code = self.code
+        closed: dict[_Thread, None] = {}
+        seen: set[tuple[_Place, frozenset[Any], frozenset[int]]] = set()
+        # Invariant: the preferred of what is still to run lies on top.
+        stack: list[tuple[_Place, frozenset[Any], frozenset[int]]] = [
+            (p, owed, _NOTHING) for p, owed in reversed(threads)
+        ]
+        event = None
+        while stack:
+            item = stack.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            place, owed, entered = item
+            if isinstance(place, Event):
+                if not owed:
+                    event = place
+                    break
+                closed[place, owed] = None
+                continue
+            op, a, b, c, is_lazy = code[place]
+            if op == READ:
+                closed[place, owed] = None
+            elif op == SPLIT:
+                stack.append((b, owed, entered))
+                stack.append((a, owed, entered))
+            elif op == JUMP:
+                stack.append((a, owed, entered))
+            elif op == ENTER:
+                if c in entered:
+                    stack.append((b, owed, entered))
+                else:
+                    body, onward = (a, owed, entered | {c}), (b, owed, entered)
+                    stack.extend((body, onward) if is_lazy else (onward, body))
+            elif op == AGAIN:
+                stack.append((b if c in entered else a, owed, entered))
+            elif op == LOOK:
+                assert self.machine is not None, "assertions have a machine"
+                alternatives = self.machine.asserted(a, self.trackers[left])
+                stack.extend((place + 1, owed | more, entered) for more in alternatives)
+            else:
+                assert op == MATCH
+                found = Event(self._label(a, spelled), 0, left)
+                if not owed:
+                    event = found
+                    break
+                closed[found, owed] = None
+        self.steps.spend(_STEP_COST * len(seen), _TOO_MANY)
+        return tuple(closed), event
+
+    def _label(self, terminal: int, spelled: _Spelled) -> int:
+        """What a token of a terminal is, by what has been read of it."""
+        if terminal in self.ignored:
+            return len(self.program.starts)
+        for number, count in sorted(spelled):
+            keyword = self.keywords[number]
+            if keyword.owner == terminal and count == len(keyword.spelling):
+                return keyword.terminal
+        return terminal

@@ -1,0 +1,251 @@
+"""Terminals as one program of a backtracking matcher: what is tried, and in which order.
+
+An instruction stands at each address. `READ` consumes a character of a set and goes on behind; all others consume nothing:
+
+    SPLIT a b       try a, then b
+    JUMP a
+    LOOK n          go on behind where assertion n holds
+    ENTER l a b     try the body of loop l at a, then b, or, if it is lazy, the other way round; only b, where the body was entered
+                    since the last character
+    AGAIN l a b     go on at b where the body of loop l was entered since the last character, else at a
+    MATCH t         terminal t has been read
+
+`ENTER` and `AGAIN` are how `re` keeps repeats of what may be empty from going on for ever: an iteration that has read nothing is the
+last one. The language is the same without, but not which text is matched: ``(?:|a)+`` matches nothing of ``aaa``.
+
+Counted repeats are copied, within the budget of states. Assertions are those of one `NFA` (`guided.automata.lookaround` runs them).
+No recursion. Ref: Pike's machine; Cox, Regular Expression Matching: the Virtual Machine Approach, 2009.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from guided.automata.nfa import NFA, build_nfa
+from guided.errors import LimitError
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, concat
+from guided.patterns.width import min_width
+
+__all__ = ["AGAIN", "ENTER", "JUMP", "LOOK", "MATCH", "READ", "SPLIT", "Instruction", "Program", "program_of"]
+
+READ, SPLIT, JUMP, LOOK, ENTER, AGAIN, MATCH = range(7)
+
+
+class Instruction(NamedTuple):
+    """One instruction: what it does, and up to three numbers (sets, addresses, loops, assertions, terminals) as the module says."""
+
+    op: int
+    a: int = -1
+    b: int = -1
+    c: int = -1
+    is_lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """The program of a list of terminals.
+
+    Attributes
+    ----------
+    instructions : tuple of Instruction
+    starts : tuple of int
+        Address of each terminal.
+    charsets : tuple of Charset
+        The sets that `READ` names; those of ``nfa`` come first.
+    nfa : NFA or None
+        Its assertions are those that `LOOK` names.
+    """
+
+    instructions: tuple[Instruction, ...]
+    starts: tuple[int, ...]
+    charsets: tuple[Charset, ...]
+    nfa: NFA | None
+
+
+def program_of(trees: Sequence[Node], limits: Limits) -> Program:
+    """The program of terminals given as trees in order (`guided.patterns.parse.parse_in_order`).
+
+    Raises
+    ------
+    LimitError
+        ``nfa_states`` or ``transitions`` of ``limits`` is passed.
+    """
+    emitter = _Emitter(limits.nfa_states)
+    starts = []
+    for number, tree in enumerate(trees):
+        starts.append(len(emitter.code))
+        emitter.emit(tree)
+        emitter.add(Instruction(MATCH, number))
+    nfa = build_nfa(concat(emitter.looks), limits) if emitter.looks else None
+    names = [] if nfa is None else nfa.looks[:, 1].tolist()
+    shift = 0 if nfa is None else len(nfa.charsets)
+    code = [
+        item._replace(a=names[item.a])
+        if item.op == LOOK
+        else item._replace(a=item.a + shift)
+        if item.op == READ
+        else item
+        for item in emitter.code
+    ]
+    charsets = (() if nfa is None else nfa.charsets) + tuple(emitter.charsets)
+    return Program(tuple(code), tuple(starts), charsets, nfa)
+
+
+@dataclass(slots=True)
+class _Patch:
+    """Let fields of instructions that were emitted before point to the next address."""
+
+    places: list[tuple[int, str]]
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An alternative has been emitted, another follows: leave it for the end, and let the split before it point here."""
+
+    split: int
+    ends: list[tuple[int, str]]
+
+
+@dataclass(slots=True)
+class _Rest:
+    """The alternatives of a node from one on."""
+
+    items: tuple[Node, ...]
+    first: int
+    ends: list[tuple[int, str]]
+
+
+@dataclass(slots=True)
+class _Copies:
+    """The optional iterations of a repeat from one on, up to ``left`` of them (None: no bound)."""
+
+    node: Repeat
+    left: int | None
+    ends: list[tuple[int, str]]
+    is_nullable: bool
+
+
+@dataclass(slots=True)
+class _Closed:
+    """The body of an optional iteration has been emitted."""
+
+    copies: _Copies
+    entry: int
+    loop: int
+
+
+_Task: TypeAlias = Node | _Patch | _Branch | _Rest | _Copies | _Closed
+
+
+class _Emitter:
+    """The growing program."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.code: list[Instruction] = []
+        self.looks: list[Look] = []
+        self.charsets: list[Charset] = []
+        self._numbers: dict[Charset, int] = {}
+        self._loops = 0
+        self._visits = 0
+
+    def add(self, instruction: Instruction) -> int:
+        """Append an instruction; its address."""
+        self.code.append(instruction)
+        return len(self.code) - 1
+
+    def emit(self, tree: Node) -> None:
+        """Emit a tree; what follows it comes at the next address."""
+        tasks: list[_Task] = [tree]
+        while tasks:
+            self._visits += 1
+            if self._visits > self.limit:
+                raise LimitError("nfa_states", self._visits, self.limit, "shorten the terminals or their counts")
+            match tasks.pop():
+                case Literal(text):
+                    self._visits += len(text)
+                    for character in text:
+                        self._read(Charset.char(character))
+                case Chars(charset):
+                    self._read(charset)
+                case Concat(items):
+                    tasks.extend(reversed(items))
+                case Alternate(items):
+                    ends: list[tuple[int, str]] = []
+                    tasks.extend((_Patch(ends), _Rest(items, 0, ends)))
+                case Repeat() as node:
+                    self._repeat(node, tasks)
+                case Look() as node:
+                    self.add(Instruction(LOOK, len(self.looks)))
+                    self.looks.append(node)
+                case _Patch(places):
+                    for place, field in places:
+                        self._point(place, field)
+                case _Rest(items, first, ends):
+                    if first == len(items) - 1:
+                        tasks.append(items[first])
+                    elif items:
+                        split = self.add(Instruction(SPLIT, len(self.code) + 1))
+                        tasks.extend((_Rest(items, first + 1, ends), _Branch(split, ends), items[first]))
+                    else:
+                        self._read(Charset.EMPTY)
+                case _Branch(split, ends):
+                    ends.append((self.add(Instruction(JUMP)), "a"))
+                    self._point(split, "b")
+                case _Copies() as copies:
+                    self._iteration(copies, tasks)
+                case _Closed() as closed:
+                    self._close(closed, tasks)
+                case node:
+                    raise TypeError(f"not a node of a terminal's tree: {type(node).__name__}")
+
+    def _read(self, charset: Charset) -> None:
+        number = self._numbers.get(charset)
+        if number is None:
+            number = self._numbers[charset] = len(self.charsets)
+            self.charsets.append(charset)
+        self.add(Instruction(READ, number))
+
+    def _point(self, place: int, field: str) -> None:
+        instruction, here = self.code[place], len(self.code)
+        self.code[place] = instruction._replace(a=here) if field == "a" else instruction._replace(b=here)
+
+    def _repeat(self, node: Repeat, tasks: list[_Task]) -> None:
+        ends: list[tuple[int, str]] = []
+        left = None if node.maximum is None else node.maximum - node.minimum
+        self._visits += node.minimum
+        if self._visits > self.limit:
+            raise LimitError("nfa_states", self._visits, self.limit, "shorten the terminals or their counts")
+        tasks.append(_Patch(ends))
+        if left is None or left > 0:
+            tasks.append(_Copies(node, left, ends, min_width(node.item) == 0))
+        tasks.extend([node.item] * node.minimum)
+
+    def _iteration(self, copies: _Copies, tasks: list[_Task]) -> None:
+        body = len(self.code) + 1
+        loop = -1
+        if copies.is_nullable:
+            loop = self._loops = self._loops + 1
+            entry = self.add(Instruction(ENTER, body, -1, loop, copies.node.is_lazy))
+            copies.ends.append((entry, "b"))
+        elif copies.node.is_lazy:
+            entry = self.add(Instruction(SPLIT, -1, body))
+            copies.ends.append((entry, "a"))
+        else:
+            entry = self.add(Instruction(SPLIT, body))
+            copies.ends.append((entry, "b"))
+        tasks.extend((_Closed(copies, entry, loop), copies.node.item))
+
+    def _close(self, closed: _Closed, tasks: list[_Task]) -> None:
+        copies = closed.copies
+        if copies.left is None:
+            self.add(Instruction(JUMP, closed.entry))
+            return
+        copies.left -= 1
+        if copies.left:
+            if closed.loop >= 0:
+                again = self.add(Instruction(AGAIN, len(self.code) + 1, -1, closed.loop))
+                copies.ends.append((again, "b"))
+            tasks.append(copies)

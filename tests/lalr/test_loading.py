@@ -1,0 +1,246 @@
+"""Grammars as Lark builds them: tables, conflicts, refusals; hostile texts."""
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import lark
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from lark.indenter import Indenter, PythonIndenter
+from lark.lexer import TextSlice
+from lark.parsers.lalr_analysis import Reduce
+
+from guided.errors import GrammarError, GuidedError, LimitError
+from guided.lalr.loading import tables_of_object, tables_of_text
+from guided.lalr.tables import LalrTables
+from guided.limits import Limits
+from guided.resources import grammar_path
+from tests.lalr.nasty import lexers
+
+PYTHON = Path(lark.__file__).parent / "grammars" / "python.lark"
+
+
+def tables(text: str, limits: Limits | None = None, **options: object) -> LalrTables:
+    settings = {
+        "start": ["start"],
+        "lexer": "contextual",
+        "postlex": None,
+        "import_paths": [],
+        "source": None,
+        **options,
+    }
+    return tables_of_text(text, limits=limits or Limits(), **settings)  # type: ignore[arg-type]
+
+
+def same(a: LalrTables, b: LalrTables) -> bool:
+    arrays = [name for name in a.__slots__ if isinstance(getattr(a, name), np.ndarray)]
+    others = [name for name in a.__slots__ if name not in arrays]
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in arrays) and all(
+        getattr(a, name) == getattr(b, name) for name in others
+    )
+
+
+@pytest.mark.parametrize("lexer", ["contextual", "basic"])
+def test_every_entry_is_larks(lexer: str) -> None:
+    text = grammar_path("json").read_text()
+    parser = lark.Lark(text, parser="lalr", lexer=lexer)
+    found = tables(text, lexer=lexer)
+    table = parser.parser.parser._parse_table
+    states = {table.start_states["start"]: found.starts[0].state}
+    work = list(states)
+    for state in work:
+        here = states[state]
+        actions = slice(found.action_indptr[here], found.action_indptr[here + 1])
+        gotos = slice(found.goto_indptr[here], found.goto_indptr[here + 1])
+        ours = dict(zip(found.action_symbol[actions].tolist(), found.action_value[actions].tolist(), strict=True))
+        ours |= dict(zip(found.goto_symbol[gotos].tolist(), found.goto_state[gotos].tolist(), strict=True))
+        assert {found.symbols[symbol] for symbol in ours} == set(table.states[state])
+        for symbol, value in ours.items():
+            action, target = table.states[state][found.symbols[symbol]]
+            if action is Reduce:
+                rule = -1 - value
+                assert found.symbols[found.rule_origin[rule]] == target.origin.name
+                assert found.rule_length[rule] == len(target.expansion)
+            elif target not in states:
+                states[target] = value
+                work.append(target)
+            else:
+                assert states[target] == value
+    assert len(states) == found.n_states
+    assert states[table.end_states["start"]] == found.starts[0].end
+    assert len(set(found.context.tolist())) == (1 if lexer == "basic" else len(found.lexer.contexts))
+
+
+@settings(max_examples=40, deadline=None)
+@given(lexers())
+def test_a_text_and_its_lark_object_have_the_same_tables(text: str) -> None:
+    try:
+        parser = lark.Lark(text, parser="lalr")
+        parser.parser.lexer.root_lexer.match(TextSlice("a", 0, 1), 0)
+    except (lark.exceptions.LarkError, re.error):
+        with pytest.raises(GuidedError):
+            tables(text)
+        return
+    assert same(tables(text), tables_of_object(parser, Limits()))
+
+
+def test_python_is_read_with_its_indenter() -> None:
+    found = tables(PYTHON.read_text(), start=["file_input", "eval_input"], postlex=PythonIndenter(), source=str(PYTHON))
+    assert found.n_states > 700
+    assert [start.name for start in found.starts] == ["file_input", "eval_input"]
+    assert found.indentation is not None
+    assert found.indentation.newline == "_NEWLINE"
+    assert found.indentation.tab == 8
+    assert {"_INDENT", "_DEDENT"} <= set(found.symbols[len(found.lexer.terminals) : found.end])
+    assert len(found.conflicts) == 10
+
+
+def test_conflicts_are_listed_as_lark_resolves_them() -> None:
+    shifted = tables('start: "if" start ("else" start)? | "x"')
+    assert [note.partition(" (")[0] for note in shifted.notes] == [
+        "conflict on ELSE: start: IF start is not reduced where ELSE can be shifted"
+    ]
+    reduced = tables('start: a | b\na.2: "x"\nb: "x"')
+    assert reduced.notes == ("conflict on $END: b: X is not reduced where a: X can be, by priority",)
+    assert tables('start: "x"+').notes == ()
+
+
+def test_templates_imports_and_declared_terminals_are_larks() -> None:
+    found = tables('%import common (INT, WS)\n%declare _X\n_sep{x}: x ("," x)*\nstart: _sep{INT} _X?\n%ignore WS')
+    assert sorted(found.symbols[: found.end + 1]) == ["$END", "COMMA", "INT", "WS", "_X"]
+    assert [found.lexer.terminals[number].name for number in found.lexer.ignored] == ["WS"]
+
+
+PRINTED = """
+import hashlib, sys
+from tests.lalr.test_loading import PYTHON, PythonIndenter, tables
+found = tables(PYTHON.read_text(), start=["file_input"], postlex=PythonIndenter(), source=str(PYTHON))
+lists = [getattr(found, name) for name in found.__slots__]
+parts = [part.tolist() if hasattr(part, "tolist") else part for part in lists if part is not found.lexer]
+lexer = found.lexer.terminals, sorted(found.lexer.ignored), found.lexer.keywords, found.lexer.contexts
+print(hashlib.sha256(repr([parts, lexer]).encode()).hexdigest())
+"""
+
+
+def test_tables_are_the_same_in_every_process() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", PRINTED],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+class Other(PythonIndenter):
+    def handle_NL(self, token: lark.Token):  # type: ignore[no-untyped-def]
+        yield token
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "rule"),
+    [
+        ({"parser": "earley"}, "only parser='lalr'", "Lark"),
+        ({"lexer_callbacks": {"A": lambda token: token}}, "callback", "A"),
+        ({"use_bytes": True}, "bytes", "Lark"),
+        ({"regex": True}, "regex", "Lark"),
+        ({"lexer": type("Mine", (lark.lexer.Lexer,), {"__init__": lambda s, c: None, "lex": None})}, "lexer of your own", "Wrapper0"),
+        ({"postlex": type("P", (lark.lark.PostLex,), {"process": lambda s, t: t, "always_accept": ()})()}, "no Indenter", "P"),
+        ({"postlex": Other()}, "no Indenter", "Other"),
+    ],
+)  # fmt: skip
+def test_objects_that_do_what_no_table_says_are_refused(options: dict[str, object], reason: str, rule: str) -> None:
+    parser = lark.Lark("start: A\nA: /a/\n_NEWLINE: /b/", **{"parser": "lalr", **options})  # type: ignore[arg-type]
+    with pytest.raises(GrammarError, match=reason) as caught:
+        tables_of_object(parser, Limits())
+    assert rule in caught.value.rule
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("start: a", "a"),
+        ("start: A", "A"),
+        ("start: A\nA: /(/", "grammar"),
+        ("start: A\nA: /a*/", "A"),
+        ('start: "a"\nother: (', "other"),
+        ('start: "a"\nfoo: "b" )', "foo"),
+        ('start: "', "start"),
+        ("start: A\nA: /x", "A"),
+        ('start: a | b\na: "x"\nb: "x"', "a"),
+        ("%import nowhere.X\nstart: X", "grammar"),
+        ('start: "x"\nstart: "y"', "start"),
+        ("start: A\nA: B\nB: A", ""),
+        ('_t{x}: x _t{_t{x}}\nstart: _t{"a"}', "_t"),
+        ("", "start"),
+        ("\x00", "grammar"),
+        ('begin: "x"', "start"),
+        ("start: A\nA: /a/ /b", ""),
+    ],
+)
+def test_grammars_that_lark_refuses_are_refused_by_name(text: str, rule: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        tables(text)
+    assert rule in caught.value.rule
+    assert "Traceback" not in str(caught.value)
+
+
+HOSTILE = [
+    "start: " + " ".join(f'"{i}"?' for i in range(40)),
+    "start: (" + "|".join(f'"{i}"' for i in range(9)) + ")~30",
+    "start: " + "(" * 30 + '"a"' + "?)~9" * 30,
+    "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(60)) + '\nA60: "x"',
+    "start: " + "(" * 3000 + '"a"' + ")" * 3000,
+    "start: " + "[" * 3000 + '"a"' + "]" * 3000,
+    "start: A\nA: /" + "(" * 5000 + "a" + ")" * 5000 + "/",
+    "start: A\nA: /" + "\\\\" * 400,
+    'start: "' + "\\\\" * 400,
+    "start: " + " ".join(['"a"'] * 5000),
+    '_t{a,b,c,d,e,f,g,h,i,j}: "x" _t{b,a,c,d,e,f,g,h,i,j} | _t{b,c,d,e,f,g,h,i,j,a}\nstart: _t{'
+    + ",".join(f'"{i}"' for i in range(10)) + "}",
+    "\n".join(f'_t{i}{{x}}: _t{i + 1}{{x}} _t{i + 1}{{_u{i}{{x}}}}\n_u{i}{{x}}: x' for i in range(60))
+    + '\n_t60{x}: x\nstart: _t0{"a"}',
+    "start: x" + "\n  | x" * 3 + '\nx: (a b?)* "c"\na: ' + " | ".join(f'"k{i}" a' for i in range(2000)) + "\nb: a",
+    "start: " + "a" * 2_000_000,
+    'start: "a"~1..100000000',
+    'start: "a"~9999999999999999999999999999',
+    "start: ~ ~ ~ ~",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_grammars_end_in_an_error_or_tables(text: str) -> None:
+    with suppress(GuidedError):
+        tables(text, Limits(steps=50_000_000))
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)+b", "(a*)*(a*)*b", "a*a*a*a*a*a*a*a*a*a*b"])
+def test_keywords_are_found_in_linear_time(pattern: str) -> None:
+    found = tables(f'start: (A | "{"a" * 40}" | "{"a" * 40}b")*\nA: /{pattern}/')
+    owner, word = found.lexer.keywords[0]
+    assert (found.lexer.terminals[owner].name, found.lexer.terminals[word].pattern) == ("A", "a" * 40 + "b")
+    assert len(found.lexer.keywords) == 1
+
+
+def test_terminals_are_never_compared_with_each_other() -> None:
+    tables("start: (A | B)*\nA: /(a|b)*a(a|b){22}/\nB: /(a|b)*b(a|b){22}/")
+
+
+def test_budgets_are_limit_errors() -> None:
+    with pytest.raises(LimitError, match="steps"):
+        tables(grammar_path("json").read_text(), Limits(steps=50_000))
+    with pytest.raises(LimitError, match="pattern_length"):
+        tables(grammar_path("json").read_text(), Limits(pattern_length=50))
+
+
+def test_an_indenter_is_an_indenter_of_larks() -> None:
+    assert issubclass(PythonIndenter, Indenter)
