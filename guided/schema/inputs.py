@@ -27,7 +27,7 @@ import pydantic
 
 from guided.errors import SchemaError, shown
 from guided.schema.definitions import is_operation, schema_in
-from guided.schema.json_values import check_levels, check_levels_of_text, parse_json
+from guided.schema.json_values import check_levels_of_text, parse_json
 from guided.schema.openapi import operation_schema
 from guided.schema.reader import TypeReader
 from guided.schema.signatures import arguments_of
@@ -80,7 +80,6 @@ def input_of(given: Any, operation: str | None = None) -> Input:
     if isinstance(given, bool):
         return Input(_without_operation(given, operation))
     if isinstance(given, Mapping):
-        check_levels(given)
         if is_operation(given) or operation is not None:
             return Input(operation_schema(given, operation))
         schema = schema_in(given)

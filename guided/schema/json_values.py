@@ -18,8 +18,8 @@ __all__ = ["MOST_LEVELS", "check_levels", "check_levels_of_text", "parse_json"]
 
 # Arrays and objects within each other in a schema: six times what real ones have.
 MOST_LEVELS = 200
-# Those of a schema, each as often as it is written.
-_MOST_PARTS = 5_000_000
+# Values within a schema, each as often as it is written.
+_MOST_PARTS = 10_000_000
 
 # Python refuses to read integers of more than 4,300 digits at once, which here come from texts whose length is bounded already.
 _MOST_DIGITS = 4000
@@ -113,22 +113,21 @@ def check_levels(schema: Any) -> None:
     ------
     LimitError
     """
-    # Why by identity and how often: one list may stand in many places, and within itself.
+    # Why counted as often as they are written: one list may stand in many places, and within itself.
     levels = parts = 0
-    here = {0: (schema, 1)} if isinstance(schema, _CONTAINERS) else {}
+    here = [schema] if isinstance(schema, _CONTAINERS) else []
     while here:
         levels += 1
-        parts += sum(times for _, times in here.values())
+        parts += sum(map(len, here))
         _check(levels)
         if parts > _MOST_PARTS:
             raise LimitError("values", parts, _MOST_PARTS, "the same parts stand in too many places of the schema")
-        below: dict[int, tuple[Any, int]] = {}
-        for value, times in here.values():
-            for part in value.values() if isinstance(value, dict) else value:
-                if isinstance(part, _CONTAINERS):
-                    known = below.get(id(part))
-                    below[id(part)] = part, times if known is None else times + known[1]
-        here = below
+        here = [
+            part
+            for value in here
+            for part in (value.values() if isinstance(value, dict) else value)
+            if isinstance(part, _CONTAINERS)
+        ]
 
 
 def check_levels_of_text(text: str) -> None:
