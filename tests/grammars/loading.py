@@ -32,10 +32,10 @@ def parser_of(name: str) -> lark.Lark:
     return load(name)
 
 
-def accepts(name: str, text: str) -> bool:
-    """Is a text in the grammar's language?"""
+def accepts(grammar: str | lark.Lark, text: str) -> bool:
+    """Is a text in the language of a grammar, given by name or as a parser?"""
     try:
-        parser_of(name).parse(text)
+        (parser_of(grammar) if isinstance(grammar, str) else grammar).parse(text)
     except lark.exceptions.UnexpectedInput:
         return False
     except (lark.indenter.DedentError, AssertionError):
