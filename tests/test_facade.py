@@ -3,6 +3,8 @@
 import ast
 import importlib
 import importlib.metadata
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,25 @@ def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
 
 def test_the_version_is_that_of_the_distribution() -> None:
     assert guided.__version__ == importlib.metadata.version("guided-decoding")
+
+
+KERNELS_AT_WORK = """
+import importlib, sys
+import guided
+for name in guided.__all__:
+    getattr(guided, name)
+print([f"{module}.{name}" for module in sys.modules if module.startswith("guided.kernels.")
+       for name, value in vars(sys.modules[module]).items() if getattr(value, "signatures", None)])
+"""
+
+
+def test_importing_runs_no_kernel() -> None:
+    """A kernel that is loaded costs hundreds of milliseconds the first time."""
+    done = subprocess.run(
+        [sys.executable, "-c", KERNELS_AT_WORK],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[1],
+    )
+    assert done.stdout.strip() == "[]"

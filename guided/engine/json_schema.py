@@ -227,7 +227,9 @@ def _text_of(schema: Any, registry: Mapping[str, Any]) -> str:
         check_levels(value)
     try:
         return json.dumps([schema, registry], default=_written)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
+        raise SchemaError(f"a number of the schema has too many digits: {error}", "", "schema") from error
+    except TypeError as error:
         raise SchemaError(f"a schema is made of JSON values: {error}", "", "schema") from error
 
 

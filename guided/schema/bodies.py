@@ -62,7 +62,7 @@ class _Paths:
     columns: Int32Array
 
 
-_memo: Memo[_Paths] = Memo(512)
+_memo: Memo[_Paths] = Memo(512, 1 << 24)
 
 
 def spelled(

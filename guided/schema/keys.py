@@ -66,7 +66,7 @@ class KeyLeaf:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_memo: Memo[KeyLeaf] = Memo(2048, 1 << 23)
+_memo: Memo[KeyLeaf] = Memo(2048, 1 << 25)
 _PLAIN = KeyLabel(OTHER, 0)
 
 
@@ -95,7 +95,7 @@ def key_automaton(
     found = _memo.get(key)
     if found is None:
         found = _made(names, patterns, formulas, options, limits)
-        _memo.put(key, found, found.automaton.table.size + 64)
+        _memo.put(key, found)
     return found
 
 

@@ -57,7 +57,7 @@ class Known:
         return most == ANY_LENGTH or (widest is not None and widest <= most)
 
 
-_memo: Memo[Known] = Memo(2048, 1 << 23)
+_memo: Memo[Known] = Memo(2048, 1 << 25)
 
 
 def known(atom: Atom, limits: Limits) -> Known:
@@ -81,7 +81,7 @@ def known(atom: Atom, limits: Limits) -> Known:
         tree, steps = _tree(atom, limits), Steps(limits.steps)
         made = Known(_of_tree(tree, limits, steps), tree, steps.spent)
         spend_together(steps.spent)
-    return _memo.put(key, made, made.dfa.table.size + 64)
+    return _memo.put(key, made)
 
 
 def steps_of(atom: Atom, limits: Limits) -> int:

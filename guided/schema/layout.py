@@ -20,14 +20,16 @@ from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.automata.pushdown import MANY, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
-from guided.errors import SchemaError, VocabularyError
+from guided.errors import LimitError, SchemaError, VocabularyError, shown
 from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
+from guided.schema.nearest import distances_to, path_down
 
 __all__ = ["BLANK", "NEWLINE", "Lines", "Spaces", "dead_row", "direct", "expanded", "spaces_of", "within"]
 
 BLANK, NEWLINE = 0x20, 0x0A
 
+_MOST_STATES = 500
 _FLEXIBLE = "[ \\t\\n\\r]{0,20}"
 
 
@@ -95,6 +97,8 @@ def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:
     ------
     PatternError, SchemaError
         The pattern is none, or none of whitespace.
+    LimitError
+        It has too many states.
     VocabularyError
         All that it matches needs bytes that the alphabet lacks.
     """
@@ -105,13 +109,36 @@ def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:
     else:
         source = options.whitespace
     spaces = from_tree(parse(source))
-    used = set(np.flatnonzero((expanded(spaces) >= 0).any(axis=0)).tolist())
-    if spaces.is_empty() or not used <= set(b" \t\n\r"):
-        raise SchemaError("whitespace is a pattern of spaces, tabs and line ends", "", "whitespace")
+    if spaces.is_empty():
+        raise SchemaError(f"the pattern {shown(source)} matches no text", "", "whitespace")
+    other = _other_than_blanks(spaces)
+    if other is not None:
+        raise SchemaError(
+            f"whitespace is spaces, tabs and line ends, and the pattern {shown(source)} matches {shown(other)}",
+            "",
+            "whitespace",
+        )
+    if spaces.n_states > _MOST_STATES:
+        raise LimitError(
+            "whitespace", spaces.n_states, _MOST_STATES, "every place of a text has these states before it"
+        )
     spelled = within(spaces, alphabet)
     if spelled.is_empty():
         raise VocabularyError("the whitespace asked for needs a byte that no token of the vocabulary has alone")
     return Spaces.of(spelled)
+
+
+def _other_than_blanks(spaces: Automaton) -> str | None:
+    """A short text of an automaton that is not all whitespace of JSON; None if there is none."""
+    rows = expanded(spaces)
+    odd = rows != DEAD
+    odd[:, list(b" \t\n\r")] = False
+    if not odd.any():
+        return None
+    there, onward = distances_to(spaces, odd.any(axis=1)), spaces.distances()
+    begin, state = path_down(spaces, there, 0)
+    byte = int(np.flatnonzero(odd[state])[0])
+    return (begin + bytes([byte]) + path_down(spaces, onward, int(rows[state, byte]))[0]).decode()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["metaschema"]
+__all__ = ["content", "metaschema"]
 
 _FILES = {
     "http://json-schema.org/draft-03/schema": "draft3/metaschema.json",
@@ -39,12 +39,17 @@ _FILES = {
 }
 
 
-@cache
 def metaschema(uri: str) -> Any:
     """The metaschema of this URI, without fragment; None if there is none, or the package is not there."""
     file = _FILES.get(uri)
-    found = find_spec("jsonschema_specifications") if file is not None else None
-    if file is None or found is None or found.origin is None:
+    return None if file is None else content(file)
+
+
+@cache
+def content(file: str) -> Any:
+    """What a file of metaschemas holds; None without the package."""
+    found = find_spec("jsonschema_specifications")
+    if found is None or found.origin is None:
         return None
     path = Path(found.origin).parent / "schemas" / file
     return json.loads(path.read_bytes()) if path.is_file() else None

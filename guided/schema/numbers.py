@@ -34,8 +34,7 @@ from guided.schema.number.explore import explore
 
 __all__ = ["number_automaton"]
 
-# Weighed by the cells of tables.
-_KEPT: Memo[Leaf] = Memo(entries=2048, weight=1 << 22)
+_KEPT: Memo[Leaf] = Memo(entries=2048, weight=1 << 24)
 
 
 def number_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
@@ -67,5 +66,5 @@ def number_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOpt
     leaf = _KEPT.get(key)
     if leaf is None:
         leaf = explore(condition, options.numbers == "plain", limits)
-        _KEPT.put(key, leaf, leaf.automaton.table.size)
+        _KEPT.put(key, leaf)
     return leaf

@@ -28,6 +28,7 @@ from guided.patterns.tree import (
     alternate,
     concat,
 )
+from guided.schema.memo import Memo
 
 __all__ = ["ANY", "CANONICAL", "DUMPS", "RAW", "SPELLINGS", "Spelling", "lifted", "spell_text"]
 
@@ -59,6 +60,8 @@ ANY = Spelling((*_SHORT, ("/", "\\/")), Charset.UNIVERSE)
 # Both that ``json.dumps`` gives, with ``ensure_ascii`` or without.
 DUMPS = Spelling(_SHORT, Charset.of([(0, 0x1F), (0x7F, 0x10FFFF)]))
 SPELLINGS = {"canonical": CANONICAL, "any": ANY}
+_nodes: Memo[Node] = Memo(4096, 1 << 24)
+_operands: Memo[Operand] = Memo(4096, 1 << 24)
 
 
 def lifted(value: Node, spelling: Spelling) -> Node:
@@ -130,14 +133,20 @@ def _spell_character(character: str, spelling: Spelling) -> Node:
     return _spell(Charset.char(character), spelling)
 
 
-@lru_cache(maxsize=4096)
 def _spell_operand(charset: Charset, spelling: Spelling) -> Operand:
-    return as_operand(_spell(charset, spelling))
+    key = charset, spelling
+    found = _operands.get(key)
+    return _operands.put(key, as_operand(_spell(charset, spelling))) if found is None else found
 
 
-@lru_cache(maxsize=4096)
 def _spell(charset: Charset, spelling: Spelling) -> Node:
     """All spellings of one character of a set."""
+    key = charset, spelling
+    found = _nodes.get(key)
+    return _nodes.put(key, _spelled(charset, spelling)) if found is None else found
+
+
+def _spelled(charset: Charset, spelling: Spelling) -> Node:
     items: list[Node] = []
     plain = charset & RAW
     if plain:

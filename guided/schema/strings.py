@@ -13,6 +13,7 @@ UTF-8 cannot hold such a value, and neither patterns nor lengths in code points 
 
 import re
 from collections.abc import Hashable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -32,9 +33,8 @@ from guided.schema.spelling import SPELLINGS
 
 __all__ = ["string_automaton"]
 
-_memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 24)
+_memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 26)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NOTHING = Automaton.from_table(np.full((1, 1), DEAD, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
 
 
 def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
@@ -86,7 +86,7 @@ def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limit
         spend_together(found[1])
         return found
     made = _made(formulas, wanted, options, limits)
-    return _memo.put(key, made, made[0].automaton.table.size + 64)
+    return _memo.put(key, made)
 
 
 def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
@@ -108,10 +108,15 @@ def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limit
     return _laid(base, texts, must, bits, options, limits), steps + more
 
 
+@cache
+def _nothing() -> Automaton:
+    return Automaton.from_table(np.full((1, 1), DEAD, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
+
+
 def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
     """The bodies of some texts and no others."""
     if bits.any() or options.escapes != "canonical" or not has_one_body(texts):
-        return _laid(Leaf(_NOTHING), texts, np.ones(len(texts), np.bool_), bits, options, limits)
+        return _laid(Leaf(_nothing()), texts, np.ones(len(texts), np.bool_), bits, options, limits)
     found = from_strings([canonical_body(text) for text in texts], limits)
     return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())
 

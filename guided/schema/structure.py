@@ -17,7 +17,6 @@ Where whitespace may stand between them, and how much, is for `guided.schema.lay
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
 from guided.schema.layout import NEWLINE, Lines, Spaces, dead_row, expanded, spaces_of, within
+from guided.schema.memo import Memo
 from guided.schema.numbers import number_automaton
 from guided.schema.strings import string_automaton
 
@@ -106,8 +106,7 @@ class Structure:
         return self.spaces.n_states
 
 
-@lru_cache(maxsize=64)
-def _structure(options: JsonOptions, alphabet: bytes) -> Structure:
+def _made(options: JsonOptions, alphabet: bytes) -> Structure:
     letters = freeze(np.frombuffer(alphabet, np.bool_))
     spaces = spaces_of(options, letters)
     tables = PushdownTables()
@@ -170,6 +169,7 @@ def _row(entries: dict[int, int]) -> Int32Array:
 
 
 _INTEGER = -1
+_memo: Memo[Structure] = Memo(64, 1 << 26)
 
 
 def _number(tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, asked: int) -> int:
@@ -193,7 +193,8 @@ def number_frame(tables: PushdownTables, automaton: Automaton, ends: Int32Array)
 def structure_of(options: JsonOptions, alphabet: bytes) -> Structure:
     """The common controls for some options and an alphabet (256 bytes, 0 or 1)."""
     spelling = JsonOptions(whitespace=options.whitespace, numbers=options.numbers, escapes=options.escapes)
-    return _structure(spelling, alphabet)
+    found = _memo.get((spelling, alphabet))
+    return _memo.put((spelling, alphabet), _made(spelling, alphabet)) if found is None else found
 
 
 def literal_chain(tables: PushdownTables, word: bytes, alphabet: BoolArray, entry: int) -> int:

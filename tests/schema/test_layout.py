@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from guided.engine.files import load_index
 from guided.engine.index import Index
-from guided.errors import LimitError, SchemaError, VocabularyError
+from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.schema.atoms import MOST_INDENT, JsonOptions
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.engine import compiled
@@ -222,3 +223,46 @@ def test_members_need_the_bytes_between_them(
     assert compiled(
         {**impossible, "type": ["null", impossible["type"]]}, without(missing), whitespace=whitespace
     ).accepts(b"null")
+
+
+@given(st.sampled_from(["", "[ ]?", " {1,3}", r"\n\t*", r"(?: |\r\n)*", r"[ \t]{0,2}|\n"]), values(4), st.data())
+def test_a_pattern_says_what_stands_between_tokens(pattern: str, value: Any, data: st.DataObject) -> None:
+    options = {"whitespace": pattern, "numbers": "any", "escapes": "any"}
+    index = compiled(True, **options)
+    tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\[\]{}:,"\s]+', json.dumps(value))
+    gap = st.sampled_from(["", " ", "  ", "\n", "\t", "\n\t", "\r\n", "   "])
+    fitting = [text for text in ("", " ", "  ", "\n", "\t", "\n\t", "\r\n", "   ") if re.fullmatch(pattern, text)]
+    for gaps in (st.sampled_from(fitting), gap):
+        text = tokens[0] + "".join(data.draw(gaps) + token for token in tokens[1:])
+        assert index.accepts(text.encode()) == is_text(True, text.encode(), JsonOptions(**options)), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("a?", "matches 'a'"),
+        (r"\s", "matches '\\x0b'"),
+        (r"[ ]{2}[^\s]\n", "matches '  \\x00\\n'"),
+        ("(?: |\u3000)*", r"matches '\u3000'"),
+        ("(?!)", "matches no text"),
+        ("[^\\S\\s]", "matches no text"),
+        (" (?=a)", "matches no text"),
+    ],
+)
+def test_a_pattern_of_anything_else_is_refused_with_a_text(pattern: str, reason: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        compiled(True, whitespace=pattern)
+    assert reason in caught.value.reason
+    assert caught.value.keyword == "whitespace"
+
+
+def test_a_malformed_pattern_is_refused_with_its_place() -> None:
+    with pytest.raises(PatternError) as caught:
+        compiled(True, whitespace="[ ]?(")
+    assert caught.value.position == 4
+
+
+def test_whitespace_that_no_token_spells_is_refused() -> None:
+    with pytest.raises(VocabularyError, match="the whitespace asked for needs a byte"):
+        compiled(True, without(b" "), whitespace=" ")
+    assert compiled(True, without(b" "), whitespace=" |\t").accepts(b"[\t1\t,\t2\t]")

@@ -1,6 +1,5 @@
 """Keywords about strings: length, pattern, format. What a pattern or format means is for `guided.schema.strings` to say."""
 
-from functools import lru_cache
 from typing import Any
 
 from guided.errors import PatternError, SchemaError
@@ -9,9 +8,12 @@ from guided.schema.ecma import parse_ecma
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
 from guided.schema.formula import FALSE
 from guided.schema.keywords.counts import count_or
+from guided.schema.memo import Memo
 from guided.schema.site import Site, pointer_of
 
 __all__ = ["check_pattern", "format_of_draft3", "format_of_string", "least_length", "most_length", "pattern"]
+
+_troubles: Memo[str] = Memo(4096, 1 << 23)
 
 
 def least_length(site: Site, _: Any) -> None:
@@ -40,17 +42,21 @@ def pattern(site: Site, value: Any) -> None:
 def check_pattern(limits: Limits, source: str, pointer: str, keyword: str) -> None:
     """Refuse a pattern that is none, with its place in the schema."""
     trouble = _trouble(source, limits)
-    if trouble is not None:
+    if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
 
 
-@lru_cache(maxsize=4096)
-def _trouble(source: str, limits: Limits) -> str | None:
-    try:
-        parse_ecma(source, limits)
-    except PatternError as error:
-        return str(error)
-    return None
+def _trouble(source: str, limits: Limits) -> str:
+    """What is wrong with a pattern; empty if nothing is."""
+    found = _troubles.get((source, limits))
+    if found is None:
+        try:
+            parse_ecma(source, limits)
+            found = ""
+        except PatternError as error:
+            found = str(error)
+        _troubles.put((source, limits), found)
+    return found
 
 
 def format_of_string(site: Site, value: Any) -> None:

@@ -1,0 +1,112 @@
+"""Tables of results that schemas share: bounded by the bytes that they hold, whatever schemas come."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import _lru_cache_wrapper
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import guided.schema
+from guided.errors import LimitError, SchemaError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+from guided.schema.languages import known
+from guided.schema.memo import Memo, bytes_of
+from tests.schema.engine import compiled
+
+# Of one character each.
+SMALL = {"_spell_character", "_spellings"}
+
+
+def modules() -> Iterator[Any]:
+    for found in pkgutil.walk_packages(guided.schema.__path__, "guided.schema."):
+        yield importlib.import_module(found.name)
+
+
+def memos() -> dict[str, Memo[Any]]:
+    return {
+        f"{module.__name__}.{name}": value
+        for module in modules()
+        for name, value in vars(module).items()
+        if isinstance(value, Memo)
+    }
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3000)), max_size=60), st.integers(1, 8))
+def test_what_is_held_is_bounded(puts: list[tuple[int, int]], entries: int) -> None:
+    """Against a plain list: the newest results, as many as there is room for."""
+    most = 8000
+    memo: Memo[str] = Memo(entries, most)
+    kept: list[tuple[int, str]] = []
+    for key, length in puts:
+        value = "x" * length
+        weight = bytes_of((key, value))
+        assert memo.put(key, value) is value
+        if weight > most // 4:
+            continue
+        while len(kept) >= entries or (kept and sum(map(bytes_of, kept)) + weight > most):
+            del kept[0]
+        kept = [*(each for each in kept if each[0] != key), (key, value)]
+        assert memo.held == sum(map(bytes_of, kept)) <= most
+        assert len(kept) <= entries
+        for known_key in range(10):
+            assert memo.get(known_key) == dict(kept).get(known_key)
+
+
+def test_bytes_are_those_of_all_parts() -> None:
+    assert bytes_of("x" * 1000) >= 1000
+    assert bytes_of((("x" * 1000, 10**1000), frozenset({b"y" * 1000}))) >= 2400
+    assert bytes_of({"a": ["x" * 1000]}) >= 1000
+    assert bytes_of(np.zeros(1000)) >= 8000
+    assert bytes_of(known(("pattern", "a" * 1000), Limits())) >= 10_000
+    assert bytes_of(parse("(?:ab*)" * 1000)) >= 50_000
+    twice = ("x" * 1000,)
+    assert bytes_of((twice, twice)) < 1500
+    holding: list[Any] = []
+    holding.append(holding)
+    assert bytes_of(holding) < 1000
+    assert bytes_of(["x" * 1000] * 1000, enough=5000) < 10_000
+
+
+def test_no_table_is_bounded_by_entries_alone() -> None:
+    """Whatever else is remembered across schemas is remembered of fixed names, or of single characters."""
+    for module in modules():
+        for name, value in vars(module).items():
+            if isinstance(value, _lru_cache_wrapper) and value.__module__ == module.__name__ and name not in SMALL:
+                parameters = value.__wrapped__.__code__
+                assert value.cache_parameters()["maxsize"] is None, f"{module.__name__}.{name}: a Memo counts bytes"
+                named = parameters.co_varnames[: parameters.co_argcount]
+                assert set(named) <= {"depth", "file", "line"}, f"{module.__name__}.{name}: of what?"
+
+
+def test_hostile_schemas_leave_little_behind() -> None:
+    before = {name: memo.held for name, memo in memos().items()}
+    assert len(before) >= 8
+    for number in range(12):
+        for schema in (
+            {"pattern": "^" + "(?:a)" * 10_000 + f"b{number}$"},
+            {"pattern": "a" * 300_000 + f"{number}("},
+            {"enum": [f"value {i} {number}" for i in range(2000)]},
+        ):
+            try:
+                compiled(schema).guide().mask()
+            except (SchemaError, LimitError):
+                continue
+    for name, memo in memos().items():
+        assert memo.held <= memo._weight, name
+        assert memo.held == sum(weight for _, weight in memo._found.values())
+    assert sum(memo._weight for memo in memos().values()) <= 1 << 29
+    grown = sum(memo.held for memo in memos().values()) - sum(before.values())
+    assert grown < 1 << 26
+
+
+def test_whitespace_has_few_states() -> None:
+    assert compiled([] == [], whitespace="[ ]{0,400}").accepts(b"true")
+    for pattern in (" {0,100000}", "(?: {0,30}\n){0,30}"):
+        with pytest.raises(LimitError, match="whitespace: "):
+            compiled(True, whitespace=pattern)
