@@ -1,5 +1,7 @@
 """Numbers as automata, against arithmetic on texts."""
 
+import contextlib
+import itertools
 import random
 import re
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.errors import LimitError
+from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
@@ -23,6 +25,8 @@ from guided.schema.number import table
 from guided.schema.number.condition import ATOMS
 from guided.schema.number.explore import STATES
 from guided.schema.numbers import number_automaton
+from tests.schema.engine import compiled
+from tests.schema.oracle_text import is_text
 
 PLAIN, ANY = JsonOptions(numbers="plain"), JsonOptions(numbers="any")
 BOTH = pytest.mark.parametrize("options", [PLAIN, ANY], ids=["plain", "any"])
@@ -552,3 +556,18 @@ def test_limits_of_the_caller(w: Writer) -> None:
     with pytest.raises(LimitError) as caught:
         w.leaf(w.any(*(w.equal(i) for i in range(ATOMS + 1))))
     assert caught.value.what == "atoms"
+
+
+@pytest.mark.parametrize("numbers", ["plain", "any"])
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf"])
+def test_bounds_that_leave_nothing_of_a_side(keyword: str, numbers: str) -> None:
+    texts = ["0", "-0", "-0.5", "0.5", "1", "-1", "1.5", "-1.5", "2", "-2", "3", "-7", "9", "1e1", "-1e-1"]
+    for low, high in itertools.product((-1, 0, 1), repeat=2):
+        bounds = {keyword: [{"minimum": low}, {"maximum": high}]}
+        for schema in ({"type": "number", **bounds}, {"type": "number", "not": bounds}):
+            index = None
+            with contextlib.suppress(SchemaError):
+                index = compiled(schema, numbers=numbers)
+            for text in texts:
+                expected = is_text(schema, text.encode(), JsonOptions(numbers=numbers))
+                assert (index is not None and index.accepts(text.encode())) == expected, (schema, text)

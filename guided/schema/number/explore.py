@@ -126,7 +126,11 @@ class _Exploration:
         if not self._verdicts.possible[side]:
             return REJECTED
         line, mantissas = self._lines[side], self._mantissas[side]
-        for digit, place in enumerate(line.digits(line.start())):
+        begin = line.start()
+        # Why it may be: each atom alone tells less than all of them together, which refuse the whole side here.
+        if begin < 0:
+            return REJECTED
+        for digit, place in enumerate(line.digits(begin)):
             rests = tuple([divisor.first(digit) for divisor in self._divisors])
             scale: _Scale = not self._plain
             if digit:
