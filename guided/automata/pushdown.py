@@ -70,6 +70,8 @@ ACTION = -16
 UNLIMITED = 1 << 30
 # In place of the code points allowed: exactly as many as needed, for each cell above the lowest, or for each of these but the top one.
 PER_CELL, PER_CELL_BELOW = -1, -2
+# Instead of an offset in `cell_allow`: which labels the cell allows has not been asked.
+PENDING = -2
 # A reaction without registers of its own.
 KEPT = (0, UNLIMITED)
 # Columns of `info`: number of live bytes (more than MANY: not listed), whether it
@@ -134,6 +136,12 @@ class Pushdown(Protocol):
     def react(self, action: int, cell: int) -> None:
         """Make the reaction of a cell to an action known."""
 
+    def allow(self, cell: int) -> None:
+        """Make known which labels a cell allows."""
+
+    def is_open(self, control: int, cell: int) -> bool:
+        """Can a guarded control still lead to a label that a cell allows? Without making all of them known."""
+
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """The reaction of a cell that records, to an action after these bytes on top of it."""
 
@@ -171,7 +179,7 @@ class PushdownTables:
     guards, allows : ndarray[uint64]
         Sets of labels.
     cell_allow : ndarray[int32], shape (capacity,)
-        Offset of each cell's labels in ``allows``; -1: all.
+        Offset of each cell's labels in ``allows``; -1: all; PENDING: `Pushdown.allow` computes them.
     direct : dict of int to Reaction
         Reactions of the direct actions, for readers in Python.
     plan_keys : dict of int to hashable
@@ -320,20 +328,23 @@ class PushdownTables:
         self.n_actions = number + 1
         return number
 
-    def cell(self, allow: tuple[int, ...] | None = None) -> int:
-        """A new cell, with the labels it allows as words of 64 bits (None: all)."""
+    def cell(self, allow: int = -1) -> int:
+        """A new cell, which allows all labels (-1), or those that `allow` will say (PENDING)."""
         number = self.n_cells
         if number == len(self.cell_allow):
             self.cell_allow = _grown(self.cell_allow, 2 * number, -1)
-        if allow is not None:
-            found = self._allow_ids.get(allow)
-            if found is None:
-                found = self._allow_ids[allow] = self.n_allows
-                self.allows = _appended(self.allows, self.n_allows, allow)
-                self.n_allows += len(allow)
-            self.cell_allow[number] = found
+        self.cell_allow[number] = allow
         self.n_cells = number + 1
         return number
+
+    def allow(self, cell: int, labels: tuple[int, ...]) -> None:
+        """Enter the labels that a cell allows, as words of 64 bits."""
+        found = self._allow_ids.get(labels)
+        if found is None:
+            found = self._allow_ids[labels] = self.n_allows
+            self.allows = _appended(self.allows, self.n_allows, labels)
+            self.n_allows += len(labels)
+        self.cell_allow[cell] = found
 
     def reacts(self, action: int, cell: int, reaction: Reaction | None) -> None:
         """Enter the reaction of a cell to an action; None: nothing may follow."""

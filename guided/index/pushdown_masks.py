@@ -14,7 +14,7 @@ from threading import RLock
 import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
-from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, LIKE, PLAN
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, LIKE, PENDING, PLAN
 from guided.errors import LimitError
 from guided.index.plans import Group, Paths, Plan, Rests, WalkTrie, paths_of, plan_of, rests_of, walk_trie
 from guided.index.stacks import Place, Stacks, Texts
@@ -177,7 +177,12 @@ class Masks:
             allow = -1
         else:
             plans = self._plans
-            allow = tables.cell_allow.item(self.stacks.cells[node]) if tables.info.item(control, GUARD) >= 0 else -1
+            allow = -1
+            if tables.info.item(control, GUARD) >= 0:
+                cell = self.stacks.cells[node]
+                if tables.cell_allow.item(cell) == PENDING:
+                    self.stacks.automaton.allow(cell)
+                allow = tables.cell_allow.item(cell)
             key = control, allow
         found = plans.get(key)
         if found is None:
@@ -272,6 +277,8 @@ class Masks:
                 self._pushed = np.concatenate([self._pushed, np.empty_like(self._pushed)])
             elif status == kernel.MISSING_ENTRY:
                 automaton.fill(int(out[1]), int(out[2]))
+            elif status == kernel.MISSING_LABELS:
+                automaton.allow(int(out[1]))
             else:
                 automaton.react(int(out[1]), int(out[2]))
 

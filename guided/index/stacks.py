@@ -22,6 +22,7 @@ from guided.automata.pushdown import (
     GUARD,
     KEPT,
     NEEDS,
+    PENDING,
     PER_CELL,
     UNLIMITED,
     WIDTH,
@@ -156,8 +157,10 @@ class Stacks:
         tables = self.automaton.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
         allow = tables.cell_allow.item(self.cells[node])
-        if guard < 0 or allow < 0:
+        if guard < 0 or allow == -1:
             return True
+        if allow == PENDING:
+            return self.automaton.is_open(control, self.cells[node])
         return bool((tables.guards[guard : guard + width] & tables.allows[allow : allow + width]).any())
 
     def react(

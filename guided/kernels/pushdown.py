@@ -22,6 +22,7 @@ from guided.kernels.jit import kernel
 __all__ = [
     "DONE",
     "MISSING_ENTRY",
+    "MISSING_LABELS",
     "MISSING_REACTION",
     "MISSING_ROOM",
     "NOWHERE",
@@ -29,14 +30,14 @@ __all__ = [
     "walk",
 ]
 
-DONE, MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM = 0, 1, 2, 3
+DONE, MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM, MISSING_LABELS = 0, 1, 2, 3, 4
 
 # A stack whose cells are not known: actions that need them are recorded instead.
 NOWHERE = -1
 SCRATCH = 1 << 29
 
 _DEAD, _UNKNOWN, _DEFERRED, _ACTION = -1, -2, -3, -16
-_UNLIMITED = 1 << 30
+_UNLIMITED, _PENDING = 1 << 30, -2
 _PER_CELL = -1
 _LIVE, _COUNTS, _GUARD, _WIDTH, _NEEDS, _MANY = 0, 1, 2, 3, 6, 16
 # Columns of a frame.
@@ -143,6 +144,15 @@ def _reaction(action: int, cell: int, keys: Int64Array, values: Int32Array) -> i
 
 
 @kernel
+def _stay(frames: Int32Array, depth: int, i: int) -> None:
+    """Visit node ``i`` once more."""
+    if frames[depth, _ROW] >= 0:
+        frames[depth, _CURSOR] -= 1
+    else:
+        frames[depth, _CURSOR] = i
+
+
+@kernel
 def walk(
     byte: UInt8Array,
     skip: Int32Array,
@@ -167,7 +177,7 @@ def walk(
     escapes: Int32Array,
     out: Int64Array,
 ) -> int:
-    """Set the bits of all tokens that may follow; DONE, or what is missing: MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM (in ``pushed``).
+    """Set the bits of all tokens that may follow; DONE, or what is missing: an entry, a reaction, room, or the labels of a cell.
 
     Parameters
     ----------
@@ -273,7 +283,12 @@ def walk(
                     if node == NOWHERE:
                         allow: int = out[5]
                     else:
-                        allow = cell_allow[nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]]
+                        cell = nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]
+                        allow = cell_allow[cell]
+                        if allow == _PENDING:
+                            _stay(frames, depth, i)
+                            out[0], out[1], out[3] = depth, cell, n_escapes
+                            return MISSING_LABELS
                     if allow >= 0 and not _meets(guard, info[control, _WIDTH], allow, guards, allows):
                         is_alive = False
                 break
@@ -281,10 +296,7 @@ def walk(
                 is_alive = False
                 break
             if entry == _UNKNOWN:
-                if frames[depth, _ROW] >= 0:
-                    frames[depth, _CURSOR] -= 1
-                else:
-                    frames[depth, _CURSOR] = i
+                _stay(frames, depth, i)
                 out[0], out[1], out[2], out[3] = depth, control, b, n_escapes
                 return MISSING_ENTRY
             action: int = _ACTION - entry
@@ -307,15 +319,16 @@ def walk(
                     label = actions[action, 2]
                     if label >= 0:
                         allow = cell_allow[cell]
+                        if allow == _PENDING:
+                            _stay(frames, depth, i)
+                            out[0], out[1], out[3] = depth, cell, n_escapes
+                            return MISSING_LABELS
                         if allow >= 0 and not (allows[allow + (label >> 6)] >> np.uint64(label & 63)) & np.uint64(1):
                             is_alive = False
                             break
                     result = _reaction(action, cell, keys, values)
                     if result == _UNKNOWN:
-                        if frames[depth, _ROW] >= 0:
-                            frames[depth, _CURSOR] -= 1
-                        else:
-                            frames[depth, _CURSOR] = i
+                        _stay(frames, depth, i)
                         out[0], out[1], out[2], out[3] = depth, action, cell, n_escapes
                         return MISSING_REACTION
                     if result == _DEFERRED:
@@ -329,10 +342,7 @@ def walk(
                 for _ in range(results[result, 0]):
                     node = nodes[node, 1] if node < SCRATCH else pushed[node - SCRATCH, 1]
                 if results[result, 1] >= 0 and used >= len(pushed):
-                    if frames[depth, _ROW] >= 0:
-                        frames[depth, _CURSOR] -= 1
-                    else:
-                        frames[depth, _CURSOR] = i
+                    _stay(frames, depth, i)
                     out[0], out[3] = depth, n_escapes
                     return MISSING_ROOM
                 if results[result, 1] >= 0:
@@ -350,7 +360,12 @@ def walk(
             control = target
             guard = info[control, _GUARD]
             if guard >= 0 and node != NOWHERE:
-                allow = cell_allow[nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]]
+                cell = nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]
+                allow = cell_allow[cell]
+                if allow == _PENDING:
+                    _stay(frames, depth, i)
+                    out[0], out[1], out[3] = depth, cell, n_escapes
+                    return MISSING_LABELS
                 if allow >= 0 and not _meets(guard, info[control, _WIDTH], allow, guards, allows):
                     is_alive = False
                     break

@@ -17,6 +17,9 @@ from typing import cast
 
 from guided.automata.pushdown import (
     DEFERRED,
+    GUARD,
+    PENDING,
+    WIDTH,
     PushdownTables,
     Reaction,
 )
@@ -68,7 +71,7 @@ class Machine:
         self.keys = KeyFrames(self.kinds, self.structure, self.tables)
         self.end = self.structure.end
         self._cells: list[Cell | None] = []
-        self._has_more: list[bool] = []
+        self._has_more: dict[int, bool] = {}
         self._cell_ids: dict[Cell | None, int] = {}
         self.places = Places(self.structure, self.tables, self.reading, self._cell)
         self._cell(None)
@@ -115,10 +118,9 @@ class Machine:
     def _cell(self, content: Cell | None) -> int:
         found = self._cell_ids.get(content)
         if found is None:
-            words = None if content is None or isinstance(content, OpenArray) else self._allowed(content)
-            found = self._cell_ids[content] = self.tables.cell(words)
+            is_object = isinstance(content, OpenPlain | OpenObject)
+            found = self._cell_ids[content] = self.tables.cell(PENDING if is_object else -1)
             self._cells.append(content)
-            self._has_more.append(words is not None and any(words))
             if isinstance(content, OpenArray) and arrays.is_unique(self.formulas, content.state):
                 self.tables.records.add(found)
                 if arrays.must_differ(self.formulas, content.state):
@@ -126,7 +128,7 @@ class Machine:
             if isinstance(content, OpenPlain | OpenObject) and content.is_named and self._counts(content):
                 self.tables.records.add(found)
                 self.tables.differing.add(found)
-            if words is not None:
+            if is_object:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
                 structure = self.structure
                 for action in (
@@ -139,16 +141,40 @@ class Machine:
                     self.react(action, found)
         return found
 
-    def _allowed(self, content: OpenObject | OpenPlain) -> tuple[int, ...]:
-        """The labels of keys that may come, as words of 64 bits."""
-        reading = self.reading
+    def allow(self, cell: int) -> None:
+        """Make known which labels of keys a cell allows."""
+        labels = sum(1 << label for label in self._labels(cell) if self._allows(cell, label))
+        n = len(self._labels(cell))
+        self.tables.allow(cell, tuple(labels >> shift & 0xFFFFFFFFFFFFFFFF for shift in range(0, n, 64)))
+
+    def is_open(self, control: int, cell: int) -> bool:
+        """Can a control of keys still lead to a label that a cell allows?"""
+        # Why not by `allow`: in an object that is opened and closed within a token few labels are ever asked for.
+        tables = self.tables
+        guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
+        words = tables.guards[guard : guard + width].tolist()
+        return any(words[label >> 6] >> (label & 63) & 1 and self._allows(cell, label) for label in self._labels(cell))
+
+    def _labels(self, cell: int) -> range:
+        content = self._cells[cell]
+        assert isinstance(content, OpenPlain | OpenObject)
+        table = self.reading.plain_table(content.state) if isinstance(content, OpenPlain) else content.state.table
+        return range(len(self.kinds.key_table(table).labels))
+
+    def _allows(self, cell: int, label: int) -> bool:
+        """May a key of this label come?"""
+        content = self._cells[cell]
         if isinstance(content, OpenPlain):
-            n = len(self.kinds.key_table(reading.plain_table(content.state)).labels)
-            labels = reading.plain_labels(content.state)
-        else:
-            n = len(self.kinds.key_table(content.state.table).labels)
-            labels = sum(1 << i for i in range(n) if reading.member(content.state, i) is not None)
-        return tuple(labels >> shift & 0xFFFFFFFFFFFFFFFF for shift in range(0, n, 64))
+            return bool(self.reading.plain_labels(content.state) >> label & 1)
+        assert isinstance(content, OpenObject)
+        return self.reading.member(content.state, label) is not None
+
+    def _may_go_on(self, cell: int) -> bool:
+        """May another key come?"""
+        found = self._has_more.get(cell)
+        if found is None:
+            found = self._has_more[cell] = any(self._allows(cell, label) for label in self._labels(cell))
+        return found
 
     def react(self, action: int, cell: int) -> None:
         """Make known what a cell does on an action."""
@@ -166,16 +192,16 @@ class Machine:
             return self._array_reaction(action, content)
         if action == structure.key_start:
             table = self.reading.plain_table(content.state) if isinstance(content, OpenPlain) else content.state.table
-            return Reaction(0, -1, self.keys.start(table)) if self._has_more[cell] else None
+            return Reaction(0, -1, self.keys.start(table)) if self._may_go_on(cell) else None
         if action == structure.comma:
             if not content.is_named:
                 return DEFERRED
-            return Reaction(0, -1, structure.object_next) if self._has_more[cell] else None
+            return Reaction(0, -1, structure.object_next) if self._may_go_on(cell) else None
         if action == structure.close_object:
             return self._object_end(content)
         lines = structure.lines
         if lines is not None and action == lines.begin:
-            return lines.line(lines.key) if self._has_more[cell] else None
+            return lines.line(lines.key) if self._may_go_on(cell) else None
         if lines is not None and action == lines.end:
             return None if self._object_end(content) is None else lines.last_line(lines.object_end)
         label = self.keys.label(action)

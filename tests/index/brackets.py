@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
-from guided.automata.pushdown import PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import GUARD, PENDING, PushdownTables, Reaction, action_entry
 
 __all__ = ["BRACKETS", "Parser", "Rule", "brackets"]
 
@@ -42,6 +42,7 @@ class Parser:
         self.tables = PushdownTables()
         self._actions: list[Hashable] = []
         self._states: list[frozenset[Item]] = []
+        self._labels: list[int] = []
         self._state_ids: dict[frozenset[Item], int] = {}
         self._prefixes: list[bytes] = []
         self._controls: dict[bytes, int] = {}
@@ -69,6 +70,13 @@ class Parser:
 
     def _beginning(self, prefix: bytes) -> list[bytes]:
         return [terminal for terminal in self.terminals if terminal.startswith(prefix)]
+
+    def allow(self, cell: int) -> None:
+        self.tables.allow(cell, (self._labels[cell],))
+
+    def is_open(self, control: int, cell: int) -> bool:
+        guard = int(self.tables.guards[self.tables.info[control, GUARD]])
+        return bool(guard & self._labels[cell])
 
     def fill(self, control: int, byte: int) -> None:
         read = self._prefixes[control] + bytes([byte])
@@ -112,7 +120,8 @@ class Parser:
         found = self._state_ids.get(state)
         if found is None:
             labels = sum(1 << i for i, terminal in enumerate(self.terminals) if terminal in self.next_terminals(state))
-            found = self._state_ids[state] = self.tables.cell((labels,) if self.is_guarded else None)
+            found = self._state_ids[state] = self.tables.cell(PENDING if self.is_guarded else -1)
+            self._labels.append(labels)
             assert found == len(self._states)
             self._states.append(state)
         return found

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guided.arrays import mask_words
-from guided.automata.pushdown import GUARD, KEPT, LIKE, PLAN, Pushdown
+from guided.automata.pushdown import GUARD, KEPT, LIKE, PENDING, PLAN, Pushdown
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, VocabularyError
@@ -223,7 +223,12 @@ def both_plans(index: PushdownIndex, state: int) -> tuple[Plan | None, Plan] | N
     like = int(tables.info[control, LIKE])
     if tables.info[control, PLAN] < 0 or like < 0:
         return None
-    allow = int(tables.cell_allow[index.stacks.cells[node]]) if tables.info[control, GUARD] >= 0 else -1
+    allow = -1
+    if tables.info[control, GUARD] >= 0:
+        cell = index.stacks.cells[node]
+        if tables.cell_allow[cell] == PENDING:
+            index.automaton.allow(cell)
+        allow = int(tables.cell_allow[cell])
     masker = Masks(index.stacks, index.vocabulary, Limits(), Shared(index.vocabulary), 0)
     quick = masker._plan_like(control, like, allow)
     tables.info[control, LIKE] = -1
