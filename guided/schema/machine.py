@@ -121,6 +121,8 @@ class Machine:
             is_object = isinstance(content, OpenPlain | OpenObject)
             found = self._cell_ids[content] = self.tables.cell(PENDING if is_object else -1)
             self._cells.append(content)
+            if isinstance(content, OpenPlain):
+                self.allow(found)
             if isinstance(content, OpenArray) and arrays.is_unique(self.formulas, content.state):
                 self.tables.records.add(found)
                 if arrays.must_differ(self.formulas, content.state):
@@ -143,29 +145,31 @@ class Machine:
 
     def allow(self, cell: int) -> None:
         """Make known which labels of keys a cell allows."""
-        labels = sum(1 << label for label in self._labels(cell) if self._allows(cell, label))
-        n = len(self._labels(cell))
+        content = self._cells[cell]
+        n = self._n_labels(content)
+        if isinstance(content, OpenPlain):
+            labels = self.reading.plain_labels(content.state)
+        else:
+            labels = sum(1 << label for label in range(n) if self._allows(content, label))
         self.tables.allow(cell, tuple(labels >> shift & 0xFFFFFFFFFFFFFFFF for shift in range(0, n, 64)))
+        self._has_more[cell] = labels > 0
 
     def is_open(self, control: int, cell: int) -> bool:
         """Can a control of keys still lead to a label that a cell allows?"""
         # Why not by `allow`: in an object that is opened and closed within a token few labels are ever asked for.
-        tables = self.tables
+        content, tables = self._cells[cell], self.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
         words = tables.guards[guard : guard + width].tolist()
-        return any(words[label >> 6] >> (label & 63) & 1 and self._allows(cell, label) for label in self._labels(cell))
+        labels = range(self._n_labels(content))
+        return any(words[label >> 6] >> (label & 63) & 1 and self._allows(content, label) for label in labels)
 
-    def _labels(self, cell: int) -> range:
-        content = self._cells[cell]
+    def _n_labels(self, content: Cell | None) -> int:
         assert isinstance(content, OpenPlain | OpenObject)
         table = self.reading.plain_table(content.state) if isinstance(content, OpenPlain) else content.state.table
-        return range(len(self.kinds.key_table(table).labels))
+        return len(self.kinds.key_table(table).labels)
 
-    def _allows(self, cell: int, label: int) -> bool:
+    def _allows(self, content: Cell | None, label: int) -> bool:
         """May a key of this label come?"""
-        content = self._cells[cell]
-        if isinstance(content, OpenPlain):
-            return bool(self.reading.plain_labels(content.state) >> label & 1)
         assert isinstance(content, OpenObject)
         return self.reading.member(content.state, label) is not None
 
@@ -173,7 +177,9 @@ class Machine:
         """May another key come?"""
         found = self._has_more.get(cell)
         if found is None:
-            found = self._has_more[cell] = any(self._allows(cell, label) for label in self._labels(cell))
+            content = self._cells[cell]
+            found = any(self._allows(content, label) for label in range(self._n_labels(content)))
+            self._has_more[cell] = found
         return found
 
     def react(self, action: int, cell: int) -> None:
