@@ -81,14 +81,6 @@ class Stacks:
         # Of each stack, how many of its cells record.
         self._depths: list[int] = [0]
 
-    def stack(self, node: int) -> tuple[int, ...]:
-        """The cells of a stack, the top first."""
-        cells = []
-        while node >= 0:
-            cells.append(self.cells[node])
-            node = self._below[node]
-        return tuple(cells)
-
     def is_end(self, place: Place) -> bool:
         """May a text end at this place?"""
         control, node, needed, _ = place
