@@ -32,7 +32,7 @@ def split(formulas: Formulas, state: Sequence[int]) -> tuple[Job, tuple[int, ...
             value = nodes[node[1]][1]
             truth[value] = FALSE
             forced.append(formulas.negation(value))
-    rest = told(formulas, state, truth) if truth else tuple(state)
+    rest = told(formulas, state, truth)
     observed = {atom[1] for formula in rest for atom in formulas.atoms(formula) if atom[0] == "value"}
     job = formulas.conjunction(forced)
     return None if job == FALSE or rest[0] == FALSE else ((job, *sorted(observed)), rest)
@@ -44,7 +44,7 @@ def told(formulas: Formulas, state: Sequence[int], truth: dict[int, int]) -> tup
         return tuple(state)
 
     def known(atom: Atom) -> int:
-        return truth.get(atom[1], -1) if atom[0] == "value" and atom[1] in truth else formulas.atom(atom)
+        return truth[atom[1]] if atom[0] == "value" and atom[1] in truth else formulas.atom(atom)
 
     memo: dict[int, int] = {}
     return tuple(formulas.rewrite(formula, known, memo) for formula in state)
