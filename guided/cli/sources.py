@@ -3,7 +3,7 @@
 =============  =====================================================================
 a file ends    holds
 =============  =====================================================================
-``.toml``      tables, each a spec: ``[name]`` with a key ``regex``, ``choice`` or ``tools``, and options of that kind
+``.toml``      tables, each a spec: ``[name]`` with one key of ``guided.cli.kinds.KINDS``, and options of that kind
 ``.jsonl``     the same as JSON, an object for each line, with a key ``name``
 ``.regex``     one pattern; a newline at the end is dropped
 ``.choice``    one text for each line
@@ -75,10 +75,13 @@ def given_sources(
     tool_options: Mapping[str, Any],
 ) -> list[Source]:
     """The specs that options give: one for each pattern, each source of tools and each schema, and one of all choices."""
-    found = [Source(name, "regex", pattern, {}, ".", "--regex") for name, pattern in _numbered("regex", regex or ())]
+    found = [
+        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, {}, ".", "--regex")
+        for number, pattern in enumerate(regex or (), start=1)
+    ]
     if choice:
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
-    found += [_tools(Path(), given, tool_options, "--tools") for given in tools or ()]
+    found += [_tools(given, tool_options, "--tools") for given in tools or ()]
     return [*found, *(_schema(given) for given in json_schema or ())]
 
 
@@ -171,14 +174,14 @@ def _from_choices(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
 
 
 def _from_tools(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
-    yield _tools(Path(), given, options, given)
+    yield _tools(given, options, given)
 
 
-def _tools(folder: Path, given: str, options: Mapping[str, Any], place: str) -> Source:
+def _tools(given: str, options: Mapping[str, Any], place: str) -> Source:
     source, _ = split_names(given)
     is_file = source.endswith((".py", ".json"))
     name = Path(source).stem if is_file else source.rpartition(".")[2]
-    return Source(name, "tools", given, options, str(folder), place)
+    return Source(name, "tools", given, options, ".", place)
 
 
 def _schema(given: str) -> Source:
@@ -195,12 +198,6 @@ ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {
     ".py": _from_tools,
     ".json": _from_tools,
 }
-
-
-def _numbered(name: str, values: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """``name``, ``name-2``, ``name-3``..."""
-    for number, value in enumerate(values, start=1):
-        yield name if number == 1 else f"{name}-{number}", value
 
 
 def _text(path: str) -> str:
