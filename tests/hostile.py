@@ -32,6 +32,7 @@ from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.masks import bits
 
 __all__ = ["KINDS", "MIXED_UP", "warm_up"]
 
@@ -226,7 +227,7 @@ def spoken(draw: random.Random, index: Index, longest: int = 40) -> bytes | None
         if guide.is_accepting and (is_late or draw.random() < 0.1):
             break
         mask = guide.mask_within(guide.remaining) if is_late else guide.mask()
-        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+        allowed = bits(mask)
         assert allowed, "nothing is allowed where the text may not end"
         with_bytes = [token for token in allowed if index.vocabulary[token] is not None]
         if not with_bytes:

@@ -21,6 +21,7 @@ from guided.index.regular import build_regular
 from guided.limits import Limits
 from guided.patterns.tree import Node
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.masks import bits
 from tests.oracles import AllTexts, SlowIndex, matches
 from tests.real_vocabularies import real_vocabulary
 from tests.strategies import patterns, trees, vocabularies
@@ -199,12 +200,11 @@ def usual(pattern: str, name: str) -> Index:
 
 def walk(index: Index, generator: np.random.Generator, budget: int) -> bytes:
     """A text by random logits: the best allowed token of each step, within a budget of tokens."""
-    guide, size, text = index.guide(), index.vocabulary.size, b""
+    guide, text = index.guide(), b""
     left = max(budget, guide.remaining)
     while not guide.is_finished:
-        words = guide.mask_within(left)
-        allowed = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")[:size])
-        token = int(allowed[generator.normal(size=len(allowed)).argmax()])
+        allowed = bits(guide.mask_within(left))
+        token = allowed[int(generator.normal(size=len(allowed)).argmax())]
         guide.advance(token)
         text += index.vocabulary[token] or b""
         left -= 1

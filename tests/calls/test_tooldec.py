@@ -20,6 +20,7 @@ from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.masks import bits
 from tests.real_vocabularies import real_vocabulary
 
 
@@ -408,10 +409,9 @@ def test_T28_near_the_end_of_a_budget_no_call_begins_that_does_not_fit(budget: i
     for _ in range(20):
         guide, data = index.guide(), b""
         for left in range(budget, 0, -1):
-            words = guide.mask_within(left)
-            allowed = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+            allowed = bits(guide.mask_within(left))
             # A model that is keen on calls.
-            keen = [token for token in allowed.tolist() if token < len(PIECES)]
+            keen = [token for token in allowed if token < len(PIECES)]
             token = int(source.choice(keen or allowed))
             guide.advance(token)
             if guide.is_finished:

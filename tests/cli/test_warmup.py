@@ -28,6 +28,7 @@ from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 vocabulary = Vocabulary.from_file(sys.argv[1])
 from guided.engine.json_schema import JsonSchema
+from tests.masks import bits
 person = {"type": "object", "properties": {"name": {"type": "string", "minLength": 2}, "born": {"type": "string", "format": "date"}}}
 specs = [JsonSchema(person), JsonSchema({"type": "array", "items": {"type": ["number", "boolean"]}, "minItems": 2, "maxItems": 5})]
 specs += [Regex(r'"(\\\\[nt"]|[^"\\\\\\n]){1,200}"'), Regex(r"(?i)[\\w .-]+@\\w+\\.[a-z]{2,9}"), Regex(r"(?=.*\\d)[^\\W_]{8}(?<!x)")]
@@ -39,7 +40,7 @@ for spec in specs:
     while not guide.is_finished:
         guide.mask()
         mask = guide.mask_within(max(guide.remaining, 20 - len(guide)))
-        guide.advance(int(np.unpackbits(mask.view(np.uint8), bitorder="little").nonzero()[0][-1]))
+        guide.advance(bits(mask)[-1])
     if isinstance(spec, JsonSchema):
         continue
     index.tables.automaton.witness()

@@ -5,7 +5,6 @@ import random
 import re
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,15 +17,12 @@ from guided.index.pushdown import PushdownIndex, Shared
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.index.brackets import BRACKETS, Parser, brackets
+from tests.masks import bits
 
 WORDS = ((b"begin", b"end"), (b"(", b")"))
 GRAMMARS = [BRACKETS, WORDS]
 SEVERAL = [b"))", b")](", b"((", b"([", b"])", b"()", b"()[]", b"]]]]", b"))", b"(((((((("]
 VOCABULARY = Vocabulary([b"(", None, b")", b"[", b"]", b"", *SEVERAL, None, b"x", b"(x"], eos=[16, 40], size=41)
-
-
-def bits(words: np.ndarray) -> list[int]:
-    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()
 
 
 def parser_index(

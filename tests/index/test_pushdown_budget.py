@@ -4,7 +4,6 @@ import json
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from guided.index import completions
 from guided.index.pushdown import PushdownIndex
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import CountingModel
+from tests.masks import bits
 from tests.real_vocabularies import real_vocabulary
 from tests.schema.engine import BYTES, compiled
 from tests.schema.strategies import schemas
@@ -63,10 +63,6 @@ SCHEMAS: dict[str, Any] = {
 
 # Those in which bounds hang on the text of an item or key.
 HANGING = ("different", "equal", "keys", "names")
-
-
-def bits(mask: np.ndarray) -> list[int]:
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
 
 
 def walk(index: Index, draw: random.Random, spare: int) -> bytes:

@@ -20,11 +20,7 @@ from guided.index.pushdown_masks import Masks
 from guided.index.stacks import Stacks
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
-
-
-def bits(words: np.ndarray) -> list[int]:
-    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()
-
+from tests.masks import bits
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
 

@@ -6,15 +6,15 @@ And the same by many threads and processes at once.
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.index.test_pushdown_budget import SCHEMAS
+from tests.index.test_pushdown_budget import SCHEMAS, reached
 from tests.index.test_pushdown_files import TOKENS
+from tests.masks import bits
 from tests.schema.engine import compiled
 from tests.together import N_THREADS, processes, threads
 
@@ -36,10 +36,7 @@ def places(index: Index, count: int, seed: int) -> list[tuple[int, bytes]]:
 
 def reads(index: Index, text: bytes) -> bool:
     """Can a text be read, byte by byte?"""
-    state = index.initial
-    for byte in text:
-        state = index.next(state, byte)
-    return state >= 0
+    return reached(index, text) >= 0
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -51,13 +48,6 @@ def test_what_may_follow_is_what_can_be_read(name: str) -> None:
         assert index.tables.onward(state) == expected
 
 
-def plain_state(index: Index, text: bytes) -> int:
-    state = index.initial
-    for byte in text:
-        state = index.next(state, byte)
-    return state
-
-
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("whitespace", ["compact", "flexible", "pretty(2)"])
 def test_forced_bytes_are_the_only_ones(name: str, whitespace: str) -> None:
@@ -66,7 +56,7 @@ def test_forced_bytes_are_the_only_ones(name: str, whitespace: str) -> None:
     lengths = set()
     for state, text in places(index, 40, 2):
         expected = b""
-        while not plain.is_accepting(here := plain_state(plain, text + expected)):
+        while not plain.is_accepting(here := reached(plain, text + expected)):
             allowed = plain.allowed(here).tolist()
             if len(allowed) != 1:
                 break
@@ -87,10 +77,10 @@ def test_traces_go_as_far_as_texts_do(name: str) -> None:
     draw = random.Random(name)
     for state, text in places(index, 20, 3):
         data = bytes(draw.choice(b'{}[]",:0a x') for _ in range(6))
-        reached, count = index.tables.trace(state, data)
+        after, count = index.tables.trace(state, data)
         assert reads(index, text + data[:count])
         assert count == len(data) or not reads(index, text + data[: count + 1])
-        assert reached == plain_state(index, text + data[:count])
+        assert after == reached(index, text + data[:count])
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -114,7 +104,7 @@ def walk(index: Index, seed: int, steps: int = 40) -> list[tuple[bytes, int, byt
     for _ in range(steps):
         within = guide.mask_within(guide.remaining + 2)
         found.append((guide.mask().tobytes() + within.tobytes(), guide.remaining, guide.forced()))
-        allowed = np.flatnonzero(np.unpackbits(guide.mask().view(np.uint8), bitorder="little")).tolist()
+        allowed = bits(guide.mask())
         if not allowed:
             break
         guide.advance(draw.choice(allowed))

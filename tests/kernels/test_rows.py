@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.kernels import rows as kernel
+from tests.masks import bits
 
 
 @st.composite
@@ -48,10 +49,6 @@ class Grouped:
         kernel.list_tokens(self.rows, self.token_function, self.indptr[: self.used + 1], self.tokens)
 
 
-def held(words: np.ndarray) -> list[int]:
-    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()
-
-
 @given(functions(), st.integers(1, 4))
 def test_functions_are_numbered_and_tokens_grouped(
     drawn: tuple[int, list[dict[int, int]], list[int]], large: int
@@ -69,13 +66,13 @@ def test_functions_are_numbered_and_tokens_grouped(
         in_list = found.tokens[found.indptr[g] : found.indptr[g + 1]].tolist()
         if len(having) >= large:
             assert (in_list, found.row_of[g + 1]) == ([], row)
-            assert held(found.rows[row]) == having
+            assert bits(found.rows[row]) == having
             row += 1
         else:
             assert (in_list, found.row_of[g + 1]) == (having, 1)
             listed += having
-    assert held(found.rows[1]) == sorted(listed)
-    assert held(found.rows[0]) == [t for t, f in enumerate(tokens) if f < 0]
+    assert bits(found.rows[1]) == sorted(listed)
+    assert bits(found.rows[0]) == [t for t, f in enumerate(tokens) if f < 0]
 
 
 @given(functions(), st.data())
@@ -153,4 +150,4 @@ def test_fill_mask(groups: list[set[int]], data: st.DataObject) -> None:
     rows[:2] = -1  # of tokens that are in no function or in lists: not to be taken
     words = np.zeros(4, np.int32)
     kernel.fill_mask(np.array(chosen, np.int32), indptr, tokens, row_of, rows, words)
-    assert held(words) == sorted(set().union(*(groups[f] for f in chosen)))
+    assert bits(words) == sorted(set().union(*(groups[f] for f in chosen)))

@@ -5,7 +5,6 @@ import random
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from guided.engine.index import Index
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.schema.atoms import MOST_INDENT, JsonOptions
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.masks import bits
 from tests.schema.engine import compiled
 from tests.schema.oracle import Undefined
 from tests.schema.oracle_text import is_text
@@ -89,8 +89,7 @@ def steered(index: Index, seed: int) -> str:
     guide, draw, text = index.guide(), random.Random(seed), b""
     left = guide.remaining + 40
     while True:
-        bits = np.unpackbits(guide.mask_within(left).view(np.uint8), bitorder="little")
-        tokens = [token for token in np.flatnonzero(bits).tolist() if token not in index.vocabulary.eos]
+        tokens = [token for token in bits(guide.mask_within(left)) if token not in index.vocabulary.eos]
         if not tokens or (guide.is_accepting and draw.random() < 0.3):
             assert guide.is_accepting
             return text.decode()

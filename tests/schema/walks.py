@@ -2,10 +2,9 @@
 
 import random
 
-import numpy as np
-
 from guided.engine.index import Index
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.masks import bits
 
 __all__ = ["random_text", "steered_text"]
 
@@ -44,13 +43,13 @@ def steered_text(index: Index, vocabulary: Vocabulary, chance: random.Random, fr
             if left > 200:
                 return None
         mask = guide.mask() if left < 0 else guide.mask_within(left)
-        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        allowed = bits(mask)
         assert len(allowed), text
         if guide.is_accepting and (left >= 0 or chance.random() < 0.3):
             guide.advance(vocabulary.eos[0])
             assert guide.is_finished
             return text
-        token = int(chance.choice(allowed))
+        token = chance.choice(allowed)
         if token in vocabulary.eos:
             return text
         guide.advance(token)
