@@ -146,7 +146,7 @@ def _refusing(text: str) -> Iterator[None]:
 
 def _refusal(error: Exception, text: str) -> GrammarError:
     original = getattr(error, "orig_exc", None) or error
-    reason = str(original).strip() or type(original).__name__
+    reason = _sorted(str(original).strip()) or type(original).__name__
     line = _LINE.search(reason)
     quoted = _QUOTED.search(reason)
     rule = _WHOLE
@@ -157,3 +157,11 @@ def _refusal(error: Exception, text: str) -> GrammarError:
     elif quoted is not None:
         rule = quoted[1]
     return GrammarError(" ".join(reason.split()), rule)
+
+
+def _sorted(reason: str) -> str:
+    """A message about collisions, whose order in Lark is that of sets, in one order."""
+    if not reason.startswith("Reduce/Reduce"):
+        return reason
+    found = [collision.split("\n\t- ") for collision in reason.split("\n\n")]
+    return "\n\n".join(sorted("\n\t- ".join([head, *sorted(rules)]) for head, *rules in found))

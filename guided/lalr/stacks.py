@@ -1,0 +1,81 @@
+"""Stacks of the LALR parser: hash-consed nodes, and what feeding a terminal makes of them.
+
+A node is a parser state on top of another node. Equal stacks are one node, and what a terminal makes of a node is remembered, so texts that
+share beginnings share work. `Stacks.feed` is Lark's ``feed_token``: reduce as the table says, until the terminal is shifted.
+
+A table may reduce for ever without reading anything (rules that derive themselves; Lark does not end there). Such a terminal is refused.
+"""
+
+from itertools import pairwise
+
+from guided.lalr.tables import LalrTables, Start
+
+__all__ = ["Stacks"]
+
+# Reductions in a row that uncover nothing that was not uncovered before.
+_ENDLESS = 10_000
+
+
+class Stacks:
+    """The stacks that texts of one grammar have made. Node 0 is the start.
+
+    Attributes
+    ----------
+    states : list of int
+        The parser state on top of each node.
+    """
+
+    def __init__(self, tables: LalrTables, start: Start) -> None:
+        self._end, self._end_state = tables.end, start.end
+        self._actions = _by_state(
+            tables.action_indptr.tolist(), tables.action_symbol.tolist(), tables.action_value.tolist()
+        )
+        self._gotos = _by_state(tables.goto_indptr.tolist(), tables.goto_symbol.tolist(), tables.goto_state.tolist())
+        self._rules = list(zip(tables.rule_origin.tolist(), tables.rule_length.tolist(), strict=True))
+        self.states = [start.state]
+        self._below = [-1]
+        self._depth = [1]
+        self._nodes: dict[tuple[int, int], int] = {}
+        self._fed: dict[tuple[int, int], int] = {}
+
+    def feed(self, node: int, terminal: int) -> int:
+        """The node after a terminal; -1 where it cannot come. ``$END`` leads to the node of the whole text."""
+        key = node, terminal
+        found = self._fed.get(key)
+        if found is None:
+            found = self._fed[key] = self._feed(node, terminal)
+        return found
+
+    def _feed(self, node: int, terminal: int) -> int:
+        least, since = self._depth[node], 0
+        while True:
+            action = self._actions[self.states[node]].get(terminal)
+            if action is None:
+                return -1
+            if action >= 0:
+                return self._push(action, node)
+            origin, length = self._rules[-1 - action]
+            for _ in range(length):
+                node = self._below[node]
+            since += 1
+            if self._depth[node] < least:
+                least, since = self._depth[node], 0
+            elif since > _ENDLESS:
+                return -1
+            node = self._push(self._gotos[self.states[node]][origin], node)
+            if terminal == self._end and self.states[node] == self._end_state:
+                return node
+
+    def _push(self, state: int, below: int) -> int:
+        key = state, below
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = len(self.states)
+            self.states.append(state)
+            self._below.append(below)
+            self._depth.append(self._depth[below] + 1)
+        return found
+
+
+def _by_state(indptr: list[int], symbols: list[int], values: list[int]) -> list[dict[int, int]]:
+    return [dict(zip(symbols[first:last], values[first:last], strict=True)) for first, last in pairwise(indptr)]
