@@ -183,6 +183,9 @@ def test_an_index_is_of_the_same_schema_and_options() -> None:
 def test_options_reach_the_schema() -> None:
     compact = ADA.replace(": ", ":").replace(", ", ",")
     assert json(greedy_text_model(compact), Person, whitespace="compact")("p").text == compact
+    pretty = stdlib.dumps(stdlib.loads(ADA), indent=3)
+    found = json(greedy_text_model(pretty), Person, whitespace="pretty(3)")("p")
+    assert (found.text, found.value) == (pretty, PERSON)
     with pytest.raises(TypeError, match="a JsonSchema has its own options; give whitespace to it"):
         json(ascii_model(), JsonSchema(Person), whitespace="compact")
     with pytest.raises(ValueError, match="numbers is"):

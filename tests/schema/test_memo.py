@@ -2,8 +2,10 @@
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from functools import _lru_cache_wrapper
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,11 @@ import guided.schema
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from guided.schema import exact, json_values, kinds, layout, liveness, reading
+from guided.schema.formula import Formulas
 from guided.schema.languages import known
 from guided.schema.memo import Memo, bytes_of
+from guided.schema.number import condition
 from tests.schema.engine import compiled
 
 # Of one character each.
@@ -110,3 +115,21 @@ def test_whitespace_has_few_states() -> None:
     for pattern in (" {0,100000}", "(?: {0,30}\n){0,30}"):
         with pytest.raises(LimitError, match="whitespace: "):
             compiled(True, whitespace=pattern)
+
+
+def test_the_limits_of_schemas_are_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
+    limits = {
+        ("depth", json_values.MOST_LEVELS),
+        ("depth", liveness._DEEPEST),
+        ("values", json_values._MOST_PARTS),
+        ("names", kinds._MOST_NAMES),
+        ("formulas", Formulas().limit),
+        ("terms", reading._MOST_TERMS),
+        ("atoms", condition.ATOMS),
+        ("digits", exact.DIGITS),
+        ("whitespace", layout._MOST_STATES),
+    }
+    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| [^|]*\|$", text, re.MULTILINE)
+    assert {(what, int(limit.replace(",", ""))) for what, limit in rows} == limits
+    assert f"{sum(memo._weight for memo in memos().values()) >> 20} MiB" in text
