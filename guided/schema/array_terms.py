@@ -1,36 +1,44 @@
 """Terms of the formula of an array: can it end so that all literals of a term hold?
 
-Of each position the term says what an item must be: the positions of prefixes one by one, all later ones alike. What must not be
-contained holds of none. Obligations (`guided.schema.members`) are items that a table of items must not allow, and what must be contained,
-as many times. Items that must not all differ are two of which one value can be both, or one that has been before. What may be contained,
-but at most so many times, is not for this module: None.
+Of each position the term says what an item must be: the positions of prefixes one by one, all later ones alike. Obligations
+(`guided.schema.members`) are items that a table of items must not allow, and what must be contained, as many times. What may be contained
+only so many times is contained exactly so many times, for each number that it may be, and all other items are not that. Items that
+must not all differ are two of which one value can be both, or one that has been before.
 
-Complexity: a question for each position of prefixes up to the least length; else that of `guided.schema.members`.
+Complexity: a question for each position of prefixes up to the least length; else that of `guided.schema.members`, for each number.
 Does not count: that there are values enough for items that must differ is taken for granted.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
+from typing import TypeAlias
 
+from guided.errors import LimitError
 from guided.schema.formula import TRUE, Atom, Formulas
 from guided.schema.members import Member, Places, solutions
 
-__all__ = ["can_end"]
+__all__ = ["can_end", "later_values"]
 
-# Obligations that compete for items, past which a term is not for this module.
-_MOST_COMPETING = 64
+# What the items of an array can be, found where it is asked for.
+_Items: TypeAlias = Callable[[], list[int]]
+
+# Obligations that compete for items.
+_MOST_COMPETING = 256
+# Numbers that are tried of what may be contained only so many times, beside those that are asked for.
+_MOST_NUMBERS = 64
 
 
 @dataclass(slots=True)
 class _Term:
-    """What a term says."""
+    """What a term says; ``counts``: of what is contained, between how many items (-1: no maximum)."""
 
     formulas: Formulas
     tables: list[Atom] = field(default_factory=list)
     everywhere: list[int] = field(default_factory=list)
-    # Obligations, and how many items must meet each.
-    obligations: dict[int, int] = field(default_factory=dict)
+    against: list[int] = field(default_factory=list)
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
     least: int = 0
     most: int = -1
     # Of items that must not all differ: values that have been.
@@ -38,22 +46,44 @@ class _Term:
     is_unique: bool = False
 
     def at_most(self, most: int) -> None:
+        """No more items than these."""
         self.most = most if self.most < 0 else min(self.most, most)
 
-    def value(self, position: int) -> int:
-        """What an item must be."""
+    def contains(self, wanted: int, least: int, most: int) -> None:
+        """Between so many items are such."""
+        before, bound = self.counts.get(wanted, (0, -1))
+        bound = most if bound < 0 else bound if most < 0 else min(bound, most)
+        self.counts[wanted] = max(before, least), bound
+        self.least = max(self.least, least)
+
+    @property
+    def n_prefix(self) -> int:
+        """From this position on all items are alike."""
+        tables = (*self.tables, *(self.formulas.nodes[one] for one in self.against))
+        return max((len(table[1]) for table in tables), default=0)
+
+    def said(self, position: int) -> int:
+        """What is said of an item anyway."""
         return self.formulas.conjunction([*(_item(table, position) for table in self.tables), *self.everywhere])
 
+    def wanted(self, member: Member) -> int:
+        """What an item must be that may meet more."""
+        asked = (self.asked(one, member.place) for one in member.meets)
+        return self.formulas.conjunction((self.said(member.place), *asked))
+
+    def value(self, member: Member) -> int:
+        """What an item must be that meets nothing else of what is contained only so many times."""
+        others = [wanted for wanted, (_, most) in self.counts.items() if most >= 0 and wanted not in member.meets]
+        return self.formulas.conjunction((self.wanted(member), *map(self.formulas.negation, others)))
+
     def asked(self, obligation: int, position: int) -> int:
-        """What an obligation asks of an item."""
-        atom = self.formulas.nodes[obligation]
-        return int(atom[1]) if atom[0] == "contains" else self.formulas.negation(_item(atom, position))
+        """What an obligation, a table that must not allow an item or a formula of what is contained, asks of an item."""
+        node = self.formulas.nodes[obligation]
+        return self.formulas.negation(_item(node, position)) if node[0] == "items" else obligation
 
 
-def can_end(
-    formulas: Formulas, term: Iterable[int], can_be: Callable[[int], bool], spend: Callable[[], None]
-) -> bool | None:
-    """Can an array end so that these literals hold? None where this module cannot tell.
+def can_end(formulas: Formulas, term: Iterable[int], can_be: Callable[[int], bool], spend: Callable[[], None]) -> bool:
+    """Can an array end so that these literals hold?
 
     Parameters
     ----------
@@ -63,71 +93,132 @@ def can_end(
     can_be : callable
         Does some value satisfy a formula?
     spend : callable
-        Called for each question about a value.
+        Called for each further question about a value.
+
+    Raises
+    ------
+    LimitError
+        Too much must be contained at once.
     """
-    found = _read(formulas, term)
-    if found is None:
-        return None
-    prefixes = [formulas.nodes[one] for one in found.obligations if formulas.nodes[one][0] == "items"]
-    n_prefix = max((len(table[1]) for table in (*found.tables, *prefixes)), default=0)
-    needed = found.least if found.least < n_prefix else n_prefix
-    if 0 <= found.most < found.least or not all(can_be(found.value(position)) for position in range(needed)):
-        return False
-    if found.least > n_prefix and not can_be(found.value(n_prefix)):
-        return False
-    if not found.obligations and not found.repeats:
-        return True
-    end = needed
-    while end < n_prefix and (found.most < 0 or end < found.most) and can_be(found.value(end)):
-        end += 1
-    is_open = end == n_prefix and found.most < 0
-    places = Places(
-        formulas,
-        found.value,
-        found.asked,
-        many=[n_prefix] if is_open else [],
-        single=range(end),
-        slots=-1,
-        can_be=can_be,
-        spend=spend,
-    )
-    competing = [
-        one
-        for one, times in found.obligations.items()
-        if not places.has_own(one)
-        for _ in range(min(times, _MOST_COMPETING + 1))
-    ]
-    if len(competing) > _MOST_COMPETING:
-        return None
-    if end == n_prefix and found.most > end and can_be(found.value(n_prefix)):
-        places = replace(places, single=range(min(found.most, n_prefix + len(competing) + 2)))
-    for items in solutions(places, [], competing):
-        spend()
-        if not found.repeats or _repeats(found, places, items):
-            return True
+    for read in _read(formulas, term):
+        for items in _ends(read, can_be, spend):
+            if not read.repeats or _repeats(read, items(), can_be):
+                return True
     return False
 
 
-def _repeats(term: _Term, places: Places, items: Sequence[Member]) -> bool:
-    """Can an item repeat another, or a value that has been?"""
+def later_values(
+    formulas: Formulas, term: Iterable[int], can_be: Callable[[int], bool], spend: Callable[[], None]
+) -> list[int]:
+    """Values of which an item that may still come can have any, in some array that ends so that these literals hold."""
+    found: dict[int, None] = {}
+    for read in _read(formulas, term):
+        for items in _ends(read, can_be, spend):
+            found.update(dict.fromkeys(items()))
+    return list(found)
+
+
+def _ends(term: _Term, can_be: Callable[[int], bool], spend: Callable[[], None]) -> Iterator[_Items]:
+    """Ways in which an array can end, but for items that must not all differ: of each, what its items can be."""
+    n_prefix = term.n_prefix
+    needed = min(term.least, n_prefix)
+    if 0 <= term.most < term.least or not all(can_be(term.said(position)) for position in range(needed)):
+        return
+    if term.least > n_prefix and not can_be(term.said(n_prefix)):
+        return
+    if not term.against and not term.counts and not term.repeats:
+        yield partial(_values, term, [], can_be)
+        return
+    end = needed
+    while end < n_prefix and (term.most < 0 or end < term.most) and can_be(term.said(end)):
+        end += 1
+    spare = min(needed + len(term.against) + sum(least for least, _ in term.counts.values()) + 2, _MOST_NUMBERS)
+    choices = [_numbers(least, most, spare) for least, most in term.counts.values()]
+    for numbers in product(*choices):
+        spend()
+        obligations = dict.fromkeys(term.against, 1) | {
+            wanted: number for wanted, number in zip(term.counts, numbers, strict=True) if number
+        }
+        yield from _met(term, end, obligations, can_be, spend)
+
+
+def _numbers(least: int, most: int, spare: int) -> Sequence[int]:
+    """How many items may be such, as far as it makes a difference."""
+    if most < 0:
+        return [least]
+    return range(least, most + 1) if most <= least + spare else [*range(least, least + spare + 1), most]
+
+
+def _met(
+    term: _Term, end: int, obligations: dict[int, int], can_be: Callable[[int], bool], spend: Callable[[], None]
+) -> Iterator[_Items]:
+    """The same where items meet obligations, each so many times. ``end``: positions of the prefix that can be reached."""
+    n_prefix = term.n_prefix
+    many = [n_prefix] if end == n_prefix and term.most < 0 else []
+    places = Places(term.value, many, range(end), slots=-1, can_be=can_be, spend=spend)
+    own: list[Member] = []
+    competing: list[int] = []
+    for obligation, times in obligations.items():
+        member = places.own(obligation)
+        if member is not None:
+            own += [member] * min(times, 2)
+            continue
+        competing += [obligation] * min(times, _MOST_COMPETING + 1)
+        if len(competing) > _MOST_COMPETING:
+            if 0 <= term.most < times:
+                return
+            raise LimitError("items", len(competing), _MOST_COMPETING, "it is hard to tell whether a value can end")
+    single = range(end)
+    if end == n_prefix < term.most and can_be(term.said(n_prefix)):
+        single = range(min(term.most, n_prefix + len(competing) + 2))
+    places = Places(term.wanted, many, single, slots=-1, can_be=can_be, spend=spend)
+    n_own = sum(times for obligation, times in obligations.items() if obligation not in competing)
+    for items in solutions(places, [], competing):
+        spend()
+        if _is_filled(term, items, n_own, can_be):
+            yield partial(_values, term, [*items, *own], can_be)
+
+
+def _is_filled(term: _Term, items: Sequence[Member], n_own: int, can_be: Callable[[int], bool]) -> bool:
+    """Can these items meet nothing else, and all other positions have items that meet nothing?"""
+    n_prefix = term.n_prefix
     taken = {item.place for item in items}
-    free = [
-        Member(place, term.value(place)) for place in (*places.many, *places.many, *places.single) if place not in taken
-    ]
-    every = [*items, *free]
-    conjunction, can_be = term.formulas.conjunction, places.can_be
-    if not term.is_unique and any(
-        can_be(conjunction((one.value, other.value))) for one, other in combinations(every, 2)
-    ):
+    last = n_prefix if n_own else min(n_prefix, max(term.least, max(taken, default=-1) + 1))
+    rest = (Member(position) for position in range(last) if position not in taken)
+    if not all(can_be(term.value(item)) for item in (*items, *rest)):
+        return False
+    later = n_own + sum(item.place >= n_prefix for item in items)
+    return term.least - n_prefix <= later or can_be(term.value(Member(n_prefix)))
+
+
+def _values(term: _Term, items: Sequence[Member], can_be: Callable[[int], bool]) -> list[int]:
+    """What these items can be, and those that may come beside them."""
+    n_prefix = term.n_prefix
+    found = [term.value(item) for item in items]
+    places = {item.place for item in items}
+    later = sum(item.place >= n_prefix for item in items)
+    for position in range(n_prefix if term.most < 0 else min(n_prefix, term.most)):
+        if position not in places:
+            free = term.value(Member(position))
+            if not can_be(free):
+                return found
+            found.append(free)
+    room = 2 if term.most < 0 else min(2, term.most - n_prefix - later)
+    return found + [term.value(Member(n_prefix))] * room
+
+
+def _repeats(term: _Term, values: Sequence[int], can_be: Callable[[int], bool]) -> bool:
+    """Can an item repeat another, or a value that has been?"""
+    conjunction = term.formulas.conjunction
+    if not term.is_unique and any(can_be(conjunction(two)) for two in combinations(values, 2)):
         return True
-    return all(
-        any(can_be(conjunction((one.value, constant))) for one in every for constant in been) for been in term.repeats
-    )
+    return all(any(can_be(conjunction((one, value))) for one in values for value in been) for been in term.repeats)
 
 
-def _read(formulas: Formulas, term: Iterable[int]) -> _Term | None:
-    """What literals say; None where they are not for this module."""
-    found = _Term(formulas)
+def _read(formulas: Formulas, term: Iterable[int]) -> Iterator[_Term]:
+    """What literals say: one way or more, as a number that is not between two is below them or above."""
+    choices: list[list[Atom]] = []
+    certain = _Term(formulas)
     for literal in term:
         node = formulas.nodes[literal]
         is_negated = node[0] == "!"
@@ -135,41 +226,37 @@ def _read(formulas: Formulas, term: Iterable[int]) -> _Term | None:
         kind = atom[0]
         if kind == "items":
             if is_negated:
-                found.obligations[node[1]] = 1
+                certain.against.append(node[1])
             else:
-                found.tables.append(atom)
+                certain.tables.append(atom)
         elif kind == "minItems" or kind == "maxItems":
             if (kind == "minItems") != is_negated:
-                found.least = max(found.least, atom[1] + is_negated)
+                certain.least = max(certain.least, atom[1] + is_negated)
             else:
-                found.at_most(atom[1] - is_negated)
+                certain.at_most(atom[1] - is_negated)
         elif kind == "contains":
-            least, most = (atom[2], atom[3]) if not is_negated else _refuted(atom)
-            if most > 0 or least < 0:
-                return None
-            if most == 0:
-                found.everywhere.append(formulas.negation(atom[1]))
-            if least:
-                wanted = formulas.atom(atom)
-                found.obligations[wanted] = max(least, found.obligations.get(wanted, 0))
-            found.least = max(found.least, least)
+            choices.append(_refuted(atom) if is_negated else [atom])
         elif kind == "uniqueItems":
             if is_negated:
-                found.repeats.append(atom[1:])
+                certain.repeats.append(atom[1:])
             else:
-                found.is_unique = True
-                found.everywhere += [formulas.negation(constant) for constant in atom[1:]]
-        elif literal != TRUE:
-            return None
-    return found
+                certain.is_unique = True
+                certain.everywhere += [formulas.negation(constant) for constant in atom[1:]]
+        else:
+            assert literal == TRUE, node
+    for chosen in product(*choices):
+        found = replace(certain, everywhere=list(certain.everywhere), counts={})
+        for _, wanted, least, most in chosen:
+            found.contains(wanted, least, most)
+        if all(most < 0 or least <= most for least, most in found.counts.values()):
+            yield found
 
 
-def _refuted(atom: Atom) -> tuple[int, int]:
-    """The counts that are left where a number of times is not between two; (-1, 0) where they are two ranges."""
-    _, _, least, most = atom
-    if most < 0:
-        return 0, least - 1
-    return (-1, 0) if least > 0 else (most + 1, -1)
+def _refuted(atom: Atom) -> list[Atom]:
+    """The numbers that are left where a number is not between two."""
+    _, wanted, least, most = atom
+    below = [("contains", wanted, 0, least - 1)] if least > 0 else []
+    return below + ([("contains", wanted, most + 1, -1)] if most >= 0 else [])
 
 
 def _item(table: Atom, position: int) -> int:

@@ -8,14 +8,13 @@ Complexity: a search over terms, in an order that takes what asks for least firs
 contrived schemas; budgets bound the rest (LimitError). Plain objects need no search (`guided.schema.plain`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from guided.errors import LimitError
 from guided.schema import array_terms, arrays, object_terms, objects
 from guided.schema.atoms import TYPES
 from guided.schema.formula import FALSE, TRUE
-from guided.schema.jobs import told
 from guided.schema.kinds import Kinds
 from guided.schema.plain import PlainObject, PlainState, plain_object
 from guided.schema.questions import Questions
@@ -27,7 +26,6 @@ __all__ = ["CHEAP_FIRST", "Liveness", "State"]
 _DEEPEST = 60
 # Atoms of the states that one question may look at.
 _MOST_WORK = 100_000
-_MOST_STATES = 5_000
 
 # An object or an array between two members.
 State: TypeAlias = "objects.ObjectState | tuple[int, ...]"
@@ -47,6 +45,8 @@ class Liveness:
     ----------
     kinds : Kinds
     formulas : Formulas
+    questions : Questions
+        Formulas of values, and states of objects and arrays, asked so far.
     plains : list of PlainObject
         The plain objects met so far, by number.
     """
@@ -55,7 +55,7 @@ class Liveness:
         self.kinds = kinds
         self.formulas = kinds.formulas
         self._can_spell = {kind: all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()}
-        self._questions = Questions(_MOST_WORK)
+        self.questions = Questions(_MOST_WORK)
         self._depth = 0
         self.plains: list[PlainObject] = []
         self._plain_ids: dict[tuple[int, int], int] = {}
@@ -71,14 +71,14 @@ class Liveness:
         """
         if formula <= TRUE:
             return formula == TRUE
-        found = self._questions.known(formula)
+        found = self.questions.known(formula)
         if found is not None:
             return found
         if self._depth >= _DEEPEST:
             raise LimitError("depth", self._depth + 1, _DEEPEST, "values that need values nest too deep")
         self._depth += 1
         try:
-            return self._questions.ask(formula, lambda: self._has_value(formula))
+            return self.questions.ask(formula, lambda: self._has_value(formula))
         finally:
             self._depth -= 1
 
@@ -131,14 +131,14 @@ class Liveness:
             names = self.kinds.key_table(state.table).places
             seen &= sum(1 << names[name] for name in useful if name in names)
         state = state._replace(seen=seen, formulas=(formula,))
-        return self._questions.ask(state, lambda: self._has_term(state))
+        return self.questions.ask(state, lambda: self._has_term(state))
 
     def is_live_array(self, state: tuple[int, ...]) -> bool:
         """Can an array in this state end?"""
         alone = state[:1]
         if arrays.at_close(self.formulas, alone) is not None:
             return True
-        return self._questions.ask(alone, lambda: self._has_term(alone))
+        return self.questions.ask(alone, lambda: self._has_term(alone))
 
     def _has_term(self, state: State) -> bool:
         """Is there a term of the formula of an object or array that its members or items can meet?"""
@@ -152,11 +152,10 @@ class Liveness:
 
     def _can_hold(self, state: State, term: Iterable[int]) -> bool:
         """Can an object or array in this state end so that all of these literals hold?"""
-        spend = self._questions.spend
+        spend = self.questions.spend
         if not isinstance(state, objects.ObjectState):
             spend()
-            found = array_terms.can_end(self.formulas, term, self.is_satisfiable, spend)
-            return self._has_end(self.formulas.conjunction(term)) if found is None else found
+            return array_terms.can_end(self.formulas, term, self.is_satisfiable, spend)
         nodes = self.formulas.nodes
         must: list[int] = []
         obligations: list[int] = []
@@ -182,43 +181,6 @@ class Liveness:
             if not self._can_hold(state, fewer):
                 kept = fewer
         return frozenset(kept)
-
-    def _has_end(self, formula: int) -> bool:
-        """Depth-first search over the items that may follow, one after the other, for an array that may end."""
-        seen: set[int] = set()
-        path = [iter((formula,))]
-        while path:
-            after = next(path[-1], None)
-            if after is None:
-                path.pop()
-            elif after not in seen:
-                if arrays.at_close(self.formulas, (after,)) is not None:
-                    return True
-                seen.add(after)
-                self._questions.spend(1 + len(self.formulas.atoms(after)))
-                if len(seen) > _MOST_STATES:
-                    raise LimitError("states", len(seen), _MOST_STATES, "it is hard to tell whether a value can end")
-                path.append(self._after_item(after))
-        return False
-
-    def _after_item(self, formula: int) -> Iterator[int]:
-        """The array one item on, for each truth of what it is observed for that some item has."""
-        formulas = self.formulas
-        after = arrays.after_item(formulas, (formula,))
-        todo = [(after[0], TRUE)] if after is not None else []
-        while todo:
-            rest, item = todo.pop()
-            observed = next((atom[1] for atom in formulas.atoms(rest) if atom[0] == "value"), None)
-            if rest == FALSE or not self.is_satisfiable(item):
-                continue
-            if observed is None:
-                yield rest
-                continue
-            for truth in (FALSE, TRUE):
-                (told_rest,) = told(formulas, (rest,), {observed: truth})
-                todo.append(
-                    (told_rest, formulas.conjunction((item, observed if truth else formulas.negation(observed))))
-                )
 
     def plain(self, table: int, formula: int) -> tuple[int, PlainObject] | None:
         """The plain object of a formula, with its number; None where it is not plain."""

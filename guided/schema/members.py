@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from guided.schema.formula import FALSE, Formulas
-
 __all__ = ["Member", "Places", "solutions"]
 
 
@@ -24,14 +22,11 @@ class Member(NamedTuple):
     ----------
     place : int
         Label of its key, or its position.
-    value : int
-        What its value must be.
     meets : frozenset of int
         Obligations that it meets.
     """
 
     place: int
-    value: int
     meets: frozenset[int] = frozenset()
 
 
@@ -41,11 +36,8 @@ class Places:
 
     Attributes
     ----------
-    formulas : Formulas
     value : callable
-        What is said of a value at a place.
-    asked : callable
-        What an obligation asks of a value at a place.
+        What the value of a member must be; FALSE where there can be no such member.
     many : sequence of int
         Places for any number of members.
     single : sequence of int
@@ -58,9 +50,7 @@ class Places:
         Called for each question about a value.
     """
 
-    formulas: Formulas
-    value: Callable[[int], int]
-    asked: Callable[[int, int], int]
+    value: Callable[[Member], int]
     many: Sequence[int]
     single: Sequence[int]
     slots: int
@@ -69,16 +59,17 @@ class Places:
 
     def met(self, member: Member, obligation: int) -> Member | None:
         """The member once it meets an obligation as well; None where it cannot."""
-        asked = self.asked(obligation, member.place)
-        if asked == FALSE or member.value == FALSE or obligation in member.meets:
+        if obligation in member.meets:
             return None
         self.spend()
-        both = self.formulas.conjunction((member.value, asked))
-        return Member(member.place, both, member.meets | {obligation}) if self.can_be(both) else None
+        found = Member(member.place, member.meets | {obligation})
+        return found if self.can_be(self.value(found)) else None
 
-    def has_own(self, obligation: int) -> bool:
-        """Can an obligation have members of its own, as many as one likes?"""
-        return self.slots < 0 and any(self.met(Member(p, self.value(p)), obligation) is not None for p in self.many)
+    def own(self, obligation: int) -> Member | None:
+        """A member of which there can be as many as one likes, and which meets an obligation; None where there is none."""
+        if self.slots >= 0:
+            return None
+        return next((met for place in self.many if (met := self.met(Member(place), obligation)) is not None), None)
 
     def added(self, members: Sequence[Member], obligation: int) -> Iterator[Member]:
         """Further members that meet an obligation."""
@@ -86,7 +77,7 @@ class Places:
             return
         taken = {member.place for member in members}
         for place in (*self.many, *(place for place in self.single if place not in taken)):
-            found = self.met(Member(place, self.value(place)), obligation)
+            found = self.met(Member(place), obligation)
             if found is not None:
                 yield found
 

@@ -36,19 +36,22 @@ def can_end(
     if not obligations:
         return True
     formulas = plain.kinds.formulas
+
+    def value(member: Member) -> int:
+        against = (formulas.negation(plain.said(one, member.place)) for one in member.meets)
+        return formulas.conjunction((plain.value(member.place), *against))
+
     past = plain.labels_of(seen | plain.required | plain.banned) | plain.other_labels
     places = Places(
-        formulas,
-        plain.value,
-        lambda obligation, label: formulas.negation(plain.said(obligation, label)),
+        value,
         many=ones(plain.other_labels),
         single=[label for label in range(len(plain.values)) if not past >> label & 1],
         slots=plain.most,
         can_be=can_be,
         spend=spend,
     )
-    needed = [Member(label, plain.value(label)) for label in ones(plain.labels_of(plain.required & ~seen))]
-    competing = [one for one in obligations if not places.has_own(one)]
+    needed = [Member(label) for label in ones(plain.labels_of(plain.required & ~seen))]
+    competing = [one for one in obligations if places.own(one) is None]
     return any(_is_enough(plain, places, members) for members in solutions(places, needed, competing))
 
 

@@ -57,8 +57,7 @@ class Questions:
         if rests_on is not None:
             self._counted(rests_on)
             return False
-        if not self._open:
-            self._work = 0
+        self.start()
         self._open[question] = set()
         try:
             answer = search()
@@ -71,6 +70,11 @@ class Questions:
         rests_on.discard(question)
         self._close(question, answer, rests_on)
         return answer
+
+    def start(self) -> None:
+        """Count steps anew, if no question is open."""
+        if not self._open:
+            self._work = 0
 
     def spend(self, steps: int = 1) -> None:
         """Count steps of a search.

@@ -8,7 +8,7 @@ or array able to end. So a state that cannot end is never made, and a key whose 
 from typing import NamedTuple
 
 from guided.errors import LimitError
-from guided.schema import arrays, objects
+from guided.schema import array_terms, arrays, objects
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import Job, split, told
 from guided.schema.kinds import Kinds
@@ -54,7 +54,11 @@ class Reading(Liveness):
         if parts is None:
             return None
         (must, *observed), rest = parts
-        if not observed:
+        if not is_object and not arrays.must_differ(self.formulas, rest[:1]):
+            must = self.formulas.conjunction((must, self.formulas.disjunction(self._ways(after, rest[0], must))))
+            if not self.is_satisfiable(must):
+                return None
+        elif not observed:
             if not self.is_satisfiable(must) or not self.is_live(after, rest[:1]):
                 return None
         else:
@@ -71,12 +75,13 @@ class Reading(Liveness):
             return must if self.is_live(after, rest[:1]) else FALSE
         if all(self._is_told_by_type(kind, must, observed) for kind in ("array", "object")):
             return self._allowed_reports(after, must, observed, rest)
-        return formulas.conjunction((must, formulas.disjunction(self._ways(after, rest[0]))))
+        return formulas.conjunction((must, formulas.disjunction(self._ways(after, rest[0], must))))
 
-    def _ways(self, after: State, rest: int) -> list[int]:
+    def _ways(self, after: State, rest: int, must: int) -> list[int]:
         """What a pending value may be so that the object or array can end: each way a conjunction, none that says more than another."""
         formulas = self.formulas
         ways: dict[Literals, int] = {}
+        repeated: dict[int, None] = {}
         dead: list[Literals] = []
 
         def is_excluded(literals: Literals) -> bool:
@@ -91,9 +96,24 @@ class Reading(Liveness):
                 if not way:
                     return [TRUE]
                 ways[way] = value
-            else:
+                continue
+            once_more = self._repeated(others, formulas.conjunction((must, value)))
+            if once_more is None:
                 dead.append(self.contradiction(after, tuple(others)))
-        return list(ways.values())
+            else:
+                repeated.update(dict.fromkeys(once_more))
+        return [*ways.values(), *repeated]
+
+    def _repeated(self, term: list[int], value: int) -> list[int] | None:
+        """What of a pending item's value a later item can repeat, in an array whose items must not all differ; None in any other."""
+        formulas, nodes = self.formulas, self.formulas.nodes
+        differ = [one for one in term if nodes[one][0] == "!" and nodes[nodes[one][1]][0] == "uniqueItems"]
+        if not differ:
+            return None
+        others = [one for one in term if one not in differ]
+        self.questions.start()
+        later = array_terms.later_values(formulas, others, self.is_satisfiable, self.questions.spend)
+        return [formulas.conjunction((value, one)) for one in later]
 
     def _is_told_by_type(self, kind: str, must: int, observed: list[int]) -> bool:
         """Does the type alone tell the truth of all that is observed, or can the value not be of it?"""
