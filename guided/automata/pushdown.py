@@ -30,12 +30,13 @@ index. Arrays are replaced when they grow: read them from the tables each time.
 """
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.automata.growth import appended, grown, insert, rehashed
 from guided.errors import LimitError
 
 __all__ = [
@@ -298,7 +299,7 @@ class PushdownTables:
     def guard(self, first: int, words: npt.NDArray[np.uint64]) -> None:
         """The labels that each of some controls can still lead to: shape (n, words of 64 bits)."""
         n, width = words.shape
-        self.guards = _appended(self.guards, self.n_guards, words.ravel())
+        self.guards = appended(self.guards, self.n_guards, words.ravel())
         self.info[first : first + n, GUARD] = self.n_guards + width * np.arange(n)
         self.info[first : first + n, WIDTH] = width
         self.n_guards += n * width
@@ -321,7 +322,7 @@ class PushdownTables:
         """A new action, direct where a reaction is given; its number."""
         number = self.n_actions
         if number == len(self.actions):
-            self.actions = _grown(self.actions, 2 * number, 0)
+            self.actions = grown(self.actions, 2 * number, 0)
         self.actions[number] = -1 if reaction is None else self._result(reaction), again, label
         if reaction is not None:
             self.direct[number] = reaction
@@ -332,7 +333,7 @@ class PushdownTables:
         """A new cell, which allows all labels (-1), or those that `allow` will say (PENDING)."""
         number = self.n_cells
         if number == len(self.cell_allow):
-            self.cell_allow = _grown(self.cell_allow, 2 * number, -1)
+            self.cell_allow = grown(self.cell_allow, 2 * number, -1)
         self.cell_allow[number] = allow
         self.n_cells = number + 1
         return number
@@ -342,19 +343,19 @@ class PushdownTables:
         found = self._allow_ids.get(labels)
         if found is None:
             found = self._allow_ids[labels] = self.n_allows
-            self.allows = _appended(self.allows, self.n_allows, labels)
+            self.allows = appended(self.allows, self.n_allows, labels)
             self.n_allows += len(labels)
         self.cell_allow[cell] = found
 
     def reacts(self, action: int, cell: int, reaction: Reaction | None) -> None:
         """Enter the reaction of a cell to an action; None: nothing may follow."""
         if 2 * self.n_reactions >= len(self.keys):
-            self._rehash()
+            self.keys, self.values = rehashed(self.keys, self.values)
         if reaction is None:
             value = DEAD
         else:
             value = _DEFERRED if reaction is DEFERRED else self._result(reaction)
-        _insert(self.keys, self.values, action << 32 | cell, value)
+        insert(self.keys, self.values, action << 32 | cell, value)
         self.reactions[action << 32 | cell] = reaction
         self.n_reactions += 1
 
@@ -363,42 +364,7 @@ class PushdownTables:
         if found is None:
             found = self._result_ids[reaction] = self.n_results
             if found == len(self.results):
-                self.results = _grown(self.results, 2 * found, 0)
+                self.results = grown(self.results, 2 * found, 0)
             self.results[found] = reaction.pops, reaction.pushes, reaction.goes_to, *reaction.registers
             self.n_results = found + 1
         return found
-
-    def _rehash(self) -> None:
-        keys: Int64Array = np.full(4 * len(self.keys), -1, np.int64)
-        values: Int32Array = np.zeros(len(keys), np.int32)
-        for slot in np.flatnonzero(self.keys >= 0):
-            _insert(keys, values, int(self.keys[slot]), int(self.values[slot]))
-        self.keys, self.values = keys, values
-
-
-def _slot(key: int, wrap: int) -> int:
-    # The same mixing as in guided.kernels.pushdown.
-    return ((key * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 33) & wrap
-
-
-def _insert(keys: Int64Array, values: Int32Array, key: int, value: int) -> None:
-    wrap = len(keys) - 1
-    slot = _slot(key, wrap)
-    while keys[slot] >= 0:
-        slot = slot + 1 & wrap
-    # Invariant: a reader that sees the key sees the value.
-    values[slot] = value
-    keys[slot] = key
-
-
-def _grown(array: Any, capacity: int, fill: int) -> Any:
-    grown = np.full((capacity, *array.shape[1:]), fill, array.dtype)
-    grown[: len(array)] = array
-    return grown
-
-
-def _appended(array: UInt64Array, count: int, words: tuple[int, ...] | UInt64Array) -> UInt64Array:
-    while count + len(words) > len(array):
-        array = _grown(array, 2 * len(array), 0)
-    array[count : count + len(words)] = words
-    return array

@@ -1,0 +1,51 @@
+"""Arrays that grow, and a hash table of integers in two of them: what lazily made tables are written with.
+
+The table is open addressing with linear steps: ``keys`` (int64, -1: free) beside ``values`` (int32), of a length that is a power of two.
+Kernels read it (`guided.kernels.pushdown`).
+
+Invariant: whoever reads while another writes sees a value with its key, or no key. Complexity: O(1) amortized.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from guided.arrays import Int32Array, Int64Array, UInt64Array
+
+__all__ = ["appended", "grown", "insert", "rehashed"]
+
+
+def insert(keys: Int64Array, values: Int32Array, key: int, value: int) -> None:
+    """Enter a key that is not there; at least one place is free."""
+    wrap = len(keys) - 1
+    # The same mixing as in guided.kernels.pushdown.
+    slot = ((key * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 33) & wrap
+    while keys[slot] >= 0:
+        slot = slot + 1 & wrap
+    # Why the value first: a reader that sees the key sees the value.
+    values[slot] = value
+    keys[slot] = key
+
+
+def rehashed(keys: Int64Array, values: Int32Array) -> tuple[Int64Array, Int32Array]:
+    """The same table with four times the room."""
+    larger: Int64Array = np.full(4 * len(keys), -1, np.int64)
+    room: Int32Array = np.zeros(len(larger), np.int32)
+    for slot in np.flatnonzero(keys >= 0).tolist():
+        insert(larger, room, int(keys[slot]), int(values[slot]))
+    return larger, room
+
+
+def grown(array: Any, capacity: int, fill: int) -> Any:
+    """A longer copy."""
+    longer = np.full((capacity, *array.shape[1:]), fill, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+def appended(array: UInt64Array, count: int, words: tuple[int, ...] | UInt64Array) -> UInt64Array:
+    """The array with some words after its first ``count``: itself, or a longer copy."""
+    while count + len(words) > len(array):
+        array = grown(array, 2 * len(array), 0)
+    array[count : count + len(words)] = words
+    return array
