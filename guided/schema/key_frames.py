@@ -16,7 +16,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import LIKE, MANY, PLAN, PushdownTables, action_entry
 from guided.schema.kinds import Kinds
 from guided.schema.layout import expanded
-from guided.schema.structure import QUOTE, Structure
+from guided.schema.structure import BACKSLASH, QUOTE, Structure
 
 __all__ = ["KeyFrames"]
 
@@ -60,34 +60,34 @@ class KeyFrames:
         tables, structure = self._tables, self._structure
         if not any(spellings):
             return structure.other_key
-        rows_of_others = tables.rows
-        # Of each node: the common control after the same bytes, its children, its label, and the labels that it leads to.
-        common = [structure.other_key]
-        children: list[dict[int, int]] = [{}]
-        label_of = [0]
-        leads_to = [1]
+        item, other_key = tables.rows.item, structure.other_key
+        # Of each node: the node before it, the common control after the same bytes, and its label.
+        before, common, label_of = [0], [other_key], [0]
+        edges: dict[int, int] = {}
         for label, ways in enumerate(spellings, 1):
             for spelling in ways:
-                node = 0
-                leads_to[0] |= 1 << label
+                node, is_plain = 0, spelling.isascii() and BACKSLASH not in spelling
                 for byte in spelling:
-                    after = children[node].get(byte)
+                    edge = node << 8 | byte
+                    after = edges.get(edge)
                     if after is None:
-                        after = children[node][byte] = len(common)
-                        common.append(rows_of_others.item(common[node], byte))
-                        children.append({})
+                        after = edges[edge] = len(before)
+                        before.append(node)
+                        common.append(other_key if is_plain else item(common[node], byte))
                         label_of.append(0)
-                        leads_to.append(1)
-                    leads_to[after] |= 1 << label
                     node = after
                 label_of[node] = label
-        rows: Int32Array = rows_of_others[common]
+        rows: Int32Array = tables.rows[common]
         first = tables.n_controls
-        for node, mine in enumerate(children):
-            for byte, after in mine.items():
-                rows[node, byte] = first + after
+        sources = np.fromiter(edges, np.int64, len(edges))
+        rows[sources >> 8, sources & 0xFF] = np.arange(first + 1, first + len(rows))
+        leads_to = [1 | 1 << label for label in label_of]
+        for node in range(len(rows) - 1, 0, -1):
+            leads_to[before[node]] |= leads_to[node]
             if label_of[node]:
                 rows[node, QUOTE] = self._done(label_of[node])
+        if label_of[0]:
+            rows[0, QUOTE] = self._done(label_of[0])
         tables.controls(rows)
         tables.info[first : first + len(rows), PLAN] = common
         tables.guard(first, _words(leads_to, len(spellings) + 1))
@@ -103,13 +103,14 @@ class KeyFrames:
         accepting = np.flatnonzero(automaton.accepting).tolist()
         for state in accepting:
             leads_to[state] = 1 << int(automaton.labels[state])
-        sources = np.nonzero(alive)[0]
-        edges = np.unique(np.stack([sources, rows[alive]], axis=1), axis=0).tolist()
+        edges = [(state, {*targets} - {DEAD, state}) for state, targets in enumerate(automaton.table.tolist())]
         has_changed = True
         while has_changed:
             has_changed = False
-            for source, target in reversed(edges):
-                more = leads_to[source] | leads_to[target]
+            for source, targets in reversed(edges):
+                more = leads_to[source]
+                for target in targets:
+                    more |= leads_to[target]
                 if more != leads_to[source]:
                     leads_to[source], has_changed = more, True
         rows[alive] += first

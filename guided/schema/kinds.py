@@ -266,6 +266,8 @@ def _is_possible_number(atoms: list[Atom]) -> bool:
 
 def spellings(name: str) -> list[bytes]:
     """The canonical spellings of a name: several where a control character has hexadecimal letters, none of a lone surrogate."""
+    if _ONE_SPELLING.fullmatch(name):
+        return [name.encode()]
     found = [b""]
     try:
         for character in name:
@@ -276,6 +278,8 @@ def spellings(name: str) -> list[bytes]:
     return found
 
 
+# Characters that can only stand for themselves.
+_ONE_SPELLING = re.compile(r"[ !#-\[\]-~]*")
 _SHORT = {character: [b"\\" + letter.encode()] for character, letter in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)}
 
 
