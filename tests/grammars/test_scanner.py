@@ -1,9 +1,11 @@
 """The grammars in this package's own tables: nothing is resolved, and no terminal of a context is out of reach behind the others.
 
 With no conflicts, no useless rules, every terminal in reach and a byte that ends every lexeme, all that can be read can be completed: what
-the parser can do next it can be given, by a lexeme that ends.
+the parser can do next it can be given, by a lexeme that ends. Random walks over the bytes that may follow look for the contrary.
 """
 
+import os
+import random
 from functools import cache
 
 import numpy as np
@@ -11,11 +13,13 @@ import pytest
 from lark.indenter import PythonIndenter
 
 from guided.lalr.loading import tables_of_text
+from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import Scanner, scanner_of
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.resources import grammar_names
 from tests.grammars.loading import INDENTED, source
+from tests.grammars.samples import samples_of
 
 NAMES = grammar_names()
 
@@ -65,3 +69,30 @@ def reached(scanner: Scanner, starts: np.ndarray) -> np.ndarray:
         after = after[after >= 0]
         front = after[~seen[after]]
     return np.flatnonzero(seen)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_are_read_as_lark_reads_the_text(name: str) -> None:
+    prefixes = Prefixes(*compiled(name), "start", Limits())
+    samples = samples_of(name)
+    for text in samples.accepted:
+        state = prefixes.initial
+        for byte in text.encode():
+            state = prefixes.step(state, byte)
+        assert prefixes.is_accepting(state), text
+    for text in samples.rejected + samples.uncovered:
+        assert not prefixes.is_accepting(prefixes.read(prefixes.initial, text.encode())), text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_walks_find_no_dead_end(name: str) -> None:
+    prefixes = Prefixes(*compiled(name), "start", Limits())
+    random_ = random.Random(None if "GUIDED_RANDOM" in os.environ else name)
+    for _ in range(15):
+        state, text = prefixes.initial, bytearray()
+        while len(text) < 50 and (onward := prefixes.onward(state)):
+            ascii_only = [byte for byte in onward if byte < 128]
+            byte = random_.choice(ascii_only if ascii_only and random_.random() < 0.8 else onward)
+            text.append(byte)
+            state = prefixes.step(state, byte)
+        assert len(text) == 50 or prefixes.is_accepting(state), bytes(text)
