@@ -22,7 +22,9 @@ Ref: the sets of configurations of generalized LR parsing; here they differ in t
 
 from typing import NamedTuple
 
-from guided.arrays import DEAD, UNKNOWN
+import numpy as np
+
+from guided.arrays import DEAD, UNKNOWN, BoolArray
 from guided.errors import GrammarError, LimitError
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.scanner import NOTHING, Scanner
@@ -92,6 +94,7 @@ class Prefixes:
         self.stacks = Stacks(tables, starts[start])
         self._indenter = Indenter(tables)
         self._end, self._ignored = tables.end, scanner.n_terminals
+        self._table = scanner.table
         self._rows: list[list[int]] = scanner.table.tolist()
         self._classes: list[int] = scanner.classes.tolist()
         self._events: list[list[int]] = scanner.events.tolist()
@@ -137,7 +140,7 @@ class Prefixes:
 
     def onward(self, state: int) -> bytes:
         """The bytes that may follow, ascending."""
-        return bytes(byte for byte in range(256) if self.step(state, byte) != DEAD)
+        return bytes(byte for byte in np.flatnonzero(self._live(state)).tolist() if self.step(state, byte) != DEAD)
 
     def is_accepting(self, state: int) -> bool:
         """Does Lark parse the text so far?"""
@@ -146,6 +149,14 @@ class Prefixes:
         found = self._accepting.get(state)
         if found is None:
             found = self._accepting[state] = self._holds_at_end(self._sets[state])
+        return found
+
+    def _live(self, state: int) -> BoolArray:
+        """The bytes that some lexeme at hand goes on with: bool, shape (256,). All that may follow are among them."""
+        found: BoolArray = np.zeros(256, np.bool_)
+        for hypothesis in self._sets[state]:
+            if hypothesis.scanned >= 0:
+                found |= (self._table[hypothesis.scanned] >= 0)[self._classes]
         return found
 
     def _state(self, read: set[Hypothesis]) -> int:
