@@ -36,8 +36,8 @@ _BYTES = np.array([*range(0x80, 0x80 + _N_CONTINUATION), *_INSIDE], np.int32)
 _DIGIT_VALUES = np.array([*range(16), *range(10, 16)])
 _DIGIT_COLUMNS = np.array([_COLUMN[byte] for byte in b"0123456789abcdefABCDEF"])
 _CUTS = np.array(sorted({0, *(point for low, high in RAW.ranges for point in (low, high + 1))} - {0x110000}), np.int32)
-# Numbers whose sums tell sets of bytes apart, but for accidents.
-_WEIGHTS = np.array([pow(3, 40 * i + 1, 2**61 - 1) for i in range(256)], np.int64)
+# Odd numbers, whose multiples tell words apart, but for accidents.
+_WEIGHTS = np.array([pow(3, 40 * i + 1, 2**61 - 1) | 1 for i in range(4)], np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,10 +100,22 @@ def spelled(
     final[:n] = accepting
     marks = np.zeros(len(out), np.int32)
     marks[:n] = labels
-    # The bytes by which a state goes on, as a sum; accepting states are never inside of a character.
-    signs = (out >= 0) @ _WEIGHTS[: out.shape[1]]
+    # The bytes by which a state goes on, as one number; accepting states are never inside of a character.
+    signs = _signs(out)
     is_minimal = not np.isin(signs[:n][~accepting], signs[n:]).any()
     return Automaton.from_canonical(*canonical(out, paths.classes, final, marks, is_minimal=is_minimal))
+
+
+def _signs(table: Int32Array) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+    """A number for each state, equal where states go on by the same columns."""
+    # PERF: bits in words, since a product of matrices of integers takes ten times as long (`python -m benchmarks.maskbench`).
+    bits = np.packbits(table >= 0, axis=1)
+    words = np.zeros((len(table), 8 * -(-bits.shape[1] // 8)), np.uint8)
+    words[:, : bits.shape[1]] = bits
+    found: np.ndarray[tuple[int], np.dtype[np.uint64]] = np.zeros(len(table), np.uint64)
+    for i, column in enumerate(words.view(np.uint64).T):
+        found += column * _WEIGHTS[i]
+    return found
 
 
 def _paths(parts: Partition, spelling: Spelling) -> _Paths:
