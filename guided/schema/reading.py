@@ -141,6 +141,8 @@ class Reading(Liveness):
         must, *observed = job
         found: set[int] = set()
         for kind in CHEAP_FIRST:
+            if len(found) == 1 << len(observed):
+                break
             first = self.kinds.typed(must, kind)
             if first != FALSE and self.can_be(kind, first):
                 found.update(self._reports_of(kind, (first, *(self.kinds.typed(one, kind) for one in observed))))
