@@ -43,6 +43,7 @@ _HOMES = {
     "generator": "guided.generate.api",
     "json": "guided.generate.schemas",
     "load": "guided.integrations.load",
+    "lark_grammar": "guided.engine.lark_grammar",
     "load_index": "guided.engine.files",
     "regex": "guided.generate.api",
     "tools": "guided.generate.api",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from guided.engine.files import load_index as load_index
     from guided.engine.index import Index as Index
     from guided.engine.json_schema import JsonSchema as JsonSchema
+    from guided.engine.lark_grammar import lark_grammar as lark_grammar
     from guided.engine.specs import Choice as Choice
     from guided.engine.specs import Regex as Regex
     from guided.errors import CallError as CallError

@@ -1,12 +1,13 @@
-"""``guided schema``: what a JSON Schema comes to: its rules, or what becomes of each of its keywords."""
+"""``guided schema``: what a JSON Schema comes to: its rules, what becomes of each of its keywords, or a Lark grammar."""
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from guided.cli.boundary import ACCEPTED, REJECTED
+from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
 from guided.cli.output import aligned, console, print_json, shown
 from guided.cli.specs import JsonOption
@@ -24,11 +25,25 @@ def show_schema(
     report: Annotated[
         bool, typer.Option("--report", help="What becomes of each keyword: enforced, annotation, recorded, refused.")
     ] = False,
+    lark: Annotated[
+        bool, typer.Option("--lark", help="A Lark grammar that accepts the same texts as the schema.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar to a file (--lark).")
+    ] = None,
     formats: Annotated[str, typer.Option("--formats", help="assert, annotate or strict.")] = "assert",
     property_order: Annotated[str, typer.Option("--property-order", help="schema or any.")] = "schema",
+    whitespace: Annotated[
+        str | None, typer.Option("--whitespace", help="compact, flexible or a pattern (--lark; flexible).")
+    ] = None,
+    numbers: Annotated[str | None, typer.Option("--numbers", help="plain or any (--lark; plain).")] = None,
+    escapes: Annotated[str | None, typer.Option("--escapes", help="canonical or any (--lark; canonical).")] = None,
+    max_rules: Annotated[
+        int | None, typer.Option("--max-rules", metavar="N", min=1, help="Largest grammar (--lark; 20000).")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Show what a JSON Schema comes to: the rules that values must obey, or with --report each keyword and whether it is enforced.
+    """Show what a JSON Schema comes to: rules, the fate of each keyword (--report), or a grammar of the same texts (--lark).
 
     A rule says what must hold of a value: of the whole one, and then of each part, by its place in the schema.
 
@@ -38,13 +53,44 @@ def show_schema(
 
       guided schema schema.json
       guided schema models.py:Person --report --json
+      guided schema schema.json --lark -o schema.lark
     """
+    spelling = {"whitespace": whitespace, "numbers": numbers, "escapes": escapes}
+    chosen = {name: value for name, value in spelling.items() if value is not None}
+    if lark and report:
+        raise UsageError("--lark and --report are two answers: ask for one of them")
+    if not lark:
+        grammars_own = {**chosen, "output": output, "max-rules": max_rules}
+        unused = next((name for name, value in grammars_own.items() if value is not None), None)
+        if unused is not None:
+            raise UsageError(f"--{unused} is about the grammar: give --lark as well")
     from guided.engine.json_schema import JsonSchema
 
-    options = {"unsupported": "record", "format": formats, "property_order": property_order}
+    unsupported = "refuse" if lark else "record"
+    options = {"unsupported": unsupported, "format": formats, "property_order": property_order, **chosen}
     spec = build_spec("json_schema", source, options, Path())
     assert isinstance(spec, JsonSchema)
+    if lark:
+        return _lark(spec, output, max_rules, as_json=as_json)
     return _report(spec, as_json=as_json) if report else _rules(spec, as_json=as_json)
+
+
+def _lark(spec: "JsonSchema", output: Path | None, max_rules: int | None, *, as_json: bool) -> int:
+    from guided.limits import Limits
+    from guided.schema.grammar.lark import MOST_RULES, lark_grammar
+
+    most = MOST_RULES if max_rules is None else max_rules
+    found = lark_grammar(spec.schema, spec.options, Limits(), spec.registry, most_rules=most)
+    if output is not None:
+        output.write_text(found.text, encoding="utf-8")
+    if as_json:
+        counts = {"rules": found.n_rules, "terminals": found.n_terminals}
+        print_json(counts | ({"grammar": found.text} if output is None else {"file": str(output)}))
+    elif output is None:
+        sys.stdout.buffer.write(found.text.encode())
+    else:
+        console().print(f"{shown(str(output))}: {found.n_rules:,} rules, {found.n_terminals:,} terminals")
+    return ACCEPTED
 
 
 def _rules(spec: "JsonSchema", *, as_json: bool) -> int:

@@ -25,7 +25,7 @@ from guided.schema.formats import FORMATS
 from guided.schema.formula import Atom
 from guided.schema.memo import Memo
 
-__all__ = ["ANY_LENGTH", "Known", "complement", "known", "named", "nothing", "steps_of", "truth"]
+__all__ = ["ANY_LENGTH", "Known", "complement", "known", "named", "nothing", "of_tree", "steps_of", "tree_of", "truth"]
 
 # No greatest length.
 ANY_LENGTH = -1
@@ -78,8 +78,8 @@ def known(atom: Atom, limits: Limits) -> Known:
     if atom[0] == "length":
         made = Known(_length(atom[1], atom[2], limits))
     else:
-        tree, steps = _tree(atom, limits), Steps(limits.steps)
-        made = Known(_of_tree(tree, limits, steps), tree, steps.spent)
+        tree, steps = tree_of(atom, limits), Steps(limits.steps)
+        made = Known(of_tree(tree, limits, steps), tree, steps.spent)
         spend_together(steps.spent)
     return _memo.put(key, made)
 
@@ -133,7 +133,14 @@ def nothing() -> CharDFA:
     return CharDFA(np.full((1, parts.n_classes), DEAD, np.int32), np.zeros(1, np.bool_), parts)
 
 
-def _tree(atom: Atom, limits: Limits) -> Node:
+def tree_of(atom: Atom, limits: Limits) -> Node:
+    """The tree of a pattern's or a format's texts.
+
+    Raises
+    ------
+    PatternError, LimitError
+        As `known`, for a pattern.
+    """
     match atom[0]:
         case "pattern":
             return ecma_tree(atom[1], limits)
@@ -143,7 +150,7 @@ def _tree(atom: Atom, limits: Limits) -> Node:
             raise ValueError(f"no regular property of strings: {shown(atom)}")
 
 
-def _of_tree(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
+def of_tree(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     """The minimal automaton of a tree; intersections at its top are products at once, without a way through operands."""
     items = tree.items if isinstance(tree, Intersect) else (tree,)
     found = None

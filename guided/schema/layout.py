@@ -25,12 +25,12 @@ from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
 from guided.schema.nearest import distances_to, path_down
 
-__all__ = ["BLANK", "NEWLINE", "Lines", "Spaces", "dead_row", "direct", "expanded", "spaces_of", "within"]
+__all__ = ["BLANK", "FLEXIBLE", "NEWLINE", "Lines", "Spaces", "dead_row", "direct", "expanded", "spaces_of", "within"]
 
 BLANK, NEWLINE = 0x20, 0x0A
 
 _MOST_STATES = 500
-_FLEXIBLE = "[ \\t\\n\\r]{0,20}"
+FLEXIBLE = "[ \\t\\n\\r]{0,20}"
 
 
 def expanded(automaton: Automaton) -> Int32Array:
@@ -105,7 +105,7 @@ def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:
     if options.whitespace == "compact" or options.indent is not None:
         source = ""
     elif options.whitespace == "flexible":
-        source = _FLEXIBLE
+        source = FLEXIBLE
     else:
         source = options.whitespace
     spaces = from_tree(parse(source))

@@ -59,6 +59,8 @@ class Lowering:
         Formula of the whole value.
     sequence : dict of int to int
         Id of each ``properties`` and ``required`` atom -> how many came before it in the schema's text.
+    origins : dict of int to tuple
+        Location at which some atoms were first met: least counts and ``uniqueItems``.
     constants : dict of int to (list or dict, int)
         The arrays and objects of ``enum`` and ``const`` and their formulas, by their identity.
     types : dict of (str, int) to (int, frozenset of str)
@@ -91,6 +93,7 @@ class Lowering:
         "limits",
         "nested",
         "options",
+        "origins",
         "references",
         "root",
         "sequence",
@@ -110,6 +113,7 @@ class Lowering:
         self.formulas = formulas
         self.limits = limits
         self.sequence: dict[int, int] = {}
+        self.origins: dict[int, Location] = {}
         self.references = References(schema, registry or {})
         self._unenforced: dict[tuple[str, str], None] = {}
         self.unknown_formats: dict[str, None] = {}

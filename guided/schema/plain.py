@@ -210,6 +210,8 @@ def plain_object(formulas: Formulas, kinds: Kinds, table: int, formula: int) -> 
             most = bound if most < 0 else min(most, bound)
         elif member != TRUE:
             return None
+    if least <= required.bit_count():
+        least = 0
     return PlainObject(kinds, table, tuple(parts), required, banned, least, most, [-1] * len(keys.labels))
 
 

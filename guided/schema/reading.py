@@ -145,10 +145,11 @@ class Reading(Liveness):
                 break
             first = self.kinds.typed(must, kind)
             if first != FALSE and self.can_be(kind, first):
-                found.update(self._reports_of(kind, (first, *(self.kinds.typed(one, kind) for one in observed))))
+                found.update(self.reports_of(kind, (first, *(self.kinds.typed(one, kind) for one in observed))))
         return tuple(sorted(found))
 
-    def _reports_of(self, kind: str, wanted: Job) -> tuple[int, ...]:
+    def reports_of(self, kind: str, wanted: Job) -> tuple[int, ...]:
+        """The same of values of one type, for formulas over its atoms."""
         must, *observed = wanted
         certain = sum(1 << i for i, formula in enumerate(observed) if formula == TRUE)
         places: dict[int, int] = {}

@@ -77,6 +77,12 @@ class Site:
         """The formula that is this atom."""
         return self.lowering.formulas.atom(node)
 
+    def noted(self, *node: Any) -> int:
+        """The same, for an atom that may be refused later, when it is known what else holds: here it is first met."""
+        formula = self.lowering.formulas.atom(node)
+        self.lowering.origins.setdefault(formula, self.location)
+        return formula
+
     def below(self, schema: Any, *tokens: str | int) -> int:
         """The formula of a subschema that is about a part of the value; lowered later, unless that is quickly done."""
         return self.lowering.below(schema, self.context, (self.location, *tokens))

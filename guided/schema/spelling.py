@@ -10,7 +10,7 @@ and those with intersections and complements, become an automaton over values fi
 `guided.schema.bodies` does the same to automata, by arrays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,7 +30,18 @@ from guided.patterns.tree import (
 )
 from guided.schema.memo import Memo
 
-__all__ = ["ANY", "CANONICAL", "DUMPS", "RAW", "SPELLINGS", "Spelling", "lifted", "spell_text"]
+__all__ = [
+    "ANY",
+    "CANONICAL",
+    "DUMPS",
+    "RAW",
+    "SPELLINGS",
+    "Spelling",
+    "lifted",
+    "lifted_tree",
+    "spell_characters",
+    "spell_text",
+]
 
 RAW = Charset.of([(0x20, 0x10FFFF)]) - Charset.of([(ord('"'), ord('"')), (ord("\\"), ord("\\"))])
 _CONTROLS = Charset.of([(0, 0x1F)])
@@ -67,6 +78,19 @@ _operands: Memo[Operand] = Memo(4096, 1 << 24)
 def lifted(value: Node, spelling: Spelling) -> Node:
     """The spellings, without quotes, of the values that a pattern matches from end to end."""
     return _lifted_tree(value, spelling) if _is_plain(value) else _lifted_automaton(as_operand(value), spelling)
+
+
+def lifted_tree(value: Node, spelling: Spelling) -> Node | None:
+    """The spellings of a pattern's values as a tree, to be followed by a quote; None where only an automaton says them.
+
+    Lookahead may stay, since no spelling is the beginning of another: what comes next is read from where a character begins.
+    """
+    return None if _holds(value, _needs_automaton) else _lifted_tree(value, spelling)
+
+
+def spell_characters(charset: Charset, spelling: Spelling) -> Node:
+    """All spellings of one character of a set, without quotes."""
+    return _spell(charset, spelling)
 
 
 def spell_text(text: str, spelling: Spelling) -> Node:
@@ -116,16 +140,25 @@ def _lifted_automaton(values: Operand, spelling: Spelling) -> Operand:
 
 def _is_plain(value: Node) -> bool:
     """Is a pattern free of assertions, intersections and complements?"""
+    return not _holds(value, lambda node: isinstance(node, Look | Intersect | Complement))
+
+
+def _needs_automaton(node: Node) -> bool:
+    return node.behind if isinstance(node, Look) else isinstance(node, Intersect | Complement)
+
+
+def _holds(value: Node, wanted: Callable[[Node], bool]) -> bool:
+    """Is some node of a pattern such?"""
     seen: set[int] = set()
     stack = [value]
     while stack:
         node = stack.pop()
-        if isinstance(node, Look | Intersect | Complement):
-            return False
+        if wanted(node):
+            return True
         if id(node) not in seen:
             seen.add(id(node))
             stack.extend(parts_of(node))
-    return True
+    return False
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +184,11 @@ def _spelled(charset: Charset, spelling: Spelling) -> Node:
     plain = charset & RAW
     if plain:
         items.append(Chars(plain))
-    items.extend(Literal(escape) for character, escape in spelling.short if character in charset)
+    short = "".join(escape[1] for character, escape in spelling.short if character in charset)
+    if len(short) > 1:
+        items.append(concat([Literal("\\"), Chars(Charset.of((ord(letter), ord(letter)) for letter in short))]))
+    elif short:
+        items.append(Literal(f"\\{short}"))
     escaped: list[Node] = []
     for low, high in (charset & spelling.escaped).ranges:
         if low <= 0xFFFF:

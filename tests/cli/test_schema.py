@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import lark
 import pytest
 
 from guided.limits import Limits
@@ -129,3 +130,30 @@ def test_what_is_no_schema(tmp_path: Path) -> None:
     assert call("schema", str(tmp_path / "none.json")).exit_code == 2
     assert "pattern" in errors_of("schema", written(tmp_path, {"pattern": "("}))
     assert "type" in errors_of("schema", written(tmp_path, {"type": 3}), "--report")
+
+
+def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
+    source = written(tmp_path, {"properties": {"é": {"type": "integer"}}})
+    text = call("schema", source, "--lark", "--whitespace", "compact").stdout
+    assert lark.Lark(text, parser="lalr").parse('{"é":1}')
+    data = reply("schema", source, "--lark", "--whitespace", "compact")
+    assert data["grammar"] == text
+    assert data["rules"] > 2
+    file = tmp_path / "schema.lark"
+    done = call("schema", source, "--lark", "--whitespace", "compact", "-o", str(file))
+    assert done.exit_code == 0
+    assert file.read_text(encoding="utf-8") == text
+    assert reply("schema", source, "--lark", "-o", str(file))["file"] == str(file)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--lark", "--report"], "ask for one of them"), (["-o", "x"], "give --lark"), (["--numbers", "any"], "give --lark"),
+        (["--lark", "--numbers", "all"], "'plain' or 'any'"), (["--lark", "--whitespace", "x"], "spaces, tabs and line ends"),
+        (["--lark", "--whitespace", "pretty(2)"], "whitespace"), (["--lark", "--max-rules", "1"], "rules: "),
+        (["--lark", "-o", "/no/such/folder/x"], "/no/such/folder/x: "), (["--lark", "--max-rules", "0"], "max-rules"),
+    ],
+)  # fmt: skip
+def test_what_no_grammar_is_made_of(options: list[str], message: str, tmp_path: Path) -> None:
+    assert message in errors_of("schema", written(tmp_path, SCHEMA), *options)

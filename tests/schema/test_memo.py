@@ -19,6 +19,7 @@ from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema import exact, json_values, kinds, layout, liveness, reading
 from guided.schema.formula import Formulas
+from guided.schema.grammar import lark, productions, strings
 from guided.schema.languages import known
 from guided.schema.memo import Memo, bytes_of
 from guided.schema.number import condition
@@ -129,6 +130,10 @@ def test_the_limits_of_schemas_are_documented() -> None:
         ("atoms", condition.ATOMS),
         ("digits", exact.DIGITS),
         ("whitespace", layout._MOST_STATES),
+        ("rules", lark.MOST_RULES),
+        ("expression", strings.MOST),
+        ("depth", strings._DEEPEST),
+        ("depth", productions._DEEPEST),
     }
     rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| [^|]*\|$", text, re.MULTILINE)
     assert {(what, int(limit.replace(",", ""))) for what, limit in rows} == limits

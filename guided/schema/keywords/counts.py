@@ -29,7 +29,7 @@ def at_least(site: Site, formulas: list[int], keyword: str, value: Any, most: st
     if least > count_or(site, most, least):
         formulas.append(FALSE)
     elif least:
-        formulas.append(site.atom(keyword, least))
+        formulas.append(site.noted(keyword, least))
 
 
 def at_most(site: Site, formulas: list[int], keyword: str, value: Any) -> None:

@@ -22,7 +22,7 @@ def distinct(site: Site) -> None:
     """Append that no two items are equal."""
     values = _values_of_items(site)
     if values is None:
-        site.arrays.append(site.atom("uniqueItems"))
+        site.arrays.append(site.noted("uniqueItems"))
         return
     for value in values:
         formula = constant(site.lowering, value, (site.location, "items"), 0)

@@ -1,0 +1,227 @@
+r"""A schema as the text of a Lark grammar: ``lark.Lark(text, parser="lalr")`` accepts exactly the schema's texts.
+
+What is written is made for Lark's lexer as it is: leftmost-first, over terminals that the parser's state expects. Wherever several are
+expected they have no text in common, and none matches the beginning of another's text (`guided.schema.grammar.rules`), so neither order
+nor priorities decide anything, and there is nothing to ignore: whitespace, which is bounded, belongs to the punctuation.
+
+Rules of values are named after their place in the schema, as `guided.schema.rules` names them; those that begin with an underscore are
+parts of objects and arrays, which Lark leaves out of its trees, as it does the punctuation.
+
+Where interegular is installed, Lark compares all terminals that may come together and have one priority, which would take minutes; so each
+has a priority of its own, and a flag (``u``) that means nothing to Python and that interegular leaves alone.
+
+Texts are without lone surrogates, which UTF-8 can not hold. Does not import lark.
+"""
+
+import re
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+from guided.errors import SchemaError
+from guided.limits import Limits
+from guided.patterns.parse import parse
+from guided.patterns.render import render
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import Formulas
+from guided.schema.grammar.exploring import explored
+from guided.schema.grammar.productions import Productions, Terminal
+from guided.schema.grammar.rules import Punctuation, productions
+from guided.schema.kinds import Kinds
+from guided.schema.layout import FLEXIBLE
+from guided.schema.lowering import Lowering
+from guided.schema.reading import Reading
+from guided.schema.structure import structure_of
+
+__all__ = ["MOST_RULES", "LarkGrammar", "lark_grammar"]
+
+MOST_RULES = 20_000
+_ALL_BYTES = bytes([1] * 256)
+# Characters of a name.
+_LONGEST = 40
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+_WIDTH = 100
+
+
+class LarkGrammar(NamedTuple):
+    """A grammar as text.
+
+    Attributes
+    ----------
+    text : str
+    n_rules, n_terminals : int
+    unenforced : tuple of (str, str)
+        JSON Pointer and keyword of what is recorded instead of enforced, where the options ask for that.
+    """
+
+    text: str
+    n_rules: int
+    n_terminals: int
+    unenforced: tuple[tuple[str, str], ...] = ()
+
+
+def lark_grammar(
+    schema: Any,
+    options: JsonOptions,
+    limits: Limits,
+    registry: Mapping[str, Any] | None = None,
+    *,
+    most_rules: int = MOST_RULES,
+) -> LarkGrammar:
+    """The grammar of the texts that a schema allows under some options.
+
+    Parameters
+    ----------
+    schema : dict or bool
+    options : JsonOptions
+    limits : Limits
+    registry : mapping of str to schema, optional
+    most_rules : int
+        Largest number of states and of alternatives of rules.
+
+    Raises
+    ------
+    SchemaError
+        The schema is malformed, no value satisfies it, or it asks for what no context-free grammar says: with the place.
+    LimitError
+        The grammar, or something on the way to it, would be too large.
+    """
+    if options.indent is not None:
+        raise SchemaError("no context-free grammar indents by the depth of a value", "", "whitespace")
+    formulas = Formulas()
+    lowering = Lowering(schema, options, formulas, limits, registry)
+    lowering.check()
+    structure = structure_of(options, _ALL_BYTES)
+    kinds = Kinds(formulas, lowering, options, limits, structure.alphabet)
+    graph = explored(Reading(kinds), most_rules)
+    found = productions(graph, kinds, _punctuation(options), most_rules)
+    places = [value.place for value in graph.values]
+    owners = [state.owner for state in graph.states]
+    return _Text(found, places, owners).written(options, tuple(lowering.unenforced))
+
+
+def _punctuation(options: JsonOptions) -> Punctuation:
+    """Signs with the whitespace between them and their neighbours that are no signs."""
+    if options.whitespace == "compact":
+        before = after = ""
+    elif options.whitespace == "flexible":
+        before = after = FLEXIBLE
+    else:
+        before = f"(?:{render(parse(options.whitespace))})"
+        # All of it is meant, whatever a matcher prefers.
+        after = rf"{before}(?![ \t\n\r])"
+    signs = {"{": r"\{", "}": r"\}", "[": r"\[", "]": r"\]"}
+
+    def sign(name: str, character: str, *, has_before: bool, has_after: bool) -> Terminal:
+        pattern = signs.get(character, character)
+        return Terminal(name, f"{before if has_before else ''}{pattern}{after if has_after else ''}")
+
+    return Punctuation(
+        sign("_lbrace", "{", has_before=False, has_after=True),
+        sign("_lsqb", "[", has_before=False, has_after=True),
+        sign("_rbrace", "}", has_before=True, has_after=False),
+        sign("_rsqb", "]", has_before=True, has_after=False),
+        sign("_rbrace_empty", "}", has_before=False, has_after=False),
+        sign("_rsqb_empty", "]", has_before=False, has_after=False),
+        sign("_comma", ",", has_before=True, has_after=True),
+        sign("_colon", ":", has_before=True, has_after=True),
+    )
+
+
+class _Names:
+    """Names that are given once."""
+
+    def __init__(self, *taken: str) -> None:
+        self._taken = set(taken)
+        self._counts: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """The name, or the name with a number."""
+        name, count = base, self._counts.get(base, 1)
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._counts[base] = count
+        self._taken.add(name)
+        return name
+
+
+class _Text:
+    def __init__(self, found: Productions, places: list[str], owners: list[int]) -> None:
+        self._found = found
+        self._places = places
+        self._owners = owners
+        self._rules: dict[tuple[Hashable, ...], str] = {}
+        self._terminals: dict[str, str] = {}
+        self._rule_names = _Names("start")
+        self._terminal_names = _Names()
+
+    def written(self, options: JsonOptions, unenforced: tuple[tuple[str, str], ...]) -> LarkGrammar:
+        """The text: rules in the order in which they are met, then terminals."""
+        start = next(iter(self._found))
+        blocks = [f"start: {self._rule(start)}"]
+        for key, lines in self._found.items():
+            head = f"{self._rule(key)}: "
+            bodies = [
+                " ".join(self._terminal(one) if isinstance(one, Terminal) else self._rule(one) for one in line)
+                for line in lines
+            ]
+            one_line = head + " | ".join(bodies)
+            rest = ("\n" + " " * (len(head) - 2) + "| ").join(bodies)
+            comment = f"// {_comment(self._places[key[1]])}\n" if key[0] == "value" else ""  # type: ignore[call-overload]
+            blocks.append(comment + (one_line if len(one_line) <= _WIDTH else head + rest))
+        terminals = [
+            f"{name}.{priority}: /{_regex(pattern)}/u"
+            for priority, (pattern, name) in enumerate(self._terminals.items(), 1)
+        ]
+        text = "\n".join([*_title(options, unenforced), "", *blocks, "", *terminals, ""])
+        return LarkGrammar(text, len(blocks), len(terminals), unenforced)
+
+    def _rule(self, key: tuple[Hashable, ...]) -> str:
+        found = self._rules.get(key)
+        if found is None:
+            kind, number = key[0], key[1]
+            assert isinstance(number, int)
+            if kind in ("number", "digits"):
+                base = f"_{kind}"
+            elif kind == "value":
+                base = _word(self._places[number])
+            else:
+                base = f"_{_word(self._places[self._owners[number]])}_{kind}"
+            found = self._rules[key] = self._rule_names.fresh(base)
+        return found
+
+    def _terminal(self, terminal: Terminal) -> str:
+        found = self._terminals.get(terminal.pattern)
+        if found is None:
+            word = terminal.hint if terminal.hint[0] == "_" else _word(terminal.hint)
+            found = self._terminals[terminal.pattern] = self._terminal_names.fresh(word.upper())
+        return found
+
+
+def _title(options: JsonOptions, unenforced: tuple[tuple[str, str], ...]) -> list[str]:
+    named = (
+        (name, getattr(options, name)) for name in ("whitespace", "property_order", "numbers", "escapes", "format")
+    )
+    chosen = ", ".join(f"{name}={value!r}" for name, value in named)
+    missed = [f"// Not enforced: {_comment(f'{pointer}/{keyword}')}" for pointer, keyword in unenforced]
+    return [f"// The JSON texts of a schema, for Lark's LALR parser: {_comment(chosen)}.", *missed]
+
+
+def _word(text: str) -> str:
+    """Letters and digits of a text, as a name or the beginning of one."""
+    word = _NO_WORD.sub("_", text.lower())[-_LONGEST:].strip("_")
+    return word if word[:1].isalpha() else f"value_{word}".rstrip("_")
+
+
+def _comment(text: str) -> str:
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def _regex(pattern: str) -> str:
+    r"""A regular expression between the slashes of a Lark grammar.
+
+    Lark reads escapes of Python's strings in it first, but leaves a backslash before a backslash, or before a sign that needs one, as it
+    is; what `render` writes with ``\x``, ``\u`` and ``\n`` stands for a character that means itself. A quote after two backslashes it
+    takes for an escaped one.
+    """
+    return pattern.replace("/", r"\x2f").replace(r"\"", r"\\x22")
