@@ -44,8 +44,7 @@ def _contains(formulas: Formulas, atom: Atom) -> int:
         counted = TRUE
     else:
         counted = formulas.atom(("contains", wanted, max(least - 1, 0), most - 1 if most > 0 else most))
-    if wanted <= TRUE:
-        return counted if wanted == TRUE else formulas.atom(atom)
+    # Invariant: what is wanted can be decided neither way yet (`guided.schema.keywords.arrays`).
     value = formulas.atom(("value", wanted))
     return formulas.conjunction(
         (
