@@ -41,7 +41,8 @@ def restrict(formulas: Formulas, lowering: Lowering, formula: int, type_name: st
     LimitError
         Schemas about the same value nest too deep.
     """
-    nodes = formulas.nodes
+    if formula <= TRUE:
+        return formula
 
     def known(node: Atom) -> int:
         name = node[0]
@@ -53,7 +54,7 @@ def restrict(formulas: Formulas, lowering: Lowering, formula: int, type_name: st
     opened: set[int] = set()
     while todo:
         top = todo[-1]
-        if top <= TRUE or top in memo:
+        if top in memo:
             todo.pop()
             continue
         later = [node for node in formulas.atoms(top) if node[0] == "schema"]
@@ -77,6 +78,5 @@ def restrict(formulas: Formulas, lowering: Lowering, formula: int, type_name: st
             continue
         opened.discard(top)
         todo.pop()
-        if nodes[top][0] != "schema":
-            formulas.rewrite(top, known, memo)
-    return formula if formula <= TRUE else memo[formula]
+        formulas.rewrite(top, known, memo)
+    return memo[formula]
