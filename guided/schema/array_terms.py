@@ -158,11 +158,15 @@ def _met(
     places = Places(term.value, many, range(end), slots=-1, can_be=can_be, spend=spend)
     own: list[Member] = []
     competing: list[int] = []
+    n_own = 0
     for obligation, times in obligations.items():
         member = places.own(obligation)
         if member is not None:
-            own += [member] * min(times, 2)
-            continue
+            # Why not all: what may be contained only so many times may be what positions of the prefix are anyway.
+            is_bounded = term.counts.get(obligation, (0, -1))[1] >= 0
+            alone = max(times - n_prefix, 0) if is_bounded else times
+            own += [member] * min(alone, 2)
+            n_own, times = n_own + alone, times - alone
         competing += [obligation] * min(times, _MOST_COMPETING + 1)
         if len(competing) > _MOST_COMPETING:
             if 0 <= term.most < times:
@@ -172,7 +176,6 @@ def _met(
     if end == n_prefix < term.most and can_be(term.said(n_prefix)):
         single = range(min(term.most, n_prefix + len(competing) + 2))
     places = Places(term.wanted, many, single, slots=-1, can_be=can_be, spend=spend)
-    n_own = sum(times for obligation, times in obligations.items() if obligation not in competing)
     for items in solutions(places, [], competing):
         spend()
         if _is_filled(term, items, n_own, can_be):

@@ -1,9 +1,12 @@
 """Arrays as formulas: what an item leaves of them, and when items only rule themselves out."""
 
+from typing import Any
+
 import pytest
 
 from guided.schema import arrays
 from guided.schema.formula import FALSE, TRUE, Formulas
+from tests.schema.engine import compiled
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,17 @@ def test_items_that_only_rule_themselves_out() -> None:
     assert not arrays.must_differ(formulas, (formulas.negation(unique),))
     assert not arrays.must_differ(formulas, (formulas.disjunction([unique, least]),))
     assert not arrays.must_differ(formulas, (least, unique))
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"prefixItems": [{"enum": [1, 2]}, {"const": 1}], "contains": {"const": 1}, "maxContains": 1, "minItems": 2}, b"[2,1]"),
+        ({"prefixItems": [True, {"const": 0}], "contains": {"const": 0}, "minContains": 0, "maxContains": 1, "minItems": 2}, b"[1,0]"),
+        ({"prefixItems": [{"const": 0}] * 2, "contains": {"const": 0}, "minContains": 3, "maxContains": 3, "maxItems": 5}, b"[0,0,1,0]"),
+        ({"prefixItems": [{"const": 0}, {"const": 0}], "contains": {"const": 0}, "maxContains": 2, "minItems": 4}, b"[0,0,1,2]"),
+        ({"prefixItems": [{"const": 0}, True, {"const": 1}], "contains": {"const": 0}, "maxContains": 1, "minItems": 3}, b"[0,1,1]"),
+    ],
+)  # fmt: skip
+def test_what_is_contained_only_so_many_times_may_be_what_the_prefix_asks_for(schema: Any, text: bytes) -> None:
+    assert compiled({"type": "array", **schema}, whitespace="compact").accepts(text)
