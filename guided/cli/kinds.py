@@ -91,7 +91,8 @@ def _json_schema(value: Any, options: Mapping[str, Any], folder: Path) -> "Stack
     from guided.engine.json_schema import JsonSchema
 
     if isinstance(value, str):
-        value = folder / value if value.endswith(".json") else load_named(value, folder)
+        is_file = value.endswith(".json") or (not value.endswith(".py") and (folder / value).is_file())
+        value = folder / value if is_file else load_named(value, folder)
     try:
         return JsonSchema(value, **options)
     except TypeError as error:

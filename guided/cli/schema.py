@@ -55,6 +55,15 @@ def show_schema(
       guided schema models.py:Person --report --json
       guided schema schema.json --lark -o schema.lark
     """
+    for name, value, allowed in (
+        ("formats", formats, ("assert", "annotate", "strict")),
+        ("property-order", property_order, ("schema", "any")),
+        ("numbers", numbers, ("plain", "any", None)),
+        ("escapes", escapes, ("canonical", "any", None)),
+    ):
+        if value not in allowed:
+            known = [repr(one) for one in allowed if one is not None]
+            raise UsageError(f"--{name} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
     spelling = {"whitespace": whitespace, "numbers": numbers, "escapes": escapes}
     chosen = {name: value for name, value in spelling.items() if value is not None}
     if lark and report:

@@ -74,7 +74,8 @@ def load_named(given: str, folder: Path | None = None) -> Any:
     """
     source, names = split_names(given)
     if len(names) != 1:
-        raise UsageError(f"{given!r} names no type: give {source}:Name, or a file that ends in .json")
+        what = "holds types, and names none" if Path(source).suffix == ".py" else "is no file here, and names no type"
+        raise UsageError(f"{given!r} {what}: give a file of JSON (schema.json), or a type (models.py:Name)")
     if folder is not None and source.endswith(".py"):
         source = str(folder / source)
     module = _module(source)

@@ -76,7 +76,7 @@ def input_of(given: Any, operation: str | None = None) -> Input:
     if isinstance(given, str | os.PathLike):
         given = _parsed(given)
         if not isinstance(given, Mapping | bool):
-            raise SchemaError(f"a schema is an object or a bool, not {shown(given)}", "", "schema")
+            raise SchemaError(f"a schema is an object, true or false, not {shown(given)}", "", "schema")
     if isinstance(given, bool):
         return Input(_without_operation(given, operation))
     if isinstance(given, Mapping):
@@ -120,8 +120,10 @@ def _parsed(given: str | os.PathLike[str]) -> Any:
         check_levels_of_text(text)
         return parse_json(text, parse_float=Decimal)
     except ValueError as error:
-        advice = "" if isinstance(given, os.PathLike) else "; a file is given as a pathlib.Path"
-        raise SchemaError(f"the text is no JSON: {error}{advice}", "", "schema") from error
+        name, advice = "the text", "; a file is given as a pathlib.Path"
+        if isinstance(given, os.PathLike):
+            name, advice = os.fspath(given), ""
+        raise SchemaError(f"{name} is no JSON: {error}{advice}", "", "schema") from error
 
 
 def _without_operation(given: Any, operation: str | None) -> Any:

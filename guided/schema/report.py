@@ -9,6 +9,7 @@ Complexity: linear in the schema. No recursion.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from guided.errors import SchemaError
@@ -30,6 +31,9 @@ _READ_WITH = {
     "then": ("if", 7, 2020), "else": ("if", 7, 2020), "minContains": ("contains", 2019, 2020), "maxContains": ("contains", 2019, 2020),
     "additionalItems": ("items", 3, 2019), "exclusiveMinimum": ("minimum", 3, 4), "exclusiveMaximum": ("maximum", 3, 4),
 }  # fmt: skip
+
+# How alike an unknown keyword and a known one must be, so that it may be a slip.
+_NEAR = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,10 @@ def _known(dialect: Dialect, schema: dict[str, Any], keyword: str, value: Any, o
     """Status and reason of a keyword that is not missed."""
     if keyword not in dialect.handlers:
         beside, first, last = _READ_WITH.get(keyword, ("", 0, 0))
-        return (ENFORCED if beside in schema and first <= dialect.year <= last else ANNOTATION), ""
+        if beside in schema and first <= dialect.year <= last:
+            return ENFORCED, ""
+        meant = get_close_matches(keyword, dialect.handlers, n=1, cutoff=_NEAR) if keyword not in _READ_WITH else []
+        return ANNOTATION, f"is {meant[0]!r} meant?" if meant else ""
     if dialect.reference_stands_alone and "$ref" in schema and keyword != "$ref":
         return ANNOTATION, "this draft ignores what stands beside a $ref"
     if keyword == "format" and (options.format == "annotate" or not _is_format(dialect, value)):

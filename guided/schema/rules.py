@@ -9,6 +9,7 @@ Complexity: linear in the formulas. No recursion on the user's nesting: `_LEVELS
 
 from collections import deque
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from guided.errors import shown
@@ -90,19 +91,22 @@ class _Writer:
         return self._atom(node, name)
 
     def _all(self, members: tuple[int, ...], levels: int, name: str) -> str:
-        """A conjunction; what must be of a type and then more is written as the type and more."""
+        """A conjunction: what is said of one type together, and as the type and more where the value must be of it."""
         nodes = self._formulas.nodes
         of_type = {nodes[member][1] for member in members if nodes[member][0] == "type"}
-        parts = []
+        said: dict[str, list[int]] = {}
+        for member in members:
+            if nodes[member][0] in _TYPED:
+                said.setdefault(nodes[member][0], []).append(nodes[member][1])
+        parts: dict[str, None] = {}
         for member in members:
             kind, *content = nodes[member]
-            if kind == "type" and any(nodes[other][0] == content[0] for other in members):
-                continue
-            if kind in of_type:
-                parts.append(f"{kind}: {self._text(content[0], levels - 1, name)}")
-            else:
-                parts.append(self._text(member, levels - 1, name))
-        return parts[0] if len(parts) == 1 else f"all ({', '.join(parts)})"
+            if kind in said:
+                text = self._text(self._formulas.conjunction(said[kind]), levels - 1, name)
+                parts[f"{kind}: {text}" if kind in of_type else f"if {kind}: {text}"] = None
+            elif kind != "type" or content[0] not in said:
+                parts[self._text(member, levels - 1, name)] = None
+        return next(iter(parts)) if len(parts) == 1 else f"all ({', '.join(parts)})"
 
     def _atom(self, node: Atom, name: str) -> str:
         kind, *content = node
@@ -123,13 +127,37 @@ class _Writer:
         return "an integer, as it is written" if as_text else "an integer"
 
     def _minimum(self, _: str, bound: Any, is_exclusive: bool) -> str:
-        return f"{'>' if is_exclusive else '>='} {bound}"
+        return f"{'>' if is_exclusive else '>='} {_number(bound)}"
 
     def _maximum(self, _: str, bound: Any, is_exclusive: bool) -> str:
-        return f"{'<' if is_exclusive else '<='} {bound}"
+        return f"{'<' if is_exclusive else '<='} {_number(bound)}"
 
     def _length(self, _: str, least: int, most: int) -> str:
-        return f"{least} to {most} characters" if most >= 0 else f"{least} characters or more"
+        return f"{least} to {most} characters" if most >= 0 else f"{_count(least, 'character')} or more"
+
+    def _pattern(self, _: str, source: str) -> str:
+        return f"like {shown(source)}"
+
+    def _equals(self, _: str, number: Any) -> str:
+        return _number(number)
+
+    def _multipleOf(self, _: str, divisor: Any) -> str:  # noqa: N802 - called by the atom's name
+        return f"a multiple of {_number(divisor)}"
+
+    def _minItems(self, _: str, least: int) -> str:  # noqa: N802 - called by the atom's name
+        return f"{_count(least, 'item')} or more"
+
+    def _maxItems(self, _: str, most: int) -> str:  # noqa: N802 - called by the atom's name
+        return f"at most {_count(most, 'item')}"
+
+    def _uniqueItems(self, *_: Any) -> str:  # noqa: N802 - called by the atom's name
+        return "no two items are equal"
+
+    def _minProperties(self, _: str, least: int) -> str:  # noqa: N802 - called by the atom's name
+        return f"{_count(least, 'member')} or more"
+
+    def _maxProperties(self, _: str, most: int) -> str:  # noqa: N802 - called by the atom's name
+        return f"at most {_count(most, 'member')}"
 
     def _strings(self, _: str, values: tuple[str, ...]) -> str:
         return " or ".join(map(shown, values))
@@ -153,6 +181,24 @@ class _Writer:
     def _contains(self, name: str, value: int, least: int, most: int) -> str:
         count = f"{least} to {most}" if most >= 0 else f"{least} or more"
         return f"{count} items: {self._value(value, f'{name}/contains')}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _number(value: Fraction) -> str:
+    """A number as JSON writes it where it can: bounds of schemas are decimals."""
+    rest, places = value.denominator, 0
+    while rest % 10 == 0:
+        rest, places = rest // 10, places + 1
+    for divisor in (2, 5):
+        while rest % divisor == 0:
+            rest, places = rest // divisor, places + 1
+    if rest > 1:
+        return str(value)
+    sign, digits = "-" if value < 0 else "", str(abs(value * 10**places).numerator).rjust(places + 1, "0")
+    return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
 
 
 assert FALSE < TRUE, "what is not above TRUE is a constant"

@@ -119,11 +119,14 @@ def test_explain(folder: Path) -> None:
     [
         ("none.json", "none.json cannot be read: No such file or directory (at /, schema)"),
         ("latin.json", "latin.json cannot be read: it is not UTF-8"),
-        ("cut.json", "the text is no JSON: Expecting value"),
+        ("cut.json", "cut.json is no JSON: Expecting value"),
         ("bad.json", "not 'text' (at /, type)"),
         ("none.py:Person", "there is no file none.py"),
-        ("shapes.py", "'shapes.py' names no type: give shapes.py:Name, or a file that ends in .json"),
-        ("shapes.py:Person,Car", "names no type"),
+        (
+            "shapes.py",
+            "'shapes.py' holds types, and names none: give a file of JSON (schema.json), or a type (models.py:Name)",
+        ),
+        ("shapes.py:Person,Car", "names none"),
         ("shapes.py:Lost", "shapes.py has no 'Lost'"),
         ("shapes.py:nothing", "a schema is a dict, a bool, JSON text, a path, a type or a function, not int"),
         ("shapes.py:broken", "**kwargs has none (at /names, **names)"),

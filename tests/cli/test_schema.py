@@ -105,15 +105,48 @@ def test_rules_name_places(tmp_path: Path) -> None:
     ("schema", "rule"),
     [
         (True, "anything"), (False, "nothing"), ({"const": "é"}, "string: 'é'"), ({"type": ["null", "boolean"]}, "any (null, true, false)"),
-        ({"minimum": 1, "exclusiveMaximum": 2.5}, "if number: all (>= 1, < 5/2)"), ({"maxLength": 3}, "if string: 0 to 3 characters"),
-        ({"not": {"pattern": "a"}}, "not if string: pattern 'a'"),
+        ({"minimum": 1, "exclusiveMaximum": 2.5}, "if number: all (>= 1, < 2.5)"), ({"maxLength": 3}, "if string: 0 to 3 characters"),
+        ({"not": {"pattern": "a"}}, "not if string: like 'a'"),
         ({"contains": {"const": None}, "maxContains": 2}, "if array: 1 to 2 items: null"),
+        ({"type": "integer", "minimum": -0.05, "multipleOf": 0.25}, "number: all (an integer, >= -0.05, a multiple of 0.25)"),
+        ({"type": "array", "minItems": 1, "maxItems": 2, "uniqueItems": True},
+         "array: all (1 item or more, at most 2 items, no two items are equal)"),
+        ({"minProperties": 1, "maxProperties": 1}, "if object: all (1 member or more, at most 1 member)"),
+        ({"const": -20}, "number: -20"), ({"type": "string", "minLength": 1}, "string: 1 character or more"),
         ({"propertyNames": {"minLength": 2}}, "if object: every name: <value/names>"),
     ],
 )  # fmt: skip
 def test_rules_say_what_is_meant(schema: Any, rule: str) -> None:
     formulas = Formulas()
     assert rules(Lowering(schema, JsonOptions(), formulas, Limits()), formulas)[0] == ("value", rule)
+
+
+def test_a_slip_in_a_keyword_is_pointed_out() -> None:
+    (one,) = report({"minimun": 3}, JsonOptions(), Limits())
+    assert one == Finding("", "minimun", "annotation", "is 'minimum' meant?")
+    described = {
+        "title": "",
+        "description": "",
+        "default": 1,
+        "examples": [],
+        "$comment": "",
+        "deprecated": True,
+        "readOnly": True,
+    }
+    assert not any(found.reason for found in report(described, JsonOptions(), Limits()))
+
+
+def test_a_file_of_any_name_is_json_unless_it_is_python(tmp_path: Path) -> None:
+    (tmp_path / "schema.txt").write_text('{"type": "null"}', encoding="utf-8")
+    assert call("schema", str(tmp_path / "schema.txt")).stdout == "value = null\n"
+    (tmp_path / "cut").write_text("{", encoding="utf-8")
+    assert f"{tmp_path / 'cut'} is no JSON: " in errors_of("schema", str(tmp_path / "cut"))
+    assert "is no file here" in errors_of("schema", str(tmp_path / "none"))
+
+
+def test_options_are_named_as_they_are_given(tmp_path: Path) -> None:
+    message = errors_of("schema", written(tmp_path, True), "--formats", "all")
+    assert "--formats is 'assert', 'annotate' or 'strict', not 'all'" in message
 
 
 def test_deep_schemas_have_many_short_rules() -> None:

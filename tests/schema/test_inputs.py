@@ -329,7 +329,7 @@ def test_schemas_come_as_they_are(tmp_path: Path) -> None:
     [
         ("{", "the text is no JSON"),
         ("schema.json", "a file is given as a pathlib.Path"),
-        ("[1]", "an object or a bool"),
+        ("[1]", "an object, true or false"),
         (Path("nowhere.json"), "cannot be read"),
         ("[" * 100, "no JSON"),
     ],
