@@ -155,7 +155,7 @@ def _met(
     """The same where items meet obligations, each so many times. ``end``: positions of the prefix that can be reached."""
     n_prefix = term.n_prefix
     many = [n_prefix] if end == n_prefix and term.most < 0 else []
-    places = Places(term.value, many, range(end), slots=-1, can_be=can_be, spend=spend)
+    places = Places(term.value, many, range(end), slots=-1, room=-1, can_be=can_be, spend=spend)
     own: list[Member] = []
     competing: list[int] = []
     n_own = 0
@@ -172,10 +172,10 @@ def _met(
             if 0 <= term.most < times:
                 return
             raise LimitError("items", len(competing), _MOST_COMPETING, "it is hard to tell whether a value can end")
-    single = range(end)
+    room = -1
     if end == n_prefix < term.most and can_be(term.said(n_prefix)):
-        single = range(min(term.most, n_prefix + len(competing) + 2))
-    places = Places(term.wanted, many, single, slots=-1, can_be=can_be, spend=spend)
+        many, room = [n_prefix], term.most - n_prefix
+    places = Places(term.wanted, many, range(end), slots=-1, room=room, can_be=can_be, spend=spend)
     for items in solutions(places, [], competing):
         spend()
         if _is_filled(term, items, n_own, can_be):

@@ -8,7 +8,7 @@ Complexity: a search over terms, in an order that takes what asks for least firs
 contrived schemas; budgets bound the rest (LimitError). Plain objects need no search (`guided.schema.plain`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from guided.errors import LimitError
@@ -144,7 +144,8 @@ class Liveness:
         """Is there a term of the formula of an object or array that its members or items can meet?"""
         formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
         dead: list[Literals] = []
-        for term in terms(self.formulas, formula, lambda literals: any(one <= literals for one in dead)):
+        spend = self.questions.spend
+        for term in terms(self.formulas, formula, spend, lambda literals: any(one <= literals for one in dead)):
             if self._can_hold(state, term):
                 return True
             dead.append(self.contradiction(state, term))
@@ -170,6 +171,24 @@ class Liveness:
         if plain is None:
             return False
         return object_terms.can_end(plain[1], state.seen, obligations, self.is_satisfiable, spend)
+
+    def terms(self, formula: int) -> Iterator[tuple[int, ...]]:
+        """The terms of a formula, within a budget of their own.
+
+        Raises
+        ------
+        LimitError
+            The search passes it.
+        """
+        work = 0
+
+        def spend(steps: int) -> None:
+            nonlocal work
+            work += steps
+            if work > _MOST_WORK:
+                raise LimitError("steps", work, _MOST_WORK, "the ways to meet a formula are hard to find")
+
+        return terms(self.formulas, formula, spend)
 
     def contradiction(self, state: State, term: tuple[int, ...]) -> Literals:
         """Of literals that cannot hold together, some that are enough for it."""

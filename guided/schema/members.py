@@ -42,8 +42,8 @@ class Places:
         Places for any number of members.
     single : sequence of int
         Places for one member.
-    slots : int
-        Most members; negative where there is no maximum.
+    slots, room : int
+        Most members, and most of those at places for many; negative where there is no maximum.
     can_be : callable
         Does some value satisfy a formula?
     spend : callable
@@ -54,6 +54,7 @@ class Places:
     many: Sequence[int]
     single: Sequence[int]
     slots: int
+    room: int
     can_be: Callable[[int], bool]
     spend: Callable[[], None]
 
@@ -67,7 +68,7 @@ class Places:
 
     def own(self, obligation: int) -> Member | None:
         """A member of which there can be as many as one likes, and which meets an obligation; None where there is none."""
-        if self.slots >= 0:
+        if self.slots >= 0 or self.room >= 0:
             return None
         return next((met for place in self.many if (met := self.met(Member(place), obligation)) is not None), None)
 
@@ -76,7 +77,8 @@ class Places:
         if 0 <= self.slots <= len(members):
             return
         taken = {member.place for member in members}
-        for place in (*self.many, *(place for place in self.single if place not in taken)):
+        has_room = self.room < 0 or sum(member.place in self.many for member in members) < self.room
+        for place in (*(self.many if has_room else ()), *(place for place in self.single if place not in taken)):
             found = self.met(Member(place), obligation)
             if found is not None:
                 yield found

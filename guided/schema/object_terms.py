@@ -47,6 +47,7 @@ def can_end(
         many=ones(plain.other_labels),
         single=[label for label in range(len(plain.values)) if not past >> label & 1],
         slots=plain.most,
+        room=-1,
         can_be=can_be,
         spend=spend,
     )

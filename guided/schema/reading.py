@@ -87,7 +87,8 @@ class Reading(Liveness):
         def is_excluded(literals: Literals) -> bool:
             return any(way <= literals for way in ways) or any(one <= literals for one in dead)
 
-        for count, term in enumerate(terms(formulas, rest, is_excluded)):
+        self.questions.start()
+        for count, term in enumerate(terms(formulas, rest, self.questions.spend, is_excluded)):
             if count >= _MOST_TERMS:
                 raise LimitError("terms", count, _MOST_TERMS, "a value is observed for too many formulas at once")
             value, others = self.parted(term)

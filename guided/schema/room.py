@@ -6,7 +6,6 @@ from guided.schema.formula import FALSE
 from guided.schema.jobs import Job
 from guided.schema.places import BEGINS
 from guided.schema.reading import Reading
-from guided.schema.terms import terms
 
 __all__ = ["is_roomy"]
 
@@ -35,7 +34,7 @@ def _is_roomy_kind(reading: Reading, kind: str, formula: int, depth: int) -> boo
         )
     if kind == "object":
         table = reading.kinds.object_start((formula,)).table
-        alternatives = list(islice(terms(formulas, formula), _MOST_ALTERNATIVES + 1))
+        alternatives = list(islice(reading.terms(formula), _MOST_ALTERNATIVES + 1))
         plain = [reading.plain(table, formulas.conjunction(term)) for term in alternatives]
         return len(plain) <= _MOST_ALTERNATIVES and all(
             one is not None

@@ -26,7 +26,6 @@ from guided.schema.nearest import distances_by_characters, distances_to
 from guided.schema.plain import PlainState, ones
 from guided.schema.reading import Reading
 from guided.schema.structure import LITERALS
-from guided.schema.terms import terms
 
 __all__ = ["CLOSE", "INFINITE", "ITEM", "Node", "Shortest", "Single", "parted"]
 
@@ -228,7 +227,7 @@ class Shortest:
         # Why one and plain ones: the first that is alive was found when the state was made, others may be hard to decide.
         formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
         found: list[_Way] = []
-        for count, term in enumerate(terms(self._formulas, formula)):
+        for count, term in enumerate(self._reading.terms(formula)):
             alone = self._formulas.conjunction(term)
             if alone == formula:
                 return []
@@ -271,7 +270,7 @@ class Shortest:
             return []
         (must, *_), rest = parts
         found: dict[tuple[Node, ...], None] = {}
-        for term in terms(self._formulas, rest[0]):
+        for term in self._reading.terms(rest[0]):
             literals, others = parted(self._formulas.nodes, term)
             value = self._formulas.conjunction(
                 (must, *(formula if holds else self._formulas.negation(formula) for formula, holds in literals))

@@ -27,10 +27,15 @@ _Choice: TypeAlias = tuple[_Option, ...]
 # What it asks of the rest of an object or array that an atom holds, and that it does not; see `_rank`.
 _RANKS = {"value": (3, 3), "required": (1, 0), "properties": (0, 2), "propertyNames": (0, 2), "items": (0, 2)}
 _COMPOSITE = 2
+# Options that are looked at in a step.
+_OPTIONS = 8
 
 
 def terms(
-    formulas: Formulas, formula: int, is_excluded: Callable[[Literals], bool] | None = None
+    formulas: Formulas,
+    formula: int,
+    spend: Callable[[int], None],
+    is_excluded: Callable[[Literals], bool] | None = None,
 ) -> Iterator[tuple[int, ...]]:
     """Sorted ids of the literals of each term; no term twice, and none that contradicts itself.
 
@@ -38,6 +43,8 @@ def terms(
     ----------
     formulas : Formulas
     formula : int
+    spend : callable
+        Told how much was looked at, in steps of eight options; ends the search by an error where that is too much.
     is_excluded : callable, optional
         Is no term wanted that holds these literals? It may say so of more literals as terms come.
     """
@@ -47,6 +54,7 @@ def terms(
     while stack:
         certain, choices, taken = stack.pop()
         found = _settled(formulas, certain, choices, taken)
+        spend(1 + (len(choices) + sum(map(len, found[1] if found else ()))) // _OPTIONS)
         if found is None:
             continue
         literals, choices = found

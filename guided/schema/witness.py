@@ -30,7 +30,6 @@ from guided.schema.nearest import path_down
 from guided.schema.plain import PlainState
 from guided.schema.shortest import CLOSE, INFINITE, Shortest, Single, parted
 from guided.schema.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
-from guided.schema.terms import terms
 from guided.schema.witness_ways import Content, Frame, Parts, Ways, Wish, Wishes
 
 __all__ = ["Content", "Parts", "Wishes", "Witness"]
@@ -198,7 +197,7 @@ class Witness(Ways):
         best: dict[tuple[int, int], int] = {}
         for goal, left in self._goals(state, own):
             formula = goal.formulas[0] if isinstance(goal, objects.ObjectState) else goal[0]
-            for term in islice(terms(self._formulas, formula), _MOST_TERMS):
+            for term in islice(self._reading.terms(formula), _MOST_TERMS):
                 literals, others = parted(self._formulas.nodes, term)
                 cost = left + self._shortest.cost(_single(goal, self._formulas.conjunction(others)))
                 care = sum(1 << places[value] for value, _ in literals)

@@ -5,6 +5,7 @@ what the process had before.
 """
 
 import json
+import random
 import sys
 import time
 from collections.abc import Callable
@@ -69,6 +70,28 @@ def _chain(count: int) -> Any:
     return {"$ref": "#/$defs/d0", "$defs": definitions}
 
 
+def _clauses(names: int, count: int) -> Any:
+    """Propositional logic: a name comes or does not."""
+    draw = random.Random(3)
+
+    def literal() -> Any:
+        wanted = {"required": [f"v{draw.randrange(names)}"]}
+        return wanted if draw.random() < 0.5 else {"not": wanted}
+
+    return {"type": "object", "allOf": [{"anyOf": [literal() for _ in range(3)]} for _ in range(count)]}
+
+
+def _pigeons(holes: int) -> Any:
+    everywhere = [{"anyOf": [{"required": [f"{p} {h}"]} for h in range(holes)]} for p in range(holes + 1)]
+    alone = [
+        {"not": {"required": [f"{p} {h}", f"{q} {h}"]}}
+        for h in range(holes)
+        for p in range(holes + 1)
+        for q in range(p)
+    ]
+    return {"type": "object", "allOf": everywhere + alone}
+
+
 SCHEMAS: dict[str, Callable[[], Any]] = {
     "10,000 levels of items": lambda: _nested("items", 10_000),
     "10,000 levels of properties": lambda: _nested("properties", 10_000, _named),
@@ -98,6 +121,15 @@ SCHEMAS: dict[str, Callable[[], Any]] = {
     "allOf of 12 anyOf of 4": lambda: _product("allOf", "anyOf", 12, 4),
     "anyOf of 12 allOf of 4": lambda: _product("anyOf", "allOf", 12, 4),
     "oneOf of 12 oneOf of 4": lambda: _product("oneOf", "oneOf", 12, 4),
+    "640 clauses of 150 names": lambda: _clauses(150, 640),
+    "10 pigeons in 9 holes": lambda: _pigeons(9),
+    "10 items in 9 places": lambda: {
+        "maxItems": 9,
+        "type": "array",
+        "allOf": [
+            {"contains": {"type": "object", "properties": {"a": {"const": i}}, "required": ["a"]}} for i in range(10)
+        ],
+    },
     "allOf of 20 not": lambda: {"allOf": [{"not": {"required": [f"a{i}", f"b{i}"]}} for i in range(20)]},
     "allOf of 12 contains": lambda: {"allOf": [{"contains": {"const": i}} for i in range(12)]},
     "allOf of 30 patterns": lambda: {"allOf": [{"pattern": f"a.{{{i}}}b"} for i in range(30)]},

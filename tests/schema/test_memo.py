@@ -17,7 +17,7 @@ import guided.schema
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
-from guided.schema import exact, json_values, kinds, layout, liveness, reading
+from guided.schema import array_terms, exact, json_values, kinds, layout, liveness, reading
 from guided.schema.formula import Formulas
 from guided.schema.grammar import lark, productions, strings
 from guided.schema.languages import known
@@ -127,6 +127,8 @@ def test_the_limits_of_schemas_are_documented() -> None:
         ("names", kinds._MOST_NAMES),
         ("formulas", Formulas().limit),
         ("terms", reading._MOST_TERMS),
+        ("steps", liveness._MOST_WORK),
+        ("items", array_terms._MOST_COMPETING),
         ("atoms", condition.ATOMS),
         ("digits", exact.DIGITS),
         ("whitespace", layout._MOST_STATES),

@@ -46,13 +46,17 @@ def holds(formulas: Formulas, term: tuple[int, ...], values: tuple[bool, ...]) -
     return all(one(literal) for literal in term)
 
 
+def no_budget(_: int) -> None:
+    """As much as is needed."""
+
+
 ROWS = list(product([False, True], repeat=len(NAMES)))
 
 
 @given(shapes)
 def test_terms_are_the_formula(shape: object) -> None:
     formulas = Formulas()
-    found = list(terms(formulas, built(formulas, shape)))
+    found = list(terms(formulas, built(formulas, shape), no_budget))
     assert len(set(found)) == len(found)
     for values in ROWS:
         assert any(holds(formulas, term, values) for term in found) == truth(shape, values)
@@ -66,8 +70,8 @@ def test_terms_that_are_excluded_do_not_come(shape: object, chosen: set[int]) ->
     atoms = [formulas.atom((name, i)) for i, name in enumerate(NAMES)]
     excluded = frozenset(atoms[i // 2] if i % 2 else formulas.negation(atoms[i // 2]) for i in chosen)
     formula = built(formulas, shape)
-    found = list(terms(formulas, formula, lambda literals: excluded <= literals))
-    assert found == [term for term in terms(formulas, formula) if not excluded.issubset(term)]
+    found = list(terms(formulas, formula, no_budget, lambda literals: excluded <= literals))
+    assert found == [term for term in terms(formulas, formula, no_budget) if not excluded.issubset(term)]
 
 
 def test_literals_decide_choices() -> None:
@@ -79,5 +83,5 @@ def test_literals_decide_choices() -> None:
         formulas.conjunction((names[i], *(formulas.negation(name) for name in names if name != names[i]), tables[i]))
         for i in range(12)
     ]
-    assert len(list(terms(formulas, formulas.exactly_one(apart)))) == 12
-    assert list(terms(formulas, TRUE)) == [()]
+    assert len(list(terms(formulas, formulas.exactly_one(apart), no_budget))) == 12
+    assert list(terms(formulas, TRUE, no_budget)) == [()]
