@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import describe, load
+from benchmarks.machine import describe, load, write
 from benchmarks.maskbench_engines import NAMES, options
-from benchmarks.maskbench_report import report, summary
+from benchmarks.maskbench_report import brief, report, summary
 from benchmarks.vocabularies import MAIN
 from benchmarks.vocabularies import NAMES as VOCABULARIES
 
@@ -174,6 +174,7 @@ def main() -> int:
     parser.add_argument("--megabytes", type=float, default=2000, help="resident memory of an engine's process")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=JSON", help="an option of the engine")
     parser.add_argument("--json", type=Path, metavar="OUT", help="the record")
+    parser.add_argument("--brief", type=Path, metavar="OUT", help="the record without what it tells of single files")
     arguments = parser.parse_args()
     paths = chosen(arguments.folder, arguments.sample, arguments.seed)
     engines: list[str] = list(dict.fromkeys(arguments.engine or ["guided"]))
@@ -200,6 +201,8 @@ def main() -> int:
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+    if arguments.brief:
+        write(brief(record), arguments.brief)
     print(report(record))
     ours = record["engines"].get("guided", {"schemas": {}})["schemas"]
     return int(any(ours.get(name, 0) for name in ("wrong", "failed", "crashed")))

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.maskbench_engines import NO_VALUE
 from benchmarks.tables import table
 
-__all__ = ["VERDICTS", "keywords", "report", "source", "summary", "verdict"]
+__all__ = ["VERDICTS", "brief", "keywords", "report", "source", "summary", "tables", "verdict"]
 
 VERDICTS = ("crashed", "over time", "over memory", "failed", "invalid accepted", "valid rejected", "refused", "right")
 
@@ -33,6 +33,13 @@ _OTHER = (
     "pattern", "format", "minItems", "maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties",
     "dependentRequired", "$ref", "$dynamicRef", "$recursiveRef",
 )  # fmt: skip
+
+
+_TARGETS: dict[str, dict[str, float]] = {
+    "first mask, ms": {"p50": 0.5, "p99": 5},
+    "mask cold, us": {"mean": 12, "p99": 200, "p99.9": 1000},
+    "mask warm, us": {"mean": 3, "p99": 20, "p99.9": 100},
+}
 
 
 def source(name: str) -> str:
@@ -181,6 +188,49 @@ def report(record: Mapping[str, Any]) -> str:
             parts.append(table([f"{name}: trouble in {len(bad)} files", "verdict", "where"], rows))
     parts += [_groups(engines, "by source"), _groups(engines, "by keyword")]
     return "\n\n".join(parts)
+
+
+def brief(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record without what it tells of single files, sources and keywords; its command without where files were."""
+    left_out = ("files", "by source", "by keyword", "reasons")
+    engines = {
+        name: {key: value for key, value in found.items() if key not in left_out}
+        for name, found in record["engines"].items()
+    }
+    words = iter(record["command"].split())
+    command = []
+    for word in words:
+        if word in ("--json", "--brief"):
+            next(words, None)
+        else:
+            command.append(word.rstrip("/").rpartition("/")[2])
+    return {**record, "command": " ".join(command), "engines": engines}
+
+
+def tables(record: Mapping[str, Any]) -> dict[str, str]:
+    """What the document shows of a brief record: its command, verdicts, times, and guided's times beside what they are to be."""
+    engines: Mapping[str, Any] = record["engines"]
+    times = engines["guided"]["times"]
+    rows = []
+    for name, points in _TARGETS.items():
+        found = [times[name][point] for point in points]
+        rows.append(
+            [
+                f"{name}: {' / '.join(points)}",
+                " / ".join(f"{most:g}" for most in points.values()),
+                " / ".join(f"{value:,.3g}" for value in found),
+                "yes" if all(value <= most for value, most in zip(found, points.values(), strict=True)) else "**no**",
+            ]
+        )
+    return {
+        "maskbench_command": record["command"],
+        "maskbench_about": f"{record['files']:,} files, {record['vocabulary']}; recorded {record['machine']['date']} at commit "
+        f"{record['machine']['commit']}, load average {record['machine']['load at start'][0]} to {record['machine']['load at end'][0]} on "
+        f"{record['machine']['cores']} cores",
+        "maskbench_targets": table(("what", "target", "measured", "met"), rows),
+        "maskbench_verdicts": _verdicts(engines),
+        "maskbench_times": _clocks(engines),
+    }
 
 
 def _where(told: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.engines import Matcher
 from benchmarks.maskbench import chosen
 from benchmarks.maskbench_engines import NO_VALUE
-from benchmarks.maskbench_report import keywords, report, source, summary, verdict
+from benchmarks.maskbench_report import VERDICTS, brief, keywords, report, source, summary, tables, verdict
 from benchmarks.maskbench_tokens import PIECES, RankCutter, tokenizer
 from benchmarks.maskbench_worker import walked
 from tests.real_vocabularies import real_vocabulary
@@ -144,3 +144,32 @@ def test_a_record_and_its_tables(tmp_path: Path) -> None:
         "engines": {"x": found},
     }
     assert "| over time | 1 |" in report(record)
+
+
+def test_the_document_shows_what_a_brief_record_says() -> None:
+    counts = dict.fromkeys(VERDICTS, 0)
+    found = {
+        "schemas": {**counts, "right": 7}, "with instances": {"files": 5, "right": 4}, "instances": {"valid": 3, "valid right": 3},
+        "times": {
+            name: {"count": 9, "mean": 10.0, "p50": 0.25, "p90": 1.0, "p99": 6.5, "p99.9": 7.0, "max": 8.0}
+            for name in ("first mask, ms", "mask cold, us", "mask warm, us")
+        },
+        "files": {"x.json": {}}, "by source": {}, "by keyword": {}, "reasons": {},
+    }  # fmt: skip
+    machine = {"date": "then", "commit": "abc", "cores": 2, "load at start": [1.5], "load at end": [2.5]}
+    record = {
+        "files": 7,
+        "vocabulary": "gpt2",
+        "command": "run /a/b/dir --json /c/d --engine x --brief /e/f",
+        "machine": machine,
+        "engines": {"guided": found},
+    }
+    kept = brief(record)
+    assert kept["engines"]["guided"].keys() == {"schemas", "with instances", "instances", "times"}
+    shown = tables(kept)
+    assert shown["maskbench_command"] == "run dir --engine x"
+    assert "7 files, gpt2; recorded then at commit abc, load average 1.5 to 2.5 on 2 cores" in shown["maskbench_about"]
+    assert "| first mask, ms: p50 / p99 | 0.5 / 5 | 0.25 / 6.5 | **no** |" in shown["maskbench_targets"]
+    assert "| mask cold, us: mean / p99 / p99.9 | 12 / 200 / 1000 | 10 / 6.5 / 7 | yes |" in shown["maskbench_targets"]
+    assert "| right | 7 |" in shown["maskbench_verdicts"]
+    assert "| first mask, ms | 10 / 0.25 / 1 / 6.5 / 7 / 8 |" in shown["maskbench_times"]
