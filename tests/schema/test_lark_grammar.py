@@ -193,6 +193,8 @@ def test_budgets() -> None:
     assert grammar(closed).n_rules < 100
     with pytest.raises(LimitError, match="at value"):
         grammar(closed, property_order="any")
+    with pytest.raises(LimitError, match="too large, at value"):
+        grammar(closed, most_rules=95)
     with pytest.raises(LimitError, match="too many names"):
         grammar({"properties": {f"n{i}": True for i in range(900)}})
     with pytest.raises(LimitError):

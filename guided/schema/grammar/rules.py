@@ -92,10 +92,18 @@ class _Writer:
             found[key] = list(self._alternatives(key))
             count += len(found[key])
             if count > self._most:
-                raise LimitError("rules", count, self._most, "the grammar grows too large")
+                raise LimitError("rules", count, self._most, f"the grammar grows too large{self._where(key)}")
             later = [symbol for line in found[key] for symbol in line if not isinstance(symbol, Terminal)]
             todo += reversed(later)
         return found
+
+    def _where(self, key: tuple[Hashable, ...]) -> str:
+        match key:
+            case ("value", int(number), _):
+                return f", at {self._graph.values[number].place}"
+            case ("more" | "rest" | "list", int(number), _):
+                return f", at {self._graph.values[self._graph.states[number].owner].place}"
+        return ""
 
     def _alternatives(self, key: tuple[Hashable, ...]) -> Iterator[tuple[Symbol, ...]]:
         match key:
