@@ -38,14 +38,14 @@ _HOMES = {
     "Tools": "guided.calls.spec",
     "Vocabulary": "guided.vocabulary.vocabulary",
     "VocabularyError": "guided.errors",
-    "choice": "guided.generate.api",
+    "choice": "guided.generate.texts",
     "compile": "guided.engine.compile",
     "generator": "guided.generate.api",
     "json": "guided.generate.schemas",
     "load": "guided.integrations.load",
     "lark_grammar": "guided.engine.lark_grammar",
     "load_index": "guided.engine.files",
-    "regex": "guided.generate.api",
+    "regex": "guided.generate.texts",
     "tools": "guided.generate.api",
 }
 
@@ -87,14 +87,14 @@ if TYPE_CHECKING:
     from guided.errors import SchemaError as SchemaError
     from guided.errors import TokenRejected as TokenRejected
     from guided.errors import VocabularyError as VocabularyError
-    from guided.generate.api import choice as choice
     from guided.generate.api import generator as generator
-    from guided.generate.api import regex as regex
     from guided.generate.api import tools as tools
     from guided.generate.events import Result as Result
     from guided.generate.function_model import FunctionModel as FunctionModel
     from guided.generate.generator import Generator as Generator
     from guided.generate.schemas import json as json
+    from guided.generate.texts import choice as choice
+    from guided.generate.texts import regex as regex
     from guided.guide.explanation import Explanation as Explanation
     from guided.guide.guide import Guide as Guide
     from guided.integrations.load import load as load

@@ -25,6 +25,7 @@ from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import GuidedError
+from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Node, Repeat
@@ -230,7 +231,8 @@ def _compiled(make: Callable[[], Spec], shared: Vocabulary) -> str:
     before = time.process_time()
     try:
         index = compile_spec(make(), shared)
-        kind, detail = INDEX, f"{index.n_states:,} states, {len(index.tables.row_targets):,} pairs"
+        pairs = f", {len(index.tables.row_targets):,} pairs" if isinstance(index.tables, RegularIndex) else ""
+        kind, detail = INDEX, f"{index.n_states:,} states{pairs}"
     except GuidedError as error:
         kind, detail = type(error).__name__, str(error).split(";")[0].split("\n")[0]
     seconds = time.process_time() - before

@@ -13,12 +13,13 @@ import pytest
 
 from benchmarks import hostile
 from guided.calls.spec import Tools
+from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
 from guided.engine.specs import Regex, Spec
-from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
+from guided.errors import LimitError, PatternError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.hostile_specs import CASES, CPU_SECONDS, INDEX, MEGABYTES, QUICK, Outcome, patterns, vocabulary
+from tests.hostile_specs import CASES, CPU_SECONDS, INDEX, MEGABYTES, QUICK, Outcome, vocabulary
 
 
 def marked(name: str) -> object:
@@ -168,11 +169,12 @@ def test_a_budget_is_not_negative() -> None:
 
 def test_the_same_input_passes_or_fails_whatever_came_before() -> None:
     """Caches hold parts of tools; what they hold is counted as if it were built anew."""
-    spec = patterns(8, "^%d(?:(?=.*a.{7}).)*$")
+    values = {f"p{i}": Regex(f"{i}(?:(?=.*a.{{7}}).)*") for i in range(8)}
+    definition = {"name": "f", "parameters": {"type": "object", "properties": {key: {} for key in values}}}
     said = set()
     for _ in range(3):
         with pytest.raises(LimitError) as error:
-            compile_spec(Tools(spec), small_vocabulary(), Limits(steps=10_000_000))
+            compile_spec(Tools([Tool(definition, types=values)]), small_vocabulary(), Limits(steps=10_000_000))
         said.add(error.value.what)
     assert said == {"steps"}
 
@@ -226,10 +228,12 @@ def test_sizes_that_no_model_has_are_refused() -> None:
 
 def test_deep_definitions_need_no_recursion() -> None:
     schema: dict[str, object] = {}
-    for keyword in ("properties", "items", "anyOf", "allOf", "additionalProperties", "definitions") * 5_000:
+    for keyword in ("items", "anyOf", "allOf", "additionalProperties", "definitions", "properties") * 5_000:
         inner = {"type": "object", **schema}
         schema = {
             keyword: {"x": inner} if keyword in ("properties", "definitions") else [inner] if "Of" in keyword else inner
         }
-    with pytest.raises(SchemaError):
+    with pytest.raises(LimitError):
         Tools([{"name": "f", "parameters": {"type": "object", **schema}}])
+    # What nothing refers to is not looked at.
+    Tools([{"name": "f", "parameters": {"type": "object", "definitions": {"x": schema}}}])

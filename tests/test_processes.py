@@ -16,6 +16,7 @@ from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
+from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.together import N_THREADS, processes, threads
@@ -80,7 +81,8 @@ def test_sixty_four_threads_compile_the_same() -> None:
     def run(number: int) -> str:
         spec = Tools([add, {"name": "g", "parameters": {"type": "object", "properties": {"s": {"type": "string"}}}}])
         index = compile_spec([Regex(r"(?i)[a-k]+\w{3}"), spec][number % 2], tokens)
-        return index.tables.automaton.fingerprint
+        # An index with a stack is what its texts make of it.
+        return index.tables.automaton.fingerprint if isinstance(index.tables, RegularIndex) else str(walk(index, 1))
 
     found = threads(run)
     assert len(set(found[::2])) == len(set(found[1::2])) == 1
@@ -113,10 +115,13 @@ def test_an_index_survives_pickling_at_any_time(name: str) -> None:
         assert walk(copied, 3) == expected
         assert copied.vocabulary == index.vocabulary
         assert copied.spec_fingerprint == index.spec_fingerprint
-        arrays = copied.tables.arrays()
-        assert all(np.array_equal(arrays[key], array) for key, array in index.tables.arrays().items())
-        assert not any(array.flags.writeable for array in arrays.values())
-    assert abs(len(pickle.dumps(index)) - len(pickle.dumps(before))) < 100, "masks are not sent"
+        if isinstance(index.tables, RegularIndex):
+            arrays = copied.tables.arrays()
+            assert all(np.array_equal(arrays[key], array) for key, array in index.tables.arrays().items())
+            assert not any(array.flags.writeable for array in arrays.values())
+    # Why 1,500: how an index with a stack came to its states is sent.
+    more = len(pickle.dumps(index)) - len(pickle.dumps(before))
+    assert abs(more) < (100 if isinstance(index.tables, RegularIndex) else 1500), "masks are not sent"
 
 
 def test_a_guide_survives_pickling() -> None:

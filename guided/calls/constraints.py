@@ -16,12 +16,25 @@ from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 from guided.patterns.tree import Node
 
-__all__ = ["MOST_DIGITS", "Caps", "Constraints", "bounded_float", "bounded_int", "constrained_text", "exact_number"]
+__all__ = [
+    "MOST_DIGITS",
+    "Caps",
+    "Constraints",
+    "Irregular",
+    "bounded_float",
+    "bounded_int",
+    "constrained_text",
+    "exact_number",
+]
 
 _Ordered = TypeVar("_Ordered", Decimal, int)
 # Python writes no numbers of more than 4,300 digits, and no schema needs one of more than 4,000, or one with as many zeros.
 MOST_DIGITS = 4_000
 _BITS = 13_287
+
+
+class Irregular(SchemaError):
+    """No pattern has the values of a type, or none of a reasonable size: its schema may say what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +215,7 @@ def _inhabited(build: Callable[[], ValueType], asked: Constraints, pointer: str)
     try:
         found = build()
     except ValueError as error:
-        raise SchemaError(str(error), pointer, keyword) from error
+        raise Irregular(str(error), pointer, keyword) from error
     if asked.keywords and automaton_of(found.node).is_empty():
         raise SchemaError("no value satisfies all of this", pointer, keyword)
     return found

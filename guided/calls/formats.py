@@ -130,6 +130,16 @@ class Format:
         return self.before_key.endswith('"') and self.after_key.startswith('"')
 
     @property
+    def is_json(self) -> bool:
+        """Are the arguments of a call a JSON object?"""
+        return (
+            self.after_name.endswith("{")
+            and self.close.startswith("}")
+            and (self.before_key, self.separator.rstrip(BLANKS)) == ('"', ",")
+            and self.after_key.rstrip(BLANKS) == '":'
+        )
+
+    @property
     def start(self) -> str:
         """The trigger without the blanks after it: what switches from text to a call."""
         return self.trigger.rstrip(BLANKS)

@@ -6,22 +6,37 @@ type occurs, and tools with the same arguments share the tree of all that follow
 """
 
 import json
+import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from guided.calls.containers import array, following, in_order
 from guided.calls.formats import BLANKS, LABEL, Format
+from guided.calls.holes import MARKS, Holes
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
 from guided.calls.scalars import string
+from guided.calls.schema import SchemaType, type_of_annotation
 from guided.calls.strings import any_text, spell_text
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError
 from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional, repeat
 
-__all__ = ["Layout", "Slot", "call_tree", "label_node", "layout_of", "names_node", "part", "read_label", "value_node"]
+__all__ = [
+    "Layout",
+    "Slot",
+    "around",
+    "call_tree",
+    "label_node",
+    "layout_of",
+    "names_node",
+    "part",
+    "read_label",
+    "value_node",
+]
 
+_LETTERS = frozenset(b"tfn")
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
 
 
@@ -35,7 +50,7 @@ class Slot:
         The function's name for it.
     label : str
         Its name in calls.
-    type : ValueType
+    type : ValueType or SchemaType
         What is written in the call.
     required : bool
         Must it be there?
@@ -43,7 +58,7 @@ class Slot:
 
     name: str
     label: str
-    type: ValueType
+    type: ValueType | SchemaType
     required: bool
 
 
@@ -59,11 +74,14 @@ class Layout:
         Any number of values without keys, after all positional ones.
     keyed : tuple of Slot
         With keys.
+    whole : SchemaType or None
+        Of all arguments at once, a JSON object; there are no others then.
     """
 
     positional: tuple[Slot, ...]
     variadic: Slot | None
     keyed: tuple[Slot, ...]
+    whole: SchemaType | None = None
 
 
 def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layout:
@@ -82,6 +100,12 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
     last = max(needed, default=-1)
     for i, parameter in enumerate(parameters):
         pointer = f"/{tool}/{parameter.label}"
+        if parameter.kind == "whole":
+            assert isinstance(parameter.type, SchemaType)
+            if not form.is_json:
+                reason = f"format {form.name!r} writes arguments one by one: declare all, in properties, and no others"
+                raise SchemaError(reason, f"/{tool}", "parameters")
+            return Layout((), None, (), parameter.type)
         kind = _written(parameter.type, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
@@ -90,32 +114,64 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
         else:
             if not form.is_quoted and not LABEL.fullmatch(parameter.label):
                 raise SchemaError(f"format {form.name!r} cannot write this name without quotes", pointer, "name")
+            if not MARKS.isdisjoint(parameter.label):
+                raise SchemaError("a name with characters of U+F0000 to U+F000F cannot be written", pointer, "name")
             if parameter.kind == "variadic":
-                kind = array(kind, 0, None, list, f"list[{kind.name}]")
+                kind = _listed(kind, pointer)
             keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required))
+    for slot in (*positional, *([variadic] if variadic else ())):
+        _check_beside_keys(slot, keyed, form, f"/{tool}/{slot.label}")
     return Layout(tuple(positional), variadic, tuple(keyed))
 
 
-def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format) -> Node:
-    """The tree of a call: from before the name to the close."""
+def _listed(kind: ValueType | SchemaType, pointer: str) -> ValueType | SchemaType:
+    if isinstance(kind, ValueType):
+        return array(kind, 0, None, list, f"list[{kind.name}]")
+    assert kind.reader is not None, "only Python's parameters are variadic"
+    return type_of_annotation(types.GenericAlias(list, (kind.reader.given,)), f"list[{kind.name}]", pointer)
+
+
+def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer: str) -> None:
+    """Refuse values that begin as a key does that may come in their place."""
+    if isinstance(slot.type, SchemaType) and keyed:
+        firsts = {(form.before_key.lstrip(BLANKS) or other.label).encode()[0] for other in keyed}
+        if firsts & (set(slot.type.begins) - _LETTERS):
+            raise SchemaError(
+                f"format {form.name!r} cannot tell this value from the name of one that follows", pointer, "name"
+            )
+
+
+def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, holes: Holes) -> Node:
+    """The tree of a call: from before the name to the close. ``holes`` notes what stands in it by its schema."""
     names: dict[Layout, list[str]] = {}
     for name, layout in inventory:
         names.setdefault(layout, []).append(name)
-    calls = [
-        concat([names_node(tuple(found)), part(form.after_name), _arguments(layout, form)])
-        for layout, found in names.items()
-    ]
-    return concat([part(form.before_name), alternate(calls), part(form.close)])
+    by_argument: list[Node] = []
+    at_once: list[Node] = []
+    for layout, found in names.items():
+        named, before = names_node(tuple(found)), part(around(layout, form)[0])
+        if layout.whole is None:
+            by_argument.append(concat([named, before, _arguments(layout, form, holes)]))
+        else:
+            at_once.append(concat([named, before, holes.mark(layout.whole), part(around(layout, form)[1])]))
+    calls = [concat([alternate(by_argument), part(form.close)])] if by_argument else []
+    return concat([part(form.before_name), alternate([*calls, *at_once])])
 
 
-def _arguments(layout: Layout, form: Format) -> Node:
+def around(layout: Layout, form: Format) -> tuple[str, str]:
+    """What stands before and after the arguments of a layout."""
+    return (form.after_name, form.close) if layout.whole is None else (form.after_name[:-1], form.close[1:])
+
+
+def _arguments(layout: Layout, form: Format, holes: Holes) -> Node:
     separator = part(form.separator)
-    keyed = [(_entry(slot, form), slot.required) for slot in layout.keyed]
+    keyed = [(_entry(slot, form, holes), slot.required) for slot in layout.keyed]
     without = in_order(keyed, separator)
-    values = [value_node(slot.type, form.has_plus) for slot in layout.positional]
+    spelled = partial(_value, has_plus=form.has_plus, holes=holes, is_beside_keys=bool(layout.keyed))
+    values = [spelled(slot.type) for slot in layout.positional]
     further: Node = Literal("")
     if layout.variadic is not None:
-        value = value_node(layout.variadic.type, form.has_plus)
+        value = spelled(layout.variadic.type)
         further = repeat(concat([separator, value]))
         values = values or [value]
     if not values:
@@ -130,9 +186,26 @@ def _arguments(layout: Layout, form: Format) -> Node:
     return given if required else alternate([given, without])
 
 
-def _entry(slot: Slot, form: Format) -> Node:
+def _entry(slot: Slot, form: Format, holes: Holes) -> Node:
     before, after = part(form.before_key), part(form.after_key)
-    return concat([before, label_node((slot.label,), form.is_quoted), after, value_node(slot.type, form.has_plus)])
+    value = _value(slot.type, form.has_plus, holes, is_beside_keys=False)
+    return concat([before, label_node((slot.label,), form.is_quoted), after, value])
+
+
+def _value(kind: ValueType | SchemaType, has_plus: bool, holes: Holes, is_beside_keys: bool) -> Node:
+    """A value; words of JSON apart where a key may stand in its place, which may begin like one."""
+    if isinstance(kind, ValueType):
+        return value_node(kind, has_plus)
+    begins = kind.begins if has_plus or is_beside_keys else b""
+    nodes: list[Node] = [holes.mark(kind)]
+    if is_beside_keys and kind.words:
+        rest = bytes(byte for byte in begins if byte not in _LETTERS)
+        nodes = [holes.mark(kind, rest)] if rest else []
+        nodes += map(Literal, kind.words)
+    digits = bytes(byte for byte in begins if byte in b"0123456789")
+    if has_plus and digits:
+        nodes.append(concat([Literal("+"), holes.mark(kind, digits)]))
+    return alternate(nodes)
 
 
 @lru_cache(maxsize=256)
@@ -162,9 +235,9 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
     return alternate([kind.node, concat([Literal("+"), unsigned])])
 
 
-def _written(kind: ValueType, form: Format, pointer: str) -> ValueType:
+def _written(kind: ValueType | SchemaType, form: Format, pointer: str) -> ValueType | SchemaType:
     """The type as a format writes it: a bare type is a string where a format has no bare text."""
-    if not kind.is_bare:
+    if not isinstance(kind, ValueType) or not kind.is_bare:
         return kind
     if not form.has_bare:
         return _as_string(kind)

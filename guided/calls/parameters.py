@@ -7,32 +7,41 @@ at its word.
 
 import inspect
 import keyword
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import docstring_parser
 
-from guided.calls.constraints import Caps
+from guided.calls.constraints import Caps, Irregular
 from guided.calls.metadata import alias_of, collect, pattern_of
 from guided.calls.records import fields_of, hints_of, is_model
 from guided.calls.scalars import text
-from guided.calls.schema import object_fields, type_of_schema
+from guided.calls.schema import SchemaType, type_of_annotation, type_of_schema
 from guided.calls.types import Place, type_of
 from guided.calls.values import ValueType
 from guided.errors import SchemaError
 
 __all__ = ["Documentation", "Parameter", "documentation_of", "of_definition", "of_signature"]
 
-Kind: TypeAlias = Literal["either", "positional", "keyword", "variadic"]
+Kind: TypeAlias = Literal["either", "positional", "keyword", "variadic", "whole"]
 _KINDS: dict[Any, Kind] = {
     inspect.Parameter.POSITIONAL_ONLY: "positional",
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "either",
     inspect.Parameter.VAR_POSITIONAL: "variadic",
     inspect.Parameter.KEYWORD_ONLY: "keyword",
 }
+# Keywords of an object whose properties are arguments one by one; the others say something of all of them.
+_PLAIN = frozenset({
+    "$comment", "$defs", "$schema", "additionalProperties", "definitions", "description", "examples", "properties", "required",
+    "title", "type",
+})  # fmt: skip
+# Where one of these says what properties there are, closing the object around it would exclude them.
+_COMBINING = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "unevaluatedProperties", "propertyNames"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +54,19 @@ class Parameter:
         As the function has it.
     label : str
         As calls have it.
-    type : ValueType
+    type : ValueType or SchemaType
         Of its value; of each value, if it is variadic.
     required : bool
         Must a call give it?
-    kind : {"either", "positional", "keyword", "variadic"}
-        How Python takes it.
+    kind : {"either", "positional", "keyword", "variadic", "whole"}
+        How Python takes it; "whole" stands for all arguments at once, by their names.
     description : str
         For people and models; may be empty.
     """
 
     name: str
     label: str
-    type: ValueType
+    type: ValueType | SchemaType
     required: bool
     kind: Kind
     description: str = ""
@@ -132,7 +141,7 @@ def of_signature(
             )
         annotation = hints.get(name, parameter.annotation)
         metadata = getattr(annotation, "__metadata__", ())
-        kind = _override(overrides[name], place) if name in overrides else type_of(annotation, place)
+        kind = _override(overrides[name], place) if name in overrides else _of_annotation(annotation, place)
         description = described.get(name, "") or collect(metadata, place.pointer).description
         is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
         label = alias_of(metadata) or _without_underscore(name)
@@ -154,7 +163,7 @@ def _of_model(
     found = []
     for name, annotation, metadata, required in shape.fields:
         place = Place(f"/{tool}/{name}", caps)
-        kind = _override(overrides[name], place) if name in overrides else type_of(annotation, place, metadata)
+        kind = _override(overrides[name], place) if name in overrides else _of_annotation(annotation, place, metadata)
         description = collect(metadata, place.pointer).description or described.get(name, "")
         found.append(Parameter(name, name, kind, required, "keyword", description))
     return tuple(found)
@@ -179,38 +188,53 @@ def of_definition(
     PatternError
         A pattern is malformed.
     """
-    place = Place(f"/{tool}", caps)
+    pointer = f"/{tool}"
     if schema is None:
         schema = {"type": "object", "properties": {}, "additionalProperties": False}
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
-        raise SchemaError("the parameters of a tool are a schema of type object", place.pointer, "parameters")
-    for name in schema.keys() - {
-        "type",
-        "properties",
-        "required",
-        "additionalProperties",
-        "description",
-        "title",
-        "$schema",
-    }:
-        raise SchemaError("this keyword has no lowering to a pattern", place.pointer, str(name))
-    additional = schema.get("additionalProperties", False if strict else None)
-    if additional is not False:
-        reason = "only the declared arguments can be lowered; close the object with false"
-        raise SchemaError(
-            reason + ("" if additional else ", or leave strict=True"), place.pointer, "additionalProperties"
+        raise SchemaError("the parameters of a tool are a schema of type object", pointer, "parameters")
+    closed: Any = (
+        schema if "additionalProperties" in schema or not strict else {**schema, "additionalProperties": False}
+    )
+    if closed.get("additionalProperties") is not False or not schema.keys() <= _PLAIN:
+        _known(overrides, {}, tool)
+        whole = type_of_schema(
+            {"type": "object", **(schema if schema.keys() & _COMBINING else closed)}, "", pointer, caps
         )
-    fields = object_fields(schema, place)
+        return (Parameter("arguments", "arguments", whole, True, "whole"),)
+    fields = _fields(schema, pointer)
     _known(overrides, {name: None for name, _, _ in fields}, tool)
     found = []
     for name, inner, required in fields:
-        inside = Place(f"/{tool}/{name}", caps)
-        kind = _override(overrides[name], inside) if name in overrides else type_of_schema(inner, inside)
+        inside = Place(f"{pointer}/{name}", caps)
+        kind: ValueType | SchemaType
+        if name in overrides:
+            kind = _override(overrides[name], inside)
+        else:
+            kind = type_of_schema(closed, f"/properties/{_escaped(name)}", inside.pointer, caps)
         description = inner.get("description", "") if isinstance(inner, Mapping) else ""
         found.append(
             Parameter(name, name, kind, required, "either", description if isinstance(description, str) else "")
         )
     return tuple(found)
+
+
+def _fields(schema: Mapping[str, Any], pointer: str) -> list[tuple[str, Any, bool]]:
+    """Name, schema and whether it is required, of each property in order."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
+        raise SchemaError("properties map names to schemas", pointer, "properties")
+    if not isinstance(required, list | tuple) or not all(isinstance(name, str) for name in required):
+        raise SchemaError("required is a list of names", pointer, "required")
+    for name in required:
+        if name not in properties:
+            raise SchemaError(f"{name!r} is required, but no property", pointer, "required")
+    return [(name, inner, name in required) for name, inner in properties.items()]
+
+
+def _escaped(name: str) -> str:
+    """A name in a JSON Pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) -> None:
@@ -219,7 +243,19 @@ def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) ->
             raise SchemaError(f"there is no parameter {name!r}", f"/{tool}/{name}", "types")
 
 
-def _override(item: Any, place: Place) -> ValueType:
+def _of_annotation(annotation: Any, place: Place, metadata: Sequence[Any] = ()) -> ValueType | SchemaType:
+    """The type of an annotation: regular where it can be, else by its schema."""
+    try:
+        return type_of(annotation, place, metadata)
+    except Irregular as error:
+        hint = Annotated[(annotation, *metadata)] if metadata else annotation
+        try:
+            return type_of_annotation(hint, error.keyword, place.pointer)
+        except SchemaError:
+            raise error from None
+
+
+def _override(item: Any, place: Place) -> ValueType | SchemaType:
     if isinstance(item, ValueType):
         return item
     pattern = pattern_of(item, place.pointer)
@@ -227,7 +263,7 @@ def _override(item: Any, place: Place) -> ValueType:
         return text(patterns=(pattern,))
     if hasattr(item, "lower"):
         raise SchemaError("this spec has no lowering to a pattern", place.pointer, type(item).__name__)
-    return type_of(item, place)
+    return _of_annotation(item, place)
 
 
 def _hints(function: Any, tool: str) -> dict[str, Any]:

@@ -13,14 +13,15 @@ from functools import lru_cache
 from typing import Any
 
 from guided.calls.formats import BLANKS, Format
-from guided.calls.lowering import Layout, Slot, label_node, names_node, part, read_label, value_node
+from guided.calls.lowering import Layout, Slot, around, label_node, names_node, part, read_label, value_node
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, Read, TextRead
-from guided.calls.scanner import Kind, Scanner, Step
+from guided.calls.scanner import Kind, Scanner, Step, borders
+from guided.calls.schema import SchemaType, members
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.calls.values import automaton_of
 from guided.errors import CallError
-from guided.patterns.tree import Node, alternate, concat
+from guided.patterns.tree import Literal, Node, alternate, concat
 
 __all__ = ["CallParser", "parse_call", "parse_text"]
 
@@ -118,7 +119,7 @@ class CallParser(Scanner):
         """Text, and calls after triggers."""
         form = self._form
         start = form.start.encode()
-        fallback = _borders(start)
+        fallback = borders(start)
         while True:
             self._can_end = True
             while self._held < len(start):
@@ -169,12 +170,29 @@ class CallParser(Scanner):
             raise CallError(
                 f"no tool has a name that begins with {name!r} and goes on like this", "name", self.position
             )
-        yield from self.scan(part(form.after_name), f"expected {form.after_name!r}", "syntax")
-        arguments = yield from self._arguments(name, self._layouts[name])
+        layout = self._layouts[name]
+        before, after = around(layout, form)
+        yield from self.scan(part(before), f"expected {before!r}", "syntax")
+        if layout.whole is None:
+            arguments = yield from self._arguments(name, layout)
+        else:
+            arguments = yield from self._object(layout.whole, name)
+            yield from self.scan(part(after), f"expected {after!r}", "syntax")
         if self._is_running:
             yield from self.scan(part(form.terminator), f"expected {form.terminator!r} after the call", "syntax")
         self._reads.append(CallRead(Call(name, arguments, (start, self.position), error=self._refused)))
         self.call_start = self._refused = None
+
+    def _object(self, kind: SchemaType, tool: str) -> Step[dict[str, Any]]:
+        """All arguments as one JSON object."""
+        begin = self.position
+        reason = f"the arguments of {tool} are {kind.name}, which does not go on like this"
+        spelling = yield from self.scan_value(kind, reason, has_plus=False)
+        found: dict[str, Any] = kind.read(spelling)
+        for name, first, last in members(spelling):
+            place = begin + len(spelling[:first].encode())
+            self._reads.append(ArgumentRead(name, found[name], (place, place + len(spelling[first:last].encode()))))
+        return found
 
     def _arguments(self, tool: str, layout: Layout) -> Step[dict[str, Any]]:
         """Everything up to the close, and the close."""
@@ -209,10 +227,12 @@ class CallParser(Scanner):
         """Where a value begins, what it is for, and its spelling; its key is read on the way."""
         form = self._form
         begin = self.position
+        if value is not None and (not keys or (yield from self._is_value(value))):
+            return begin, value, (yield from self._value(value))
         if value is not None:
             # A value, or in its place a key: told apart when either is complete.
             names = {slot.label: _key_node(slot.label, form) for slot in keys}
-            options = alternate([_value_node(value, form), *names.values()])
+            options = alternate([*_beside_keys(value, form), *names.values()])
             found = yield from self.scan(options, _ill_typed(value), "argument")
             slot = next((slot for slot in keys if automaton_of(names[slot.label]).accepts(found.encode())), None)
             if slot is None:
@@ -227,8 +247,21 @@ class CallParser(Scanner):
             slot = keys[labels.index(read_label(found, form.is_quoted))]
             yield from self.scan(part(form.after_key), f"expected {form.after_key!r}", "syntax")
         begin = self.position
-        spelling = yield from self.scan(_value_node(slot, form), _ill_typed(slot), "argument")
-        return begin, slot, spelling
+        return begin, slot, (yield from self._value(slot))
+
+    def _value(self, slot: Slot) -> Step[str]:
+        if isinstance(slot.type, SchemaType):
+            return (yield from self.scan_value(slot.type, _ill_typed(slot), self._form.has_plus))
+        return (yield from self.scan(value_node(slot.type, self._form.has_plus), _ill_typed(slot), "argument"))
+
+    def _is_value(self, slot: Slot) -> Step[bool]:
+        """Does what comes begin like a value, and like no key?"""
+        if not isinstance(slot.type, SchemaType):
+            return False
+        byte = yield from self.peek()
+        begins = slot.type.begins
+        has_digits = any(map(begins.__contains__, b"0123456789"))
+        return (byte in begins and byte not in b"tfn") or (byte == ord("+") and self._form.has_plus and has_digits)
 
     def _decoded(self, slot: Slot, spelling: str, begin: int) -> Any:
         if self._form.has_plus and not slot.type.is_bare:
@@ -284,8 +317,11 @@ def _key_node(label: str, form: Format) -> Node:
     return concat([part(form.before_key), label_node((label,), form.is_quoted), part(form.after_key)])
 
 
-def _value_node(slot: Slot, form: Format) -> Node:
-    return value_node(slot.type, form.has_plus)
+def _beside_keys(slot: Slot, form: Format) -> list[Node]:
+    """The spellings of a value that may begin like a key."""
+    if isinstance(slot.type, SchemaType):
+        return list(map(Literal, slot.type.words))
+    return [value_node(slot.type, form.has_plus)]
 
 
 def _ill_typed(slot: Slot) -> str:
@@ -300,17 +336,6 @@ def _as_bytes(data: object) -> bytes:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a text to be read is bytes, not {type(data).__name__}")
     return bytes(data)
-
-
-def _borders(text: bytes) -> list[int]:
-    """For each length, the longest proper prefix of that much of the text that ends it, too (Knuth, Morris, Pratt)."""
-    borders = [0, 0]
-    for byte in text[1:]:
-        length = borders[-1]
-        while length and text[length] != byte:
-            length = borders[length]
-        borders.append(length + (text[length] == byte))
-    return borders
 
 
 def parse_call(

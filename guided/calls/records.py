@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, NamedTuple
 
+from guided.calls.constraints import Irregular
 from guided.errors import SchemaError, without_addresses
 
 __all__ = ["FieldShape", "RecordShape", "fields_of", "hints_of", "is_model"]
@@ -94,7 +95,7 @@ class _Call:
 
 def _model(kind: Any, pointer: str) -> RecordShape:
     if getattr(kind, "__pydantic_root_model__", False):
-        raise SchemaError("a root model has no fields", pointer, kind.__name__)
+        raise Irregular("a root model has no fields", pointer, kind.__name__)
     found = []
     for name, info in kind.model_fields.items():
         alias = info.validation_alias if info.validation_alias is not None else info.alias

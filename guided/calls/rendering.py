@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from guided.calls.formats import Format
-from guided.calls.lowering import Layout, Slot
+from guided.calls.lowering import Layout, Slot, around
 from guided.calls.reads import Call
 from guided.errors import SchemaError, shown
 
@@ -38,6 +38,15 @@ def render_call(name: str, arguments: Mapping[str, Any], layout: Layout, form: F
     SchemaError
         An argument is unknown, missing, or has no JSON.
     """
+    if layout.whole is not None:
+        before, after = around(layout, form)
+        return (
+            form.before_name
+            + name
+            + before
+            + _spelled(name, Slot("", "arguments", layout.whole, True), arguments)
+            + after
+        )
     slots = [*layout.positional, *([layout.variadic] if layout.variadic else []), *layout.keyed]
     known = {slot.label for slot in slots}
     for label in arguments:

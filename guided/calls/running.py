@@ -37,6 +37,9 @@ def run(call: Call, tool: Tool) -> Call:
 def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
     assert tool.run is not None, "a tool without anything to run is not run"
     parameters = {parameter.label: parameter for parameter in tool.parameters()}
+    if any(parameter.kind == "whole" for parameter in parameters.values()):
+        result = tool.run(**arguments)
+        return _finished(result) if inspect.iscoroutine(result) else result
     given = {parameters[label].name: value for label, value in arguments.items()}
     if any(parameters[label].kind in ("positional", "variadic") for label in arguments) and not tool.is_definition:
         bound = inspect.signature(tool.run).bind_partial()

@@ -1,4 +1,4 @@
-"""Coroutines over bytes: one byte of lookahead, and the longest text of a pattern that comes next."""
+"""Coroutines over bytes: one byte of lookahead, the longest text of a pattern, or the value of a schema, that comes next."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -7,13 +7,15 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from guided.calls.schema import SchemaType
 from guided.calls.values import automaton_of
 from guided.errors import CallError
 from guided.patterns.tree import Node
 
-__all__ = ["Kind", "Scanner", "Step"]
+__all__ = ["Kind", "Scanner", "Step", "borders"]
 
 Kind: TypeAlias = Literal["name", "argument", "syntax"]
+_DIGITS = b"0123456789"
 _Result = TypeVar("_Result")
 # A step that waits for bytes and then returns something.
 Step: TypeAlias = Generator[None, int, _Result]
@@ -48,6 +50,25 @@ class Scanner:
             raise CallError(reason, kind, self.position)
         return found.decode()
 
+    def scan_value(self, kind: SchemaType, reason: str, has_plus: bool) -> Step[str]:
+        """The JSON value of a type that comes next; ``has_plus``: after a plus, if it is a number without a sign."""
+        scanner = kind.scanner()
+        place, texts, found = scanner.start, list[bytes](), bytearray()
+        if has_plus and (yield from self.peek()) == ord("+") and any(map(kind.begins.__contains__, _DIGITS)):
+            found.append((yield from self.take()))
+            if (yield from self.peek()) not in _DIGITS:
+                raise CallError(reason, "argument", self.position)
+        while not scanner.is_over(place):
+            byte = yield from self.peek()
+            after = scanner.read(place, byte, texts)
+            if after is None:
+                if not scanner.may_end(place):
+                    raise CallError(reason, "argument", self.position)
+                break
+            found.append((yield from self.take()))
+            place = after
+        return found.decode()
+
     def take(self) -> Step[int]:
         """The next byte."""
         byte = yield from self.peek()
@@ -79,3 +100,14 @@ def _machine(node: Node) -> _Machine:
     return _Machine(
         automaton.table.tolist(), automaton.classes.tobytes(), automaton.accepting.tolist(), is_last.tolist()
     )
+
+
+def borders(text: bytes) -> list[int]:
+    """For each length, the longest proper prefix of that much of the text that ends it, too (Knuth, Morris, Pratt)."""
+    borders = [0, 0]
+    for byte in text[1:]:
+        length = borders[-1]
+        while length and text[length] != byte:
+            length = borders[length]
+        borders.append(length + (text[length] == byte))
+    return borders

@@ -1,254 +1,284 @@
-"""Regular JSON Schemas -> value types: what the parameters of a tool given as a dict may be.
+"""JSON Schemas as types of arguments: `SchemaType`, a place in a schema and the way back from a spelling to a Python value.
 
-``type`` (one or several), ``enum``, ``const``, ``anyOf``, bounds and multiples, lengths, ``pattern``, the formats date, time,
-date-time and uuid, ``items`` with counts, ``properties`` with ``required``, and ``additionalProperties`` of objects without
-properties. All other keywords but annotations are refused with their place. Keywords for other types than the value's mean nothing, as the
-standard has it.
+Nothing is lowered here: `guided.schema` does it, and says what is refused. The language of values in calls is that of `VALUES`: one
+space at most wherever JSON allows some, and every spelling that `json.dumps` gives.
 
-Narrower than the standard: properties come in the order of the schema, undeclared ones only where no property is declared, arrays and
-objects nest to a fixed depth, and numbers are spelled plainly (no ``1.0`` for an integer).
+Equal schemas are one type, whatever they say for people, so that calls share what is made of them.
 """
 
-import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from json import JSONDecoder
+from threading import Lock
 from typing import Any
 
-from guided.calls import dates
-from guided.calls.constraints import Constraints, bounded_float, bounded_int, constrained_text
-from guided.calls.containers import MAX_NESTING, Field, anything, array, mapping, record, union
-from guided.calls.scalars import boolean, choice, null
-from guided.calls.searching import found_in
-from guided.calls.types import Place
-from guided.calls.values import ValueType, nesting
-from guided.errors import SchemaError, shown
-from guided.patterns.tree import Node
+from guided.automata.pushdown import KEPT
+from guided.calls.constraints import Caps
+from guided.calls.schema_names import name_of
+from guided.errors import SchemaError
+from guided.index.stacks import Place, Stacks
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.embedding import Value, value_machine
+from guided.schema.formula import Formulas
+from guided.schema.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.kinds import Kinds
+from guided.schema.lowering import Lowering
+from guided.schema.memo import Memo
+from guided.schema.reader import TypeReader
+from guided.schema.reading import Reading
+from guided.schema.structure import structure_of
+from guided.schema.typed import schema_of
 
-__all__ = ["object_fields", "type_of_schema"]
+__all__ = ["VALUES", "SchemaType", "ValueScanner", "members", "type_of_annotation", "type_of_schema"]
 
-_ANNOTATIONS = {"$comment", "$id", "$schema", "default", "deprecated", "description", "example", "examples"}
-_ANNOTATIONS |= {"readOnly", "title", "writeOnly"}
-_NUMBER = {"minimum": "low", "maximum": "high", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
-_KEYWORDS = {
-    "string": {"minLength", "maxLength", "pattern", "format"},
-    "number": {*_NUMBER, "multipleOf"},
-    "integer": {*_NUMBER, "multipleOf"},
-    "array": {"items", "minItems", "maxItems", "uniqueItems"},
-    "object": {"properties", "required", "additionalProperties", "minProperties", "maxProperties"},
-    "boolean": set[str](),
-    "null": set[str](),
-}
-_GENERAL = {"type", "enum", "const", "anyOf"}
-_KNOWN = _ANNOTATIONS.union(_GENERAL, *_KEYWORDS.values())
-_FORMATS: dict[str, Callable[[], Node]] = {
-    "date": dates.date,
-    "time": lambda: dates.time(True),
-    "date-time": lambda: dates.date_time(True),
-    "uuid": dates.uuid,
-}
-# Every step into a schema makes the pointer longer; no schema of regular parameters is as deep.
-_DEEPEST = 100
+VALUES = JsonOptions(whitespace=" ?", numbers="dumps", escapes="dumps")
+_ALL = bytes([1] * 256)
+_FOR_PEOPLE = frozenset({
+    "$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly",
+})  # fmt: skip
+_BEGINS = b'-0123456789"[{tfn'
+_REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
+_types: Memo["SchemaType"] = Memo(1 << 16)
 
 
-def type_of_schema(schema: Any, place: Place) -> ValueType:
-    """The value type of a schema.
+@dataclass(frozen=True, slots=True, eq=False)
+class SchemaType:
+    """The type of an argument, by its schema.
 
-    Raises
-    ------
-    SchemaError
-        A keyword is unknown or not regular, malformed, or no value satisfies the schema.
-    PatternError
-        A pattern is malformed, or asks for what no automaton can do.
+    Attributes
+    ----------
+    name : str
+        For people.
+    document : dict or bool
+    pointer : str
+        JSON Pointer to the schema in the document.
+    reader : TypeReader or None
+        Reads values of a Python type; None: as JSON.
     """
-    if schema is True:
-        return anything(max(MAX_NESTING - place.level, 0))
-    if not isinstance(schema, Mapping):
-        raise SchemaError(f"a schema is an object, not {shown(schema)}", place.pointer, "schema")
-    if place.pointer.count("/") > _DEEPEST:
-        raise SchemaError("schemas nest too deep", place.pointer, "schema")
-    for keyword in schema:
-        if keyword not in _KNOWN:
-            raise SchemaError("this keyword has no lowering to a pattern", place.pointer, str(keyword))
-    if "anyOf" in schema:
-        return _any_of(schema, place)
-    if "const" in schema or "enum" in schema:
-        return _constants(schema, place)
-    return _of_types(schema, place)
 
+    name: str
+    document: Any = field(repr=False)
+    pointer: str = ""
+    reader: TypeReader | None = None
 
-def object_fields(schema: Mapping[str, Any], place: Place) -> list[tuple[str, Any, bool]]:
-    """Name, schema and whether it is required, of each property in order.
-
-    Raises
-    ------
-    SchemaError
-        ``properties`` or ``required`` is malformed, or a required property is not declared.
-    """
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
-        raise SchemaError("properties map names to schemas", place.pointer, "properties")
-    if not isinstance(required, list | tuple) or not all(isinstance(name, str) for name in required):
-        raise SchemaError("required is a list of names", place.pointer, "required")
-    for name in required:
-        if name not in properties:
-            raise SchemaError(f"{name!r} is required, but no property", place.pointer, "required")
-    return [(name, inner, name in required) for name, inner in properties.items()]
-
-
-def _any_of(schema: Mapping[str, Any], place: Place) -> ValueType:
-    beside = next((keyword for keyword in schema if keyword != "anyOf" and keyword not in _ANNOTATIONS), None)
-    if beside is not None:
-        raise SchemaError("beside anyOf this has no lowering to a pattern", place.pointer, beside)
-    options = schema["anyOf"]
-    if not isinstance(options, list | tuple) or not options:
-        raise SchemaError("anyOf is a list of schemas, at least one", place.pointer, "anyOf")
-    found = [type_of_schema(option, _beside(place, f"anyOf/{i}")) for i, option in enumerate(options)]
-    return found[0] if len(found) == 1 else union(tuple(dict.fromkeys(found)))
-
-
-def _constants(schema: Mapping[str, Any], place: Place) -> ValueType:
-    keyword = "const" if "const" in schema else "enum"
-    values = [schema["const"]] if keyword == "const" else schema["enum"]
-    if not isinstance(values, list | tuple) or not values:
-        raise SchemaError("enum is a list of values, at least one", place.pointer, "enum")
-    beside = {name: value for name, value in schema.items() if name != keyword}
-    allowed = type_of_schema(beside, place) if not beside.keys() <= _ANNOTATIONS else None
-    kept: list[str] = []
-    for value in values:
-        if nesting(value) + place.level > MAX_NESTING:
-            raise SchemaError(f"arrays and objects nest more than {MAX_NESTING} deep", place.pointer, keyword)
-        try:
-            spelling = json.dumps(value, allow_nan=False)
-            plain = json.loads(spelling)
-        except (TypeError, ValueError) as error:
-            raise SchemaError(f"{shown(value)} is no JSON value", place.pointer, keyword) from error
-        if allowed is None or _is_valid(allowed, plain):
-            kept.append(spelling)
-    if not kept:
-        raise SchemaError("no value satisfies all of this", place.pointer, keyword)
-    return choice(tuple(dict.fromkeys(kept)))
-
-
-def _is_valid(kind: ValueType, value: Any) -> bool:
-    try:
-        kind.decode(value)
-    except ValueError:
+    @property
+    def is_bare(self) -> bool:
+        """Is the spelling no JSON?"""
         return False
-    return True
+
+    def read(self, spelling: str) -> Any:
+        """The Python value of a spelling.
+
+        Raises
+        ------
+        SchemaError
+            Its type does not take it.
+        """
+        return parse_json(spelling) if self.reader is None else self.reader.read(spelling)
+
+    def scanner(self) -> "ValueScanner":
+        """The recognizer of the type's spellings."""
+        return _scanner(self)
+
+    @property
+    def begins(self) -> bytes:
+        """Bytes that values begin with."""
+        scanner = self.scanner()
+        return bytes(byte for byte in _BEGINS if scanner.read(scanner.start, byte, []) is not None)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those of ``true``, ``false`` and ``null`` that are values."""
+        return tuple(word for word in ("true", "false", "null") if self.scanner().accepts(word.encode()))
+
+    def __repr__(self) -> str:
+        return f"<SchemaType {self.name}>"
 
 
-def _of_types(schema: Mapping[str, Any], place: Place) -> ValueType:
-    kinds = schema.get("type")
-    if kinds is None:
-        if schema.keys() <= _ANNOTATIONS:
-            return anything(max(MAX_NESTING - place.level, 0))
-        kinds = [kind for kind in _KEYWORDS if kind != "integer"]
-    if isinstance(kinds, str):
-        kinds = [kinds]
-    if not isinstance(kinds, list | tuple) or not kinds:
-        raise SchemaError("type is a name or a list of names", place.pointer, "type")
-    for kind in kinds:
-        if not isinstance(kind, str) or kind not in _KEYWORDS:
-            raise SchemaError(f"unknown type {shown(kind)}", place.pointer, "type")
-    found = dict.fromkeys(_BUILDERS[kind](schema, place) for kind in kinds)
-    return next(iter(found)) if len(found) == 1 else union(tuple(found))
+class ValueScanner:
+    """Recognizes the values of a type byte by byte.
+
+    Attributes
+    ----------
+    start : Place
+        Before a value.
+    """
+
+    def __init__(self, kind: SchemaType) -> None:
+        machine = value_machine(Value(kind.document, kind.pointer), VALUES, Limits(), _ALL)
+        self._stacks, self._end = Stacks(machine), machine.end
+        # Threads that read calls of one type share what is known of it.
+        self._lock = Lock()
+        self.start: Place = (machine.start, 0, *KEPT)
+
+    def read(self, place: Place, byte: int, texts: list[bytes]) -> Place | None:
+        """The place after a byte; None where none is."""
+        with self._lock:
+            return self._stacks.read(place, bytes([byte]), texts)
+
+    def accepts(self, data: bytes) -> bool:
+        """Is this a value?"""
+        place: Place | None = self.start
+        texts: list[bytes] = []
+        for byte in data:
+            place = None if place is None else self.read(place, byte, texts)
+        return place is not None and self.may_end(place)
+
+    def is_over(self, place: Place) -> bool:
+        """Is a value complete that can not go on?"""
+        return place[0] == self._end
+
+    def may_end(self, place: Place) -> bool:
+        """May a value end here?"""
+        with self._lock:
+            return self._stacks.is_end(place)
 
 
-def _number(schema: Mapping[str, Any], place: Place) -> Constraints:
-    asked = Constraints()
-    for keyword, side in _NUMBER.items():
-        if keyword in schema:
-            asked.bound(side, schema[keyword], place.pointer, keyword)
-    if "multipleOf" in schema:
-        asked.multiple(schema["multipleOf"], place.pointer, "multipleOf")
-    return asked
+@lru_cache(maxsize=256)
+def _scanner(kind: SchemaType) -> ValueScanner:
+    return ValueScanner(kind)
 
 
-def _string(schema: Mapping[str, Any], place: Place) -> ValueType:
-    asked = _lengths(schema, place, "Length")
-    if "pattern" in schema:
-        if not isinstance(schema["pattern"], str):
-            raise SchemaError("a pattern is a string", place.pointer, "pattern")
-        asked.pattern(found_in(schema["pattern"], re.ASCII), "pattern")
-    if "format" in schema:
-        node = _FORMATS.get(schema["format"]) if isinstance(schema["format"], str) else None
-        if node is None:
-            raise SchemaError(
-                f"format {shown(schema['format'])} is none of {', '.join(_FORMATS)}", place.pointer, "format"
-            )
-        asked.pattern(node(), "format")
-    return constrained_text(asked, place.caps, place.pointer)
+def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps()) -> SchemaType:  # noqa: B008 - frozen
+    """The type of a schema in a document.
+
+    Parameters
+    ----------
+    document : dict or bool
+    pointer : str
+        JSON Pointer to the schema.
+    place : str
+        Where it stands, for errors: ``/tool/parameter``.
+    caps : Caps
+        Bounds for strings and numbers that have none of their own.
+
+    Raises
+    ------
+    SchemaError
+        It is malformed, cannot be enforced, or no value satisfies it.
+    LimitError
+        It nests too deep.
+    """
+    schema, inside = _at(document, pointer), ""
+    check_levels(schema)
+    if isinstance(schema, Mapping):
+        schema = {key: value for key, value in schema.items() if key not in _FOR_PEOPLE}
+        if pointer and isinstance(document.get("$schema"), str):
+            schema = {"$schema": document["$schema"], **schema}
+    try:
+        text = text_of(schema)
+        if any(map(text.__contains__, _REFERENCES)):
+            check_levels(document)
+            text, inside = text_of(document), pointer
+    except SchemaError as error:
+        raise SchemaError(error.reason, place, error.keyword) from error
+    key = text, inside, caps
+    found = _types.get(key)
+    if found is None:
+        document = value_of(text) if caps == Caps() else _capped(value_of(text), caps)
+        _check(document, inside, place, pointer)
+        found = _types.put(key, SchemaType(name_of(_at(document, inside)), document, inside))
+    return found
 
 
-def _array(schema: Mapping[str, Any], place: Place) -> ValueType:
-    asked = _lengths(schema, place, "Items")
-    _room(place)
-    if schema.get("uniqueItems", False) is not False:
-        raise SchemaError("an automaton cannot tell equal items apart", place.pointer, "uniqueItems")
-    least, most = asked.min_length, asked.max_length
-    if most is not None and least > most:
-        raise SchemaError("no value satisfies all of this", place.pointer, "minItems, maxItems")
-    item = type_of_schema(schema.get("items", True), place.inside("items"))
-    return array(item, least, most, list, f"list[{item.name}]")
+def type_of_annotation(annotation: Any, name: str, place: str) -> SchemaType:
+    """The type of what pydantic knows.
+
+    Raises
+    ------
+    SchemaError
+        It has no schema, or one that cannot be enforced.
+    """
+    try:
+        reader = TypeReader(annotation)
+        schema, unenforced = schema_of(reader.adapter, annotation)
+    except SchemaError as error:
+        raise SchemaError(error.reason, f"{place}{error.pointer}", error.keyword) from error
+    if unenforced:
+        pointer, keyword = unenforced[0]
+        raise SchemaError("no keyword of JSON Schema says this, so it cannot be enforced", f"{place}{pointer}", keyword)
+    document = value_of(text_of(schema))
+    _check(document, "", place, "")
+    return SchemaType(name, document, "", reader)
 
 
-def _object(schema: Mapping[str, Any], place: Place) -> ValueType:
-    asked = _lengths(schema, place, "Properties")
-    _room(place)
-    fields = object_fields(schema, place)
-    additional = schema.get("additionalProperties")
-    if not fields and additional is not False:
-        if asked.min_length > 1:
-            reason = "equal keys are one, and an automaton cannot tell them apart: a least count above 1"
-            raise SchemaError(reason, place.pointer, "minProperties")
-        if asked.max_length is not None and asked.min_length > asked.max_length:
-            raise SchemaError("no value satisfies all of this", place.pointer, "minProperties, maxProperties")
-        value = type_of_schema(True if additional is None else additional, place.inside("additionalProperties"))
-        return mapping(
-            constrained_text(Constraints(), place.caps, place.pointer), value, asked.min_length, asked.max_length
-        )
-    if additional not in (None, False):
-        raise SchemaError("beside properties this has no lowering to a pattern", place.pointer, "additionalProperties")
-    if asked.keywords:
-        raise SchemaError(
-            "beside properties this has no lowering to a pattern", place.pointer, next(iter(asked.keywords))
-        )
-    kept = [
-        Field(name, type_of_schema(inner, place.inside(f"properties/{_escaped(name)}")), required)
-        for name, inner, required in fields
-    ]
-    return record(tuple(kept), dict, "object")
+def members(spelling: str) -> list[tuple[str, int, int]]:
+    """Name of each member of a JSON object, and where its value begins and ends."""
+    decode = JSONDecoder(parse_int=str, parse_float=str).raw_decode
+    found = []
+    place = _after_blanks(spelling, 1)
+    while spelling[place] == '"':
+        name, place = decode(spelling, place)
+        begin = _after_blanks(spelling, _after_blanks(spelling, place) + 1)
+        _, end = decode(spelling, begin)
+        found.append((name, begin, end))
+        place = _after_blanks(spelling, end)
+        if spelling[place] == ",":
+            place = _after_blanks(spelling, place + 1)
+    return found
 
 
-def _lengths(schema: Mapping[str, Any], place: Place, what: str) -> Constraints:
-    asked = Constraints()
-    for side in ("min", "max"):
-        keyword = f"{side}{what}"
-        if keyword in schema:
-            asked.length(side, schema[keyword], place.pointer, keyword)
-    return asked
+def _after_blanks(text: str, place: int) -> int:
+    while text[place] in " \t\r\n":
+        place += 1
+    return place
 
 
-def _room(place: Place) -> None:
-    if place.level >= MAX_NESTING:
-        raise SchemaError(f"arrays and objects nest more than {MAX_NESTING} deep", place.pointer, "type")
+def _check(document: Any, pointer: str, place: str, before: str) -> None:
+    """Refuse a schema that cannot be enforced, or that no value satisfies."""
+    formulas = Formulas()
+    try:
+        lowering = Lowering(document, VALUES, formulas, Limits(), pointer=pointer)
+        lowering.check()
+        alphabet = structure_of(VALUES, _ALL).alphabet
+        if not Reading(Kinds(formulas, lowering, VALUES, Limits(), alphabet)).is_satisfiable(lowering.root):
+            raise SchemaError("no value satisfies all of this", before, "schema")
+    except SchemaError as error:
+        inside = error.pointer.removeprefix(before if pointer or not before else "")
+        raise SchemaError(error.reason, f"{place}{inside}", error.keyword) from error
 
 
-def _beside(place: Place, name: str) -> Place:
-    return Place(f"{place.pointer}/{name}", place.caps, place.level)
+def _at(document: Any, pointer: str) -> Any:
+    for token in pointer.split("/")[1:]:
+        document = document[token.replace("~1", "/").replace("~0", "~")]
+    return document
 
 
-def _escaped(name: str) -> str:
-    """A name in a JSON Pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
+def _capped(document: Any, caps: Caps) -> Any:
+    """A copy of a schema in which strings and numbers without bounds have those of ``caps``."""
+    copy: dict[str, Any] = {}
+    work: list[tuple[Any, Any, Any]] = [(document, copy, "")]
+    while work:
+        item, holder, key = work.pop()
+        if isinstance(item, Mapping):
+            mine: Any = dict(item)
+            kinds = mine.get("type")
+            names = (kinds,) if isinstance(kinds, str) else tuple(kinds) if isinstance(kinds, list | tuple) else ()
+            if "enum" not in mine and "const" not in mine:
+                _cap(mine, names, caps)
+            inner = [(value, mine, name) for name, value in mine.items() if name not in ("enum", "const", "default")]
+        elif isinstance(item, list | tuple):
+            mine = list(item)
+            inner = [(value, mine, place) for place, value in enumerate(mine)]
+        else:
+            continue
+        holder[key] = mine
+        work.extend(one for one in inner if isinstance(one[0], Mapping | list | tuple))
+    return copy.get("", document)
 
 
-_BUILDERS: dict[str, Callable[[Mapping[str, Any], Place], ValueType]] = {
-    "string": _string,
-    "number": lambda schema, place: bounded_float(_number(schema, place), place.caps, place.pointer),
-    "integer": lambda schema, place: bounded_int(_number(schema, place), place.caps, place.pointer),
-    "array": _array,
-    "object": _object,
-    "boolean": lambda _schema, _place: boolean(),
-    "null": lambda _schema, _place: null(),
-}
+def _cap(schema: dict[str, Any], names: tuple[Any, ...], caps: Caps) -> None:
+    if "string" in names and caps.max_length is not None and not schema.keys() & {"maxLength", "pattern", "format"}:
+        least = schema.get("minLength", 0)
+        schema["maxLength"] = max(caps.max_length, least) if isinstance(least, int) else caps.max_length
+    if caps.max_digits is not None and not {"integer", "number"}.isdisjoint(names):
+        bound = 10**caps.max_digits - 1
+        if not schema.keys() & {"minimum", "exclusiveMinimum"}:
+            schema["minimum"] = -bound
+        if not schema.keys() & {"maximum", "exclusiveMaximum"}:
+            schema["maximum"] = bound
+        if "number" in names and "multipleOf" not in schema:
+            schema["multipleOf"] = Decimal(1).scaleb(-caps.max_digits)

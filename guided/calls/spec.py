@@ -10,13 +10,18 @@ from guided.automata.build import from_tree, one_budget
 from guided.calls.constraints import MOST_DIGITS, Caps
 from guided.calls.digest import digest
 from guided.calls.formats import Format, format_named
+from guided.calls.holes import Holes, frame_of, has_marks
 from guided.calls.lowering import Layout, call_tree, layout_of, part
 from guided.calls.modes import calls_only, running_text
+from guided.calls.schema import VALUES
 from guided.calls.tool import Tool, inventory
+from guided.calls.values import ValueType, automaton_of
 from guided.engine.specs import fingerprint_of
+from guided.engine.templates import Template
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
-from guided.patterns.tree import Node, alternate, concat, repeat
+from guided.patterns.tree import Literal, Node, alternate, concat, repeat
+from guided.schema.json_values import text_of
 
 __all__ = ["FirstCall", "Tools"]
 
@@ -110,7 +115,9 @@ class Tools:
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says: equal languages that are written alike have the same."""
         kind = "running text" if self.is_running_text else "calls"
-        return fingerprint_of("tools", kind, self.format.start, digest(_tree(self)) if self.layouts else "")
+        tree, holes = _tree(self) if self.layouts else (Literal(""), Holes())
+        values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in holes.values]
+        return fingerprint_of("tools", kind, self.format.start, digest(tree) if self.layouts else "", *values)
 
     @property
     def is_running_text(self) -> bool:
@@ -122,26 +129,36 @@ class Tools:
         """Texts that may be special tokens of a vocabulary: what begins and what ends a call in running text."""
         return (self.format.start, self.format.terminator.strip()) if self.is_running_text else ()
 
-    def lower(self, limits: Limits) -> Automaton:
-        """The automaton, with labels (`guided.calls.modes`).
+    def lower(self, limits: Limits) -> Automaton | Template:
+        """The automaton, with labels (`guided.calls.modes`); a frame of one where some arguments need a stack.
 
         Raises
         ------
         LimitError
             A budget is passed.
         """
-        return self._lowered(limits, goes_on=True)
+        return self._lowered(limits, self.fingerprint, goes_on=True)
 
     def first_call(self) -> "FirstCall":
         """The spec of the texts up to and including their first call."""
         return FirstCall(self)
 
-    def _lowered(self, limits: Limits, goes_on: bool) -> Automaton:
-        calls = from_tree(_tree(self), limits) if self.layouts else None
+    def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool) -> Automaton | Template:
+        calls = from_tree(_tree(self)[0], limits) if self.layouts else None
         if self.is_running_text:
-            return running_text(self.format.start.encode(), calls, limits, goes_on)
-        assert calls is not None
-        return calls_only(calls)
+            found = running_text(self.format.start.encode(), calls, limits, goes_on)
+        else:
+            assert calls is not None
+            found = calls_only(calls)
+        holes = _tree(self)[1] if self.layouts else Holes()
+        if not holes.values:
+            return found
+        for name, layout in self.layouts.items():
+            for slot in (*layout.positional, *([layout.variadic] if layout.variadic else ()), *layout.keyed):
+                if isinstance(slot.type, ValueType) and has_marks(automaton_of(slot.type.node)):
+                    reason = "characters of U+F0000 to U+F000F cannot be told from places of values"
+                    raise SchemaError(reason, f"/{name}/{slot.label}", "types")
+        return Template(frame_of(found, holes), VALUES, fingerprint, self.markers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,28 +183,28 @@ class FirstCall:
         """As those of `Tools`."""
         return self.tools.markers
 
-    def lower(self, limits: Limits) -> Automaton:
-        """The automaton, with labels (`guided.calls.modes`).
+    def lower(self, limits: Limits) -> Automaton | Template:
+        """As that of `Tools`.
 
         Raises
         ------
         LimitError
             A budget is passed.
         """
-        return self.tools._lowered(limits, goes_on=False)
+        return self.tools._lowered(limits, self.fingerprint, goes_on=False)
 
 
 @lru_cache(maxsize=256)
-def _tree(spec: Tools) -> Node:
-    """The tree of what follows the trigger, or of the whole text where nothing but calls is said."""
-    form = spec.format
-    call = call_tree(tuple(spec.layouts.items()), form)
+def _tree(spec: Tools) -> tuple[Node, Holes]:
+    """The tree of what follows the trigger, or of the whole text where nothing but calls is said; and the holes in it."""
+    form, holes = spec.format, Holes()
+    call = call_tree(tuple(spec.layouts.items()), form, holes)
     if spec.is_running_text:
-        return concat([part(form.trigger[len(form.start) :]), call, part(form.terminator)])
+        return concat([part(form.trigger[len(form.start) :]), call, part(form.terminator)]), holes
     if not spec.parallel_tool_calls:
-        return call
+        return call, holes
     before, between, after = map(part, form.several)
-    return alternate([call, concat([before, call, repeat(concat([between, call])), after])])
+    return alternate([call, concat([before, call, repeat(concat([between, call])), after])]), holes
 
 
 def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:

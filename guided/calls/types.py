@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from guided.calls import dates
-from guided.calls.constraints import Caps, Constraints, bounded_float, bounded_int, constrained_text
+from guided.calls.constraints import Caps, Constraints, Irregular, bounded_float, bounded_int, constrained_text
 from guided.calls.containers import MAX_NESTING, Field, anything, array, fixed, mapping, record, union
 from guided.calls.metadata import collect
 from guided.calls.records import fields_of
@@ -78,6 +78,10 @@ class Place:
         """The error of an annotation."""
         return SchemaError(reason, self.pointer, _name(annotation))
 
+    def irregular(self, reason: str, annotation: Any) -> Irregular:
+        """The error of an annotation that needs a stack."""
+        return Irregular(reason, self.pointer, _name(annotation))
+
 
 def type_of(annotation: Any, place: Place, beside: Sequence[Any] = ()) -> ValueType:
     """The value type of an annotation.
@@ -114,7 +118,7 @@ def _unwrapped(annotation: Any, metadata: list[Any], place: Place) -> Any:
             annotation = annotation.__value__
         else:
             return annotation
-    raise place.refuse("aliases nest too deep", annotation)
+    raise place.irregular("aliases nest too deep", annotation)
 
 
 def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType:
@@ -153,7 +157,7 @@ def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType
 
 def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueType:
     if place.unions > _DEEPEST_UNION:
-        raise place.refuse("a union within itself", members[0])
+        raise place.irregular("a union within itself", members[0])
     place = replace(place, unions=place.unions + 1)
     found: dict[ValueType, None] = {}
     for member in members:
@@ -169,14 +173,14 @@ def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueTyp
 
 def _container(kind: type, annotation: Any, asked: Constraints, place: Place) -> ValueType:
     if place.level >= MAX_NESTING:
-        raise place.refuse(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
+        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
     arguments = typing.get_args(annotation)
     least, most = asked.min_length, asked.max_length
     if most is not None and least > most:
         raise SchemaError("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
     if kind in (set, frozenset, dict) and least > 1:
         reason = "equal items or keys are one, and an automaton cannot tell them apart: a least length above 1"
-        raise SchemaError(reason, place.pointer, "MinLen")
+        raise Irregular(reason, place.pointer, "MinLen")
     if kind is dict:
         key, value = arguments or (str, Any)
         return mapping(_key(key, place), type_of(value, place.inside("*")), least, most)
@@ -228,9 +232,9 @@ def _enum(kind: type[enum.Enum], place: Place) -> ValueType:
 def _record(annotation: Any, place: Place) -> ValueType:
     found = fields_of(annotation, place.pointer)
     if found is None:
-        raise place.refuse("this type has no lowering to a pattern", annotation)
+        raise place.irregular("this type has no lowering to a pattern", annotation)
     if place.level >= MAX_NESTING:
-        raise place.refuse(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
+        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
     fields = [
         Field(name, type_of(inner, place.inside(name), metadata), required)
         for name, inner, metadata, required in found.fields

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from guided.automata.automaton import Automaton
     from guided.index.pushdown import PushdownIndex
 
-__all__ = ["Language", "language_of_schema", "may_end", "read", "targets"]
+__all__ = ["Language", "language_with_stack", "may_end", "read", "targets"]
 
 Language: TypeAlias = "Automaton | PushdownIndex"
 
@@ -44,7 +44,7 @@ def targets(language: Language, state: int) -> list[int]:
     return [target if count else -1 for target, count in reached]
 
 
-def language_of_schema(spec: object) -> "PushdownIndex":
+def language_with_stack(spec: object) -> "PushdownIndex":
     """The language of a spec with a stack, over all bytes.
 
     Raises

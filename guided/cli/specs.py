@@ -166,15 +166,19 @@ class Asked:
                 if found.automaton is not None:
                     return found.automaton
                 assert found.origin is not None
-                spec = found.origin.spec.from_data(found.origin.data)
+                spec = found.origin.spec
+            from guided.automata.automaton import Automaton
             from guided.engine.specs import Spec
             from guided.limits import Limits
 
             if isinstance(spec, Spec):
-                return spec.lower(Limits())
-            from guided.cli.languages import language_of_schema
+                lowered = spec.lower(Limits())
+                if isinstance(lowered, Automaton):
+                    return lowered
+                spec = lowered
+            from guided.cli.languages import language_with_stack
 
-            return language_of_schema(spec)
+            return language_with_stack(spec)
 
 
 def asked(

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import cast
 
+from guided.automata.automaton import Automaton
 from guided.engine.index import Index, Origin
 from guided.engine.specs import Spec, StackSpec
 from guided.errors import LimitError, VocabularyError
@@ -66,30 +67,33 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
     if vocabulary.trie.max_depth > limits.token_length:
         raise LimitError("token_length", vocabulary.trie.max_depth, limits.token_length, "a token is too long")
     if has_stack:
-        return _with_stack(cast("StackSpec", spec), vocabulary, limits)
+        stacked = cast("StackSpec", spec)
+        return _with_stack(stacked, vocabulary, limits, with_markers(vocabulary, getattr(spec, "markers", ())))
     # Of the special tokens, those that a call format begins and ends its calls with are text to it.
     spelling = with_markers(vocabulary, getattr(spec, "markers", ()))
-    tables = build_regular(cast("Spec", spec).lower(limits), spelling, limits)
-    return Index(tables, vocabulary, spec.fingerprint)
+    lowered = cast("Spec", spec).lower(limits)
+    if not isinstance(lowered, Automaton):
+        return _with_stack(lowered, vocabulary, limits, spelling)
+    return Index(build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint)
 
 
-def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> Index:
+def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
     if not vocabulary.eos:
         raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
-    alphabet = _alphabet(vocabulary)
+    alphabet = _alphabet(spelling)
     lowered = spec.pushdown(limits, alphabet)
-    shared = _shared(vocabulary, lowered.family)
-    tables = PushdownIndex(lowered.automaton, vocabulary, limits, shared, lowered.n_common)
+    shared = _shared(spelling, lowered.family)
+    tables = PushdownIndex(lowered.automaton, spelling, limits, shared, lowered.n_common)
     notes = lowered.notes
     if not all(alphabet):
         notes = (*notes, "texts that need bytes without a token of their own are left out")
-    origin = Origin(remake, type(spec), spec.data, limits)
+    origin = Origin(remake, spec, limits)
     return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin)
 
 
 def remake(origin: Origin, vocabulary: Vocabulary) -> Index:
-    """The index of an origin. Raises as `compile`, and ValueError if its text is no spec."""
-    return compile(origin.spec.from_data(origin.data), vocabulary, origin.limits)
+    """The index of an origin. Raises as `compile`."""
+    return compile(origin.spec, vocabulary, origin.limits)
 
 
 @lru_cache(maxsize=16)

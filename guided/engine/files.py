@@ -20,6 +20,7 @@ from guided.engine.compile import remake
 from guided.engine.index import Index, Origin
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import StackSpec
+from guided.engine.templates import Template
 from guided.errors import GuidedError, IndexFormatError
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_files import restore
@@ -31,7 +32,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["IndexFile", "load_index", "read_index_file"]
 
 # Specs that need a stack, by the kind of their files.
-_STACK_SPECS: dict[str, type[StackSpec]] = {"json schema": JsonSchema}
+_STACK_SPECS: dict[str, type[StackSpec]] = {"json schema": JsonSchema, "template": Template}
 _SHAPES = {"table": 2}
 _DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
 
@@ -154,10 +155,16 @@ def _read(path: str | os.PathLike[str], *, mmap: bool) -> IndexFile:
         _number(path, fields, "tokens"),
         tuple(_pair(each) for each in _texts(path, fields, "unenforced")),
         _texts(path, fields, "notes"),
-        Origin(remake, _STACK_SPECS[str(kind)], _text(path, fields, "data"), _limits(path, fields))
-        if has_stack
-        else None,
+        _origin(path, str(kind), fields) if has_stack else None,
     )
+
+
+def _origin(path: str | os.PathLike[str], kind: str, fields: dict[str, Any]) -> Origin:
+    try:
+        spec = _STACK_SPECS[kind].from_data(_text(path, fields, "data"))
+    except ValueError as error:
+        raise IndexFormatError(f"{path} is damaged: {error}") from error
+    return Origin(remake, spec, _limits(path, fields))
 
 
 def _check_table_of_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]]) -> None:

@@ -30,17 +30,23 @@ class Origin:
     ----------
     remake : callable
         From an origin and a vocabulary to the index.
-    spec : type
-        Class of the spec.
-    data : str
-        The spec as text.
+    spec : StackSpec
+        As text in files and for other processes.
     limits : Limits
     """
 
     remake: Callable[["Origin", Vocabulary], "Index"] = field(repr=False)
-    spec: type[StackSpec]
-    data: str = field(repr=False)
+    spec: StackSpec
     limits: Limits
+
+    def __reduce__(self) -> Any:
+        return _origin_of, (self.remake, type(self.spec), self.spec.data, self.limits)
+
+
+def _origin_of(
+    remake: Callable[[Origin, Vocabulary], "Index"], kind: type[StackSpec], data: str, limits: Limits
+) -> Origin:
+    return Origin(remake, kind.from_data(data), limits)
 
 
 def _remade(origin: Origin, vocabulary: Vocabulary, journal: tuple[tuple[int, bytes], ...]) -> "Index":
@@ -124,7 +130,7 @@ class Index:
         }
         if isinstance(self.tables, PushdownIndex):
             assert self.origin is not None, "an index with a stack knows its spec"
-            made_of = {"data": self.origin.data, "limits": asdict(self.origin.limits)}
+            made_of = {"data": self.origin.spec.data, "limits": asdict(self.origin.limits)}
             write_arrays(path, {**fields, **made_of, "kind": self.origin.spec.kind}, explored_arrays(self.tables))
         else:
             write_arrays(path, {**fields, "kind": KIND}, self.tables.arrays())

@@ -1,9 +1,8 @@
 """`JsonSchema`: the spec of the JSON texts whose values a schema allows."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from typing import Any, ClassVar, Literal, TypedDict
 
 from guided.engine.specs import Lowered, fingerprint_of
@@ -12,7 +11,7 @@ from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
 from guided.schema.inputs import input_of
-from guided.schema.json_values import check_levels, parse_json
+from guided.schema.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.lowering import Lowering
 from guided.schema.machine import Machine
 from guided.schema.reader import TypeReader
@@ -20,17 +19,13 @@ from guided.schema.reader import TypeReader
 __all__ = ["JsonSchema", "SchemaOptions"]
 
 
-# JSON has no decimals of its own; no schema has this key.
-_DECIMAL = "\0decimal"
-
-
 class SchemaOptions(TypedDict, total=False):
     """The keyword arguments of `JsonSchema`."""
 
     whitespace: str
     property_order: Literal["schema", "any"]
-    numbers: Literal["plain", "any"]
-    escapes: Literal["canonical", "any"]
+    numbers: Literal["plain", "any", "dumps"]
+    escapes: Literal["canonical", "any", "dumps"]
     format: Literal["assert", "annotate", "strict"]
     unsupported: Literal["refuse", "record"]
     registry: Mapping[str, Any] | None
@@ -51,10 +46,10 @@ class JsonSchema:
         ``"compact"``, ``"flexible"``, ``"pretty(N)"`` as ``json.dumps(value, indent=N)`` writes, or a regular expression.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
-    numbers : {"plain", "any"}
-        Without exponents, and integers without a fraction; or all of RFC 8259.
-    escapes : {"canonical", "any"}
-        Each character in its shortest spelling, or in any.
+    numbers : {"plain", "any", "dumps"}
+        Without exponents, and integers without a fraction; all of RFC 8259; or the same with integers plain.
+    escapes : {"canonical", "any", "dumps"}
+        Each character in its shortest spelling; in any; or as ``json.dumps`` writes it, with ``ensure_ascii`` or without.
     format : {"assert", "annotate", "strict"}
         Known formats are enforced; none is; or unknown ones are refused as well.
     unsupported : {"refuse", "record"}
@@ -97,8 +92,8 @@ class JsonSchema:
         *,
         whitespace: str = "flexible",
         property_order: Literal["schema", "any"] = "schema",
-        numbers: Literal["plain", "any"] = "plain",
-        escapes: Literal["canonical", "any"] = "canonical",
+        numbers: Literal["plain", "any", "dumps"] = "plain",
+        escapes: Literal["canonical", "any", "dumps"] = "canonical",
         format: Literal["assert", "annotate", "strict"] = "assert",  # noqa: A002 - the contract's name
         unsupported: Literal["refuse", "record"] = "refuse",
         registry: Mapping[str, Any] | None = None,
@@ -131,14 +126,13 @@ class JsonSchema:
     @property
     def data(self) -> str:
         """Schema, registry and options as text; a type is not kept, only its schema."""
-        return json.dumps(
+        return text_of(
             {
                 "schema": self.schema,
                 "registry": self.registry,
                 "options": asdict(self.options),
                 "unenforced": self._unenforced,
-            },
-            default=_written,
+            }
         )
 
     @classmethod
@@ -151,7 +145,7 @@ class JsonSchema:
             The text is something else.
         """
         try:
-            content = json.loads(data, object_hook=_read_back)
+            content = value_of(data)
             spec = cls(True, **content["options"], registry=content["registry"])
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
@@ -225,19 +219,4 @@ class JsonSchema:
 def _text_of(schema: Any, registry: Mapping[str, Any]) -> str:
     for value in (schema, *registry.values()):
         check_levels(value)
-    try:
-        return json.dumps([schema, registry], default=_written)
-    except ValueError as error:
-        raise SchemaError(f"a number of the schema has too many digits: {error}", "", "schema") from error
-    except TypeError as error:
-        raise SchemaError(f"a schema is made of JSON values: {error}", "", "schema") from error
-
-
-def _read_back(content: dict[str, Any]) -> Any:
-    return Decimal(content[_DECIMAL]) if content.keys() == {_DECIMAL} else content
-
-
-def _written(value: object) -> object:
-    if isinstance(value, Decimal):
-        return {_DECIMAL: str(value)}
-    raise TypeError(f"{type(value).__name__} is no type of JSON")
+    return text_of([schema, registry])

@@ -27,8 +27,8 @@ class Spec(Protocol):
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says."""
 
-    def lower(self, limits: Limits) -> Automaton:
-        """The automaton of the spec's texts."""
+    def lower(self, limits: Limits) -> "Automaton | StackSpec":
+        """The automaton of the spec's texts, or a spec that has one with a stack."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

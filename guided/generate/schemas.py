@@ -4,9 +4,9 @@ from typing import Any, Unpack
 
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema, SchemaOptions
-from guided.generate.api import index_of
 from guided.generate.model import LanguageModel
 from guided.generate.structured import JsonGenerator
+from guided.generate.texts import index_of
 from guided.limits import Limits
 
 __all__ = ["json"]

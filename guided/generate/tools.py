@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
-from guided.calls.modes import CALL, ended_by_calls
+from guided.calls.modes import ended_by_calls
 from guided.calls.parse import CallParser
 from guided.calls.prompts import few_shot
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
@@ -40,6 +40,7 @@ from guided.generate.scoring import scores
 from guided.generate.stops import TextStream
 from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
 from guided.guide.guide import Guide
+from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
@@ -259,7 +260,7 @@ class _Writing:
 
     def _inject(self, prompt: CallPrompt) -> None:
         """Where a call has begun, have the model read the prompt for calls, and what it has written of the call."""
-        if self.guide.is_finished or self.generator.index.labels[self.guide.state] != CALL:
+        if self.guide.is_finished or self.parser.call_start is None:
             return
         try:
             begun = self.data[self.parser.call_start :].decode()
@@ -301,7 +302,9 @@ def _index_of(
         return index
     if index.spec_fingerprint == spec.fingerprint:
         index.check_vocabulary(model.vocabulary)
-        return compile(_Cut(index, spec.markers), model.vocabulary, limits)
+        # What an index with a stack is made of is made as texts need it, and so anew.
+        cut = needed if isinstance(index.tables, PushdownIndex) else _Cut(index, spec.markers)
+        return compile(cut, model.vocabulary, limits)
     raise IndexFormatError(
         f"the index was compiled from another spec ({index.spec_fingerprint[:12]}) than these tools in this format "
         f"({spec.fingerprint[:12]})"

@@ -63,10 +63,11 @@ class JsonOptions:
         expression of the whitespace that may stand wherever JSON allows some.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
-    numbers : {"plain", "any"}
-        Plain: no exponents, and no ``1.0`` for an integer. Any: all of RFC 8259, integers by value.
-    escapes : {"canonical", "any"}
-        Canonical: each character of a string in its shortest form. Any: all spellings, compared by value.
+    numbers : {"plain", "any", "dumps"}
+        Plain: no exponents, and no ``1.0`` for an integer. Any: all of RFC 8259, integers by value. Dumps: the same, but integers plain.
+    escapes : {"canonical", "any", "dumps"}
+        Canonical: each character of a string in its shortest form. Any: all spellings, compared by value. Dumps: both that Python's
+        ``json.dumps`` gives, with ``ensure_ascii`` or without.
     format : {"assert", "annotate", "strict"}
         Known formats are enforced; none is; known ones are, and unknown ones refused.
     unsupported : {"refuse", "record"}
@@ -80,8 +81,8 @@ class JsonOptions:
 
     whitespace: str = "flexible"
     property_order: Literal["schema", "any"] = "schema"
-    numbers: Literal["plain", "any"] = "plain"
-    escapes: Literal["canonical", "any"] = "canonical"
+    numbers: Literal["plain", "any", "dumps"] = "plain"
+    escapes: Literal["canonical", "any", "dumps"] = "canonical"
     format: Literal["assert", "annotate", "strict"] = "assert"
     unsupported: Literal["refuse", "record"] = "refuse"
 
@@ -93,8 +94,8 @@ class JsonOptions:
             raise ValueError(f"whitespace is 'pretty(0)' to 'pretty({MOST_INDENT})', not {shown(self.whitespace)}")
         for name, allowed in (
             ("property_order", ("schema", "any")),
-            ("numbers", ("plain", "any")),
-            ("escapes", ("canonical", "any")),
+            ("numbers", ("plain", "any", "dumps")),
+            ("escapes", ("canonical", "any", "dumps")),
             ("format", ("assert", "annotate", "strict")),
             ("unsupported", ("refuse", "record")),
         ):

@@ -1,4 +1,4 @@
-"""JSON texts as plain Python values, of any size and depth that the text has; and how deep a schema may nest.
+"""JSON texts as plain Python values, of any size and depth; how deep a schema may nest; schemas as text and back, decimals exact.
 
 Python's own reader recurses, so its depth is whatever the caller has left. Where that is not enough, the text is read with a stack of
 containers instead (`_flat`).
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from guided.errors import LimitError
+from guided.errors import LimitError, SchemaError
 
-__all__ = ["MOST_LEVELS", "check_levels", "check_levels_of_text", "parse_json"]
+__all__ = ["MOST_LEVELS", "check_levels", "check_levels_of_text", "parse_json", "text_of", "value_of"]
 
 # Arrays and objects within each other in a schema: six times what real ones have.
 MOST_LEVELS = 200
@@ -23,6 +23,8 @@ _MOST_PARTS = 10_000_000
 
 # Python refuses to read integers of more than 4,300 digits at once, which here come from texts whose length is bounded already.
 _MOST_DIGITS = 4000
+# JSON has no decimals of its own; no schema has this key.
+_DECIMAL = "\0decimal"
 _CONTAINERS = (dict, list, tuple)
 _SPACES = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r'"(?:[^"\\]+|\\.)*"|[^\[\]{},:"\s]+', re.DOTALL)
@@ -157,3 +159,40 @@ def _integer(digits: str) -> int:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+def text_of(value: Any) -> str:
+    """JSON values, Decimals among them, as text.
+
+    Raises
+    ------
+    SchemaError
+        There are others among them.
+    """
+    try:
+        return json.dumps(value, default=_written)
+    except ValueError as error:
+        raise SchemaError(f"a number of the schema has too many digits: {error}", "", "schema") from error
+    except (TypeError, RecursionError) as error:
+        raise SchemaError(f"a schema is made of JSON values: {error}", "", "schema") from error
+
+
+def value_of(data: str) -> Any:
+    """What `text_of` gave the text of.
+
+    Raises
+    ------
+    ValueError, InvalidOperation
+        It is none.
+    """
+    return json.loads(data, object_hook=_read_back)
+
+
+def _read_back(content: dict[str, Any]) -> Any:
+    return Decimal(content[_DECIMAL]) if content.keys() == {_DECIMAL} else content
+
+
+def _written(value: object) -> object:
+    if isinstance(value, Decimal):
+        return {_DECIMAL: str(value)}
+    raise TypeError(f"{type(value).__name__} is no type of JSON")

@@ -114,7 +114,7 @@ def _made(
     under = [vectors[label].patterns for label in laid.labels[laid.ends].tolist()]
     laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(numbers))
     vectors += map(KeyLabel, numbers, under)
-    if not patterns and options.escapes == "canonical" and has_one_body(kept):
+    if not patterns and has_one_body(kept, options.escapes):
         return KeyLeaf(_numbered(laid), tuple(vectors))
     arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
     return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))

@@ -23,6 +23,7 @@ from guided.schema.leaf import Leaf
 from guided.schema.lowering import Lowering
 from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
+from guided.schema.overlay import has_one_body
 from guided.schema.restrict import restrict
 from guided.schema.strings import string_automaton
 
@@ -199,7 +200,7 @@ class Kinds:
         if len(names) > _MOST_NAMES:
             raise LimitError("names", len(names), _MOST_NAMES, "an object has too many declared names")
         self._spellings.append(())
-        if not patterns and self.options.escapes == "canonical":
+        if not patterns and (self.options.escapes == "canonical" or has_one_body(names, self.options.escapes)):
             ways = tuple(tuple(filter(self._can_spell, spellings(name))) for name in names)
             self._spellings[-1] = ways
             self._automata.append(None)

@@ -42,9 +42,15 @@ def within(automaton: Automaton, alphabet: BoolArray) -> Automaton:
     """The texts of an automaton that the alphabet can spell."""
     if alphabet.all():
         return automaton
-    rows = expanded(automaton)
-    rows[:, ~alphabet] = DEAD
-    return Automaton.from_table(rows, np.arange(256, dtype=np.uint8), automaton.accepting, automaton.labels)
+    table, n_columns = automaton.table, automaton.table.shape[1]
+    if n_columns == 256:
+        table, classes = expanded(automaton), np.arange(256, dtype=np.uint8)
+        table[:, ~alphabet] = DEAD
+    else:
+        # One more column, of the bytes that are left out.
+        table = np.concatenate([table, np.full((len(table), 1), DEAD, np.int32)], axis=1)
+        classes = np.where(alphabet, automaton.classes, n_columns).astype(np.uint8)
+    return Automaton.from_table(table, classes, automaton.accepting, automaton.labels)
 
 
 def dead_row() -> Int32Array:

@@ -14,6 +14,7 @@ Does not say which texts spell a value, nor whether a formula can be met.
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
@@ -52,6 +53,8 @@ class Lowering:
         Of these, ``depth`` bounds how deep schemas about the same value may nest.
     registry : Mapping of str to schema, optional
         Documents by URI that references may lead to.
+    pointer : str
+        JSON Pointer to the subschema of the whole value, where it is not all of ``schema``.
 
     Attributes
     ----------
@@ -108,6 +111,7 @@ class Lowering:
         formulas: Formulas,
         limits: Limits,
         registry: Mapping[str, Any] | None = None,
+        pointer: str = "",
     ) -> None:
         self.options = options
         self.formulas = formulas
@@ -130,7 +134,10 @@ class Lowering:
         self.nested = 0
         self._room = _AT_ONCE
         root = self.references.root
-        target = self._followed(Target(schema, root, root.resource.location))
+        target = Target(schema, root, root.resource.location)
+        if pointer:
+            target = self.references.resolve("$ref", f"#{quote(pointer)}", root, target.location)
+        target = self._followed(target)
         self.root = self._later(target.schema, target.context, target.location)
         node = formulas.nodes[self.root]
         if node[0] == "schema":

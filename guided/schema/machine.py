@@ -11,6 +11,7 @@ Here are the reactions of cells. What follows a key or a comma, and whether anyt
 """
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import cast
@@ -37,12 +38,25 @@ from guided.schema.lowering import Lowering
 from guided.schema.places import Places, bits_of, item_state
 from guided.schema.reading import Next, Reading
 from guided.schema.room import is_roomy
-from guided.schema.structure import (
-    structure_of,
-)
+from guided.schema.structure import Structure, structure_of
 from guided.schema.witness import Content, Parts, Wishes, Witness
 
-__all__ = ["Machine"]
+__all__ = ["Machine", "Surroundings"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """What values stand in that are parts of other texts.
+
+    Attributes
+    ----------
+    structure : Structure
+    tables : PushdownTables
+        A copy of the structure's, with whatever else there is.
+    """
+
+    structure: Structure
+    tables: PushdownTables
 
 
 class Machine:
@@ -57,24 +71,42 @@ class Machine:
     limits : Limits
     alphabet : bytes
         256 bytes, 1 for each byte that texts may hold.
+    within : Surroundings, optional
+        Where values are parts of other texts: what is around them.
+
+    Attributes
+    ----------
+    start : int
+        Where a whole value begins.
+    is_empty : bool
+        Is there none?
     """
 
     def __init__(
-        self, lowering: Lowering, formulas: Formulas, options: JsonOptions, limits: Limits, alphabet: bytes
+        self,
+        lowering: Lowering,
+        formulas: Formulas,
+        options: JsonOptions,
+        limits: Limits,
+        alphabet: bytes,
+        within: Surroundings | None = None,
     ) -> None:
-        self.structure = structure_of(options, alphabet)
-        self.tables: PushdownTables = self.structure.tables.copy()
+        self.structure = structure_of(options, alphabet) if within is None else within.structure
+        self.tables: PushdownTables = self.structure.tables.copy() if within is None else within.tables
         self.tables.limit = limits.states
         self.formulas = formulas
         self.kinds = Kinds(formulas, lowering, options, limits, self.structure.alphabet)
         self.reading = Reading(self.kinds)
         self.keys = KeyFrames(self.kinds, self.structure, self.tables)
         self.end = self.structure.end
-        self._cells: list[Cell | None] = []
+        # Of the cells of the tables, those of this schema.
+        self._cells: dict[int, Cell | None] = {}
         self._has_more: dict[int, bool] = {}
-        self._cell_ids: dict[Cell | None, int] = {}
+        self._cell_ids: dict[Cell, int] = {}
+        self._ends: dict[int, Reaction] = {}
         self.places = Places(self.structure, self.tables, self.reading, self._cell)
-        self._cell(None)
+        if within is None:
+            self._lowest(Reaction(0, -1, self.end))
         self.is_empty = not self.reading.is_satisfiable(lowering.root)
         self.start = self.end if self.is_empty else self.places.beginning((lowering.root,))
 
@@ -115,12 +147,25 @@ class Machine:
 
     # Cells
 
-    def _cell(self, content: Cell | None) -> int:
+    def below(self, control: int) -> int:
+        """A cell for whole values to stand on, after which a text goes on at a control."""
+        return self._lowest(Reaction(1, -1, control))
+
+    def after(self, cell: int) -> int:
+        """The control of such a cell."""
+        return self._ends[cell].goes_to
+
+    def _lowest(self, end: Reaction) -> int:
+        cell = self.tables.cell()
+        self._cells[cell], self._ends[cell] = None, end
+        return cell
+
+    def _cell(self, content: Cell) -> int:
         found = self._cell_ids.get(content)
         if found is None:
             is_object = isinstance(content, OpenPlain | OpenObject)
             found = self._cell_ids[content] = self.tables.cell(PENDING if is_object else -1)
-            self._cells.append(content)
+            self._cells[found] = content
             if isinstance(content, OpenPlain):
                 self.allow(found)
             if isinstance(content, OpenArray) and arrays.is_unique(self.formulas, content.state):
@@ -190,7 +235,7 @@ class Machine:
         content = self._cells[cell]
         report = self.places.report_of.get(action)
         if content is None:
-            return Reaction(0, -1, self.end) if report is not None else None
+            return self._ends[cell] if report is not None else None
         if report is not None:
             return self._told(content, report)
         structure = self.structure

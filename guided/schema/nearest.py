@@ -12,7 +12,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
 
-__all__ = ["distances_by_characters", "distances_to", "path_down"]
+__all__ = ["ORDER", "distances_by_characters", "distances_to", "path_down"]
 
 
 def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
@@ -41,11 +41,11 @@ def path_down(automaton: Automaton, distance: Int32Array, state: int) -> tuple[b
     while distance[state]:
         row = automaton.table[state]
         closer = (row >= 0) & (distance[row] == distance[state] - 1)
-        byte = next(byte for byte in _ORDER if closer[classes[byte]])
+        byte = next(byte for byte in ORDER if closer[classes[byte]])
         found.append(byte)
         state = int(row[classes[byte]])
     return bytes(found), state
 
 
 # Why digits and letters first: what is forced at the end of a budget should look like text.
-_ORDER = (*b"0123456789", *range(0x61, 0x7B), *range(0x20, 0x30), *range(0x3A, 0x61), *range(0x7B, 0x100), *range(0x20))
+ORDER = (*b"0123456789", *range(0x61, 0x7B), *range(0x20, 0x30), *range(0x3A, 0x61), *range(0x7B, 0x100), *range(0x20))

@@ -25,11 +25,13 @@ from guided.errors import LimitError
 from guided.kernels.overlay import follow
 from guided.kernels.trie import build_trie
 from guided.limits import Limits
-from guided.schema.spelling import CANONICAL, Spelling
+from guided.schema.spelling import SPELLINGS, Spelling
 
 __all__ = ["Overlay", "canonical_body", "has_one_body", "overlay"]
 
 _SEVERAL = re.compile("[\x0b\x0e\x0f\x1a-\x1f]")
+# Characters with several spellings; under "any" all have.
+_SEVERAL_OF = {"canonical": _SEVERAL, "dumps": re.compile("[^ -~]")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,10 @@ def canonical_body(text: str) -> bytes:
     return encode_basestring(text)[1:-1].encode()
 
 
-def has_one_body(texts: Sequence[str]) -> bool:
-    """Has each text one canonical spelling?"""
-    return _SEVERAL.search("".join(texts)) is None
+def has_one_body(texts: Sequence[str], escapes: str) -> bool:
+    """Has each text one spelling, the canonical one, under an option?"""
+    several = _SEVERAL_OF.get(escapes)
+    return several is not None and several.search("".join(texts)) is None
 
 
 def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: Limits) -> Overlay:
@@ -87,7 +90,7 @@ def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: L
     total = sum(map(len, texts))
     if total > limits.nfa_states:
         raise LimitError("nfa_states", total, limits.nfa_states, "fewer or shorter texts")
-    is_simple = spelling is CANONICAL and has_one_body(texts)
+    is_simple = any(spelling is SPELLINGS[name] and has_one_body(texts, name) for name in _SEVERAL_OF)
     trie = _bytes_trie(base, texts) if is_simple else _graph(base, texts, spelling, limits)
     n, n_nodes = base.n_states, len(trie.shadow)
     used = np.unique(trie.byte)

@@ -107,7 +107,7 @@ class Places:
         self._firsts: dict[tuple[Job | None, bool], int] = {}
         self._begun: dict[int, int] = {}
         self._literals: dict[tuple[str, int], int] = {}
-        integer = self.formulas.atom(("integer", False))
+        integer = self.formulas.atom(("integer", self.kinds.options.numbers == "dumps"))
         self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
             ("number", (TRUE,), False): structure.number,
             ("number", (integer,), False): structure.integer,
@@ -240,7 +240,7 @@ class Places:
             entry = self.done(leaf.bits(label), again=kind == "number")
             entries[automaton.accepting & (automaton.labels == label)] = entry
         if kind == "number":
-            first = number_frame(tables, automaton, entries)
+            first = number_frame(tables, automaton, entries, self.structure.after_number)
         else:
             first = self._strings.frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
         self.frames[key] = first

@@ -29,7 +29,7 @@ def _is_roomy_kind(reading: Reading, kind: str, formula: int, depth: int) -> boo
         listed = "strings" if kind == "string" else "equals"
         members = [nodes[member] for member in formulas.members(formula)]
         return all(
-            node[0] == "T" or node == ("integer", False) or (node[0] == "!" and nodes[node[1]][0] == listed)
+            node[0] == "T" or node[0] == "integer" or (node[0] == "!" and nodes[node[1]][0] == listed)
             for node in members
         )
     if kind == "object":

@@ -70,7 +70,7 @@ CANONICAL = Spelling(_SHORT, _CONTROLS - Charset.of([(8, 10), (12, 13)]))
 ANY = Spelling((*_SHORT, ("/", "\\/")), Charset.UNIVERSE)
 # Both that ``json.dumps`` gives, with ``ensure_ascii`` or without.
 DUMPS = Spelling(_SHORT, Charset.of([(0, 0x1F), (0x7F, 0x10FFFF)]))
-SPELLINGS = {"canonical": CANONICAL, "any": ANY}
+SPELLINGS = {"canonical": CANONICAL, "any": ANY, "dumps": DUMPS}
 _nodes: Memo[Node] = Memo(4096, 1 << 24)
 _operands: Memo[Operand] = Memo(4096, 1 << 24)
 

@@ -115,7 +115,7 @@ def _nothing() -> Automaton:
 
 def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
     """The bodies of some texts and no others."""
-    if bits.any() or options.escapes != "canonical" or not has_one_body(texts):
+    if bits.any() or not has_one_body(texts, options.escapes):
         return _laid(Leaf(_nothing()), texts, np.ones(len(texts), np.bool_), bits, options, limits)
     found = from_strings([canonical_body(text) for text in texts], limits)
     return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())

@@ -48,8 +48,8 @@ QUOTE, BACKSLASH, COMMA, COLON = 0x22, 0x5C, 0x2C, 0x3A
 CLOSING = {"object": 0x7D, "array": 0x5D}
 DIGITS = b"-0123456789"
 LITERALS = {"null": b"null", "true": b"true", "false": b"false"}
-# What may follow a number: it is read again after the number's end.
-AFTER_NUMBER = b" \t\n\r,]}"
+# What may follow a number in JSON: it is read again after the number's end.
+_AFTER_NUMBER = b" \t\n\r,]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +70,8 @@ class Structure:
         The texts of ``string``, whose controls are its states.
     counts_characters : bool
         Can the registers count the code points of ``string``?
+    after_number : bytes
+        What may follow a number.
     """
 
     tables: PushdownTables
@@ -78,6 +80,7 @@ class Structure:
     alphabet: BoolArray
     body: Automaton
     counts_characters: bool
+    after_number: bytes
     end: int
     value_done: int
     value_done_again: int
@@ -106,7 +109,7 @@ class Structure:
         return self.spaces.n_states
 
 
-def _made(options: JsonOptions, alphabet: bytes) -> Structure:
+def _made(options: JsonOptions, alphabet: bytes, after_number: bytes) -> Structure:
     letters = freeze(np.frombuffer(alphabet, np.bool_))
     spaces = spaces_of(options, letters)
     tables = PushdownTables()
@@ -116,7 +119,10 @@ def _made(options: JsonOptions, alphabet: bytes) -> Structure:
     other_key_done = tables.action(label=0)
     end = tables.control(dead_row())
 
-    numbers = [_number(tables, options, letters, action_entry(value_done_again), asked) for asked in (TRUE, _INTEGER)]
+    after = _AFTER_NUMBER + after_number
+    numbers = [
+        _number(tables, options, letters, action_entry(value_done_again), after, asked) for asked in (TRUE, _INTEGER)
+    ]
     leaf = string_automaton(Formulas(), (TRUE,), options, Limits())
     body = within(leaf.automaton, letters)
     first = tables.n_controls
@@ -141,8 +147,8 @@ def _made(options: JsonOptions, alphabet: bytes) -> Structure:
         closing = tuple((CLOSING[kind], action_entry(actions[f"close_{kind}"])) for kind in ("object", "array"))
         lines = Lines.of(tables, options.indent, (QUOTE, action_entry(actions["key_start"])), closing)
     return Structure(
-        tables, spaces, lines, letters, body, is_counting, end, value_done, value_done_again, actions["key_start"], other_key_done,
-        actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
+        tables, spaces, lines, letters, body, is_counting, after, end, value_done, value_done_again, actions["key_start"],
+        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
         *_between(tables, spaces, lines, actions), *numbers,
     )  # fmt: skip
 
@@ -172,29 +178,35 @@ _INTEGER = -1
 _memo: Memo[Structure] = Memo(64, 1 << 26)
 
 
-def _number(tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, asked: int) -> int:
+def _number(
+    tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, after: bytes, asked: int
+) -> int:
     """The frame of numbers, or of integers, of which nothing else is said."""
     formulas = Formulas()
-    wanted = formulas.atom(("integer", False)) if asked == _INTEGER else TRUE
+    wanted = formulas.atom(("integer", options.numbers == "dumps")) if asked == _INTEGER else TRUE
     automaton = within(number_automaton(formulas, (wanted,), options, Limits()).automaton, alphabet)
-    return number_frame(tables, automaton, np.where(automaton.accepting, done, 0))
+    return number_frame(tables, automaton, np.where(automaton.accepting, done, 0), after)
 
 
-def number_frame(tables: PushdownTables, automaton: Automaton, ends: Int32Array) -> int:
-    """The frame of a number; ``ends``: the entry of each accepting state for what may follow, 0 elsewhere."""
+def number_frame(tables: PushdownTables, automaton: Automaton, ends: Int32Array, after: bytes) -> int:
+    """The frame of a number; ``ends``: the entry of each accepting state for the bytes ``after`` it, 0 elsewhere."""
     rows = expanded(automaton)
     first = tables.n_controls
     rows[rows >= 0] += first
     states = np.flatnonzero(ends)
-    rows[np.ix_(states, np.frombuffer(AFTER_NUMBER, np.uint8))] = ends[states, None]
+    rows[np.ix_(states, np.frombuffer(after, np.uint8))] = ends[states, None]
     return tables.controls(rows, end_actions=ends)
 
 
-def structure_of(options: JsonOptions, alphabet: bytes) -> Structure:
-    """The common controls for some options and an alphabet (256 bytes, 0 or 1)."""
+def structure_of(options: JsonOptions, alphabet: bytes, after_number: bytes = b"") -> Structure:
+    """The common controls for some options and an alphabet (256 bytes, 0 or 1).
+
+    ``after_number``: what may follow a number beside what JSON has, ascending, where values stand in other texts.
+    """
     spelling = JsonOptions(whitespace=options.whitespace, numbers=options.numbers, escapes=options.escapes)
-    found = _memo.get((spelling, alphabet))
-    return _memo.put((spelling, alphabet), _made(spelling, alphabet)) if found is None else found
+    key = spelling, alphabet, after_number
+    found = _memo.get(key)
+    return _memo.put(key, _made(*key)) if found is None else found
 
 
 def literal_chain(tables: PushdownTables, word: bytes, alphabet: BoolArray, entry: int) -> int:

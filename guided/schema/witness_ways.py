@@ -6,7 +6,7 @@ the frame's automaton. What should be done after that is for `guided.schema.witn
 Complexity: a breadth-first search for each automaton and wish, once; then O(bytes) of the way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -74,7 +74,7 @@ class Parts(NamedTuple):
     ----------
     reading, keys, structure, tables
         Of the machine.
-    contents : sequence of (Content or None)
+    contents : mapping of int to (Content or None)
         Of each cell.
     jobs : callable
         The job of a control at which a value may begin, or None.
@@ -88,7 +88,7 @@ class Parts(NamedTuple):
     keys: KeyFrames
     structure: Structure
     tables: PushdownTables
-    contents: "Sequence[Content | None]"
+    contents: "Mapping[int, Content | None]"
     jobs: Callable[[int], Job | None]
     frames: Mapping[tuple[str, tuple[int, ...], bool], int]
     empty: Callable[[Content], int]

@@ -17,6 +17,7 @@ from guided.calls.tool import Tool
 from guided.errors import GuidedError, LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from tests.calls.languages import accepts
 
 TRIGGERS = [b"a", b"ab", b"aab", b"aa", b"aba", b"abaab"]
 CALLS = [b"x=", b"yy=", b"ya="]
@@ -188,14 +189,19 @@ def test_wrong_options_are_refused(options: dict[str, Any], error: type[Exceptio
     assert message in str(caught.value)
 
 
-def test_definitions_that_are_open_are_refused_where_that_is_asked_for() -> None:
+def test_definitions_are_closed_where_they_do_not_say_otherwise() -> None:
     definition = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
-    assert Tools([definition], tool_choice="required").lower(Limits()).accepts(b'{"name": "f", "arguments": {"a": 1}}')
-    with pytest.raises(SchemaError, match="or leave strict=True") as caught:
-        Tools([definition], strict=False)
-    assert (caught.value.pointer, caught.value.keyword) == ("/f", "additionalProperties")
+    call = '{"name": "f", "arguments": {"a": 1%s}}'
+    for strict in (True, False):
+        spec = Tools([definition], tool_choice="required", strict=strict)
+        assert accepts(spec, call % "")
+        assert accepts(spec, call % ', "b": null') != strict
+        assert not accepts(spec, call % ', "a": 1')
     closed = {**definition, "parameters": {**definition["parameters"], "additionalProperties": False}}
-    Tools([closed], strict=False)
+    assert not accepts(Tools([closed], tool_choice="required", strict=False), call % ', "b": null')
+    with pytest.raises(SchemaError, match="declare all, in properties, and no others") as caught:
+        Tools([definition], "tooldec", strict=False)
+    assert (caught.value.pointer, caught.value.keyword) == ("/f", "parameters")
 
 
 def test_a_budget_of_a_compile_is_kept() -> None:

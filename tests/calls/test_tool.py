@@ -201,7 +201,7 @@ def test_names_may_be_those_of_registries(name: str) -> None:
 def keywords(**kwargs: int) -> None: ...
 def field_as_default(x: int = pydantic.Field(ge=0)) -> None: ...
 def unresolved(x: "Nowhere") -> None: ...  # noqa: F821
-def bad(x: int, y: bytes) -> None: ...
+def bad(x: int, y: type) -> None: ...
 def aliased(x: Annotated[int, pydantic.Field(alias="y")], y: int) -> None: ...
 
 
@@ -213,7 +213,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: Tool(keywords), "**kwargs has none", "/keywords/kwargs", "**kwargs"),
     (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
     (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved", "unresolved"),
-    (lambda: Tool(bad), "no lowering", "/bad/y", "bytes"),
+    (lambda: Tool(bad), "no lowering", "/bad/y", "type"),
     (lambda: Tool(aliased), "two parameters are called 'y'", "/aliased", "alias"),
     (lambda: Tool(lambda x: x), "a name is made of letters", "/<lambda>", "name"),
     (lambda: Tool(type), "no signature", "/type", "signature"),
@@ -223,14 +223,12 @@ REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: Tool({"function": 3}), "a definition has a name", "", "name"),
     (lambda: Tool(of(type="array")), "a schema of type object", "/f", "parameters"),
     (lambda: Tool({"name": "f", "parameters": 3}), "a schema of type object", "/f", "parameters"),
-    (lambda: Tool(of(type="object", minProperties=1)), "no lowering", "/f", "minProperties"),
-    (
-        lambda: Tool(of(type="object", properties={}, additionalProperties=True)),
-        "close the object",
-        "/f",
-        "additionalProperties",
-    ),
-    (lambda: Tool(of(type="object", properties={"a": {"type": "odd"}})), "unknown type", "/f/a", "type"),
+    (lambda: Tool(of(type="object", minProperties=1)), "no value satisfies", "/f", "schema"),
+    (lambda: Tool(of(type="object", required=["a"])), "'a' is required, but no property", "/f", "required"),
+    (lambda: Tool(of(type="object", properties=[])), "properties map names", "/f", "properties"),
+    (lambda: Tool(of(type="object", required="a")), "a list of names", "/f", "required"),
+    (lambda: Tool(of(type="object", properties={"a": {"type": "odd"}})), "a type is one of", "/f/a", "type"),
+    (lambda: Tool(of(oneOf=[{"properties": {"a": False}, "required": ["a"]}])), "no value satisfies", "/f", "schema"),
     (lambda: Tool(of(type="object"), types={"b": Regex("a")}), "no parameter 'b'", "/f/b", "types"),
     (lambda: inventory([]), "there is no tool", "", "tools"),
 ]

@@ -20,10 +20,11 @@ from guided.errors import (
     SchemaError,
     VocabularyError,
 )
-from guided.generate.api import choice, generator, regex
+from guided.generate.api import generator
 from guided.generate.events import Done, Result, Text
 from guided.generate.function_model import FunctionModel
 from guided.generate.generator import Generator
+from guided.generate.texts import choice, regex
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import ASCII, CountingModel, ascii_model, greedy_text_model
 from tests.strategies import patterns, vocabularies

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.errors import LimitError, ModelError
-from guided.generate.api import choice
 from guided.generate.decoding import Decoding, FreeGuide, Script
 from guided.generate.drivers import alone, together
 from guided.generate.events import Text
 from guided.generate.function_model import FunctionModel
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores
+from guided.generate.texts import choice
 from tests.generate.models import ASCII, CountingModel, ascii_model
 
 words = st.lists(st.text("abc", min_size=1, max_size=5), min_size=1, max_size=6, unique=True)

@@ -233,6 +233,8 @@ def _spelled(document: Document, options: JsonOptions) -> bool:
         return False
     if options.escapes == "canonical" and any(not _is_canonical(spelled, text) for spelled, text in document.strings):
         return False
+    if options.escapes == "dumps" and not all(_is_dumped(spelled) for spelled, _ in document.strings):
+        return False
     if pretty := re.fullmatch(r"pretty\((\d+)\)", options.whitespace):
         return document.gaps == _pretty_gaps(document.tokens, int(pretty.group(1)))
     after, elsewhere = GAPS.get(options.whitespace, (options.whitespace, options.whitespace))
@@ -253,6 +255,12 @@ def _is_canonical(spelled: str, text: str) -> bool:
         "\\" + _ESCAPED[char] if char in _ESCAPED else f"\\u{ord(char):04x}" if char < " " else char for char in text
     )
     return re.sub(r"\\u[0-9A-F]{4}", lambda match: match.group().lower(), spelled) == shortest
+
+
+def _is_dumped(spelled: str) -> bool:
+    """Each character in its shortest form, or, where it is no printable one of ASCII, in hexadecimal."""
+    escapes = re.findall(r"\\(?:u([0-9a-fA-F]{4})|(.))", spelled)
+    return all(short != "/" and (not unit or not 0x20 <= int(unit, 16) < 0x7F) for unit, short in escapes)
 
 
 def _pretty_gaps(tokens: list[str], indent: int) -> list[str]:

@@ -44,7 +44,7 @@ def option_sets(draw: st.DrawFn, order: str = "any") -> dict[str, Any]:
         "whitespace": draw(st.sampled_from(["compact", "flexible", "[ ]?", "pretty(0)", "pretty(3)"])),
         "property_order": order,
         "numbers": draw(st.sampled_from(["plain", "any"])),
-        "escapes": draw(st.sampled_from(["canonical", "any"])),
+        "escapes": draw(st.sampled_from(["canonical", "any", "dumps"])),
         "format": draw(st.sampled_from(["annotate", "assert"])),
     }
 
@@ -161,9 +161,7 @@ def _number(draw: st.DrawFn, value: int | float, options: dict[str, Any]) -> str
 
 def _string(draw: st.DrawFn, text: str, options: dict[str, Any]) -> str:
     if options["escapes"] == "canonical" or draw(st.booleans()):
-        return json.dumps(text, ensure_ascii=options["escapes"] == "any" and draw(st.booleans())).replace(
-            "\x7f", "\x7f"
-        )
+        return json.dumps(text, ensure_ascii=options["escapes"] != "canonical" and draw(st.booleans()))
     units = text.encode("utf-16-be", "surrogatepass")
     digits = [units[i : i + 2].hex() for i in range(0, len(units), 2)]
     return '"' + "".join(f"\\u{each.upper() if draw(st.booleans()) else each}" for each in digits) + '"'

@@ -29,7 +29,7 @@ from tests.schema.oracle_ecma import search
 from tests.strategies import patterns
 
 LIMITS = Limits()
-ESCAPES = ("canonical", "any")
+ESCAPES = ("canonical", "any", "dumps")
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -45,6 +45,9 @@ def value_of(body: str, escapes: str) -> str | None:
         return None
     if escapes == "any":
         return str(value)
+    if escapes == "dumps":
+        units = [int(unit, 16) for unit in re.findall(r"(?:\\[^u])|\\u(....)", body) if unit]
+        return None if "\\/" in re.sub(r"\\\\", "", body) or any(0x20 <= unit < 0x7F for unit in units) else str(value)
     spelling = "".join(SHORT.get(char) or (f"\\u{ord(char):04x}" if char < " " else char) for char in value)
     folded = re.sub(r"\\\\|\\u00[0-9a-fA-F]{2}", lambda found: found[0].lower(), body)
     return value if folded == spelling else None

@@ -68,7 +68,8 @@ def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
             raise site.wrong(keyword, f"a type is one of {', '.join(_OF_NAME)}, or a list of them")
     if "integer" in names and "number" not in names and "number" in allowed and "any" not in names:
         allowed.discard("number")
-        whole = site.atom("number", site.atom("integer", site.context.dialect.integers_by_text))
+        by_text = site.context.dialect.integers_by_text or site.lowering.options.numbers == "dumps"
+        whole = site.atom("number", site.atom("integer", by_text))
         alternatives.append(site.formulas.conjunction([site.atom("type", "number"), whole]))
     if len(allowed) == len(TYPES):
         return TRUE, _ALL

@@ -1,0 +1,102 @@
+"""Holes in the tree of a call: where a value of a schema stands, and the automaton of calls as a frame around such values.
+
+In the tree a value is a *mark*: four characters of a private plane of Unicode, digits of its number to the base of sixteen. So
+the automaton of a tree with marks is built like any other; `frame_of` then takes the marks out, each a path of 16 bytes from one
+state to another, and leaves a hole in its place. No other text at such a place begins like a mark.
+"""
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array, Int64Array, freeze
+from guided.automata.automaton import Automaton
+from guided.calls.modes import CALL
+from guided.calls.schema import SchemaType
+from guided.errors import LimitError
+from guided.patterns.tree import Literal, Node
+from guided.schema.embedding import Frame, Value
+
+__all__ = ["MARKS", "Holes", "frame_of", "has_marks"]
+
+_FIRST, _DIGITS = 0xF0000, 4
+MARKS = frozenset(chr(_FIRST + digit) for digit in range(16))
+_LEAD, _LAST = chr(_FIRST).encode()[:-1], chr(_FIRST).encode()[-1]
+
+
+class Holes:
+    """The values of one spec, numbered as they are met."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[SchemaType, bytes], int] = {}
+
+    def mark(self, kind: SchemaType, begins: bytes = b"") -> Node:
+        """The mark of a value of a type that begins with any of some bytes.
+
+        Raises
+        ------
+        LimitError
+            There are too many.
+        """
+        number = self._values.setdefault((kind, begins), len(self._values))
+        if number >= 16**_DIGITS:
+            raise LimitError("values", number + 1, 16**_DIGITS, "too many arguments of different types")
+        return Literal("".join(chr(_FIRST + (number >> shift & 15)) for shift in (12, 8, 4, 0)))
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values by their numbers."""
+        return tuple(Value(kind.document, kind.pointer, begins) for kind, begins in self._values)
+
+
+def frame_of(automaton: Automaton, holes: Holes) -> Frame:
+    """The frame that an automaton with marks stands for. O(states)."""
+    table = automaton.table.copy()
+    source, number, at = _marks(automaton, np.flatnonzero(automaton.labels == CALL).astype(np.int32))
+    table[source, automaton.classes[_LEAD[0]]] = DEAD
+    kept = _reachable(table, source, at)
+    renamed: Int32Array = np.cumsum(kept, dtype=np.int32) - 1
+    table = np.where(table >= 0, renamed[table], np.int32(DEAD))[kept]
+    found = np.stack([renamed[source], number, renamed[at]], axis=1).astype(np.int32)
+    return Frame(
+        Automaton(freeze(table), automaton.classes, freeze(automaton.accepting[kept]), freeze(automaton.labels[kept])),
+        freeze(found[np.argsort(found[:, 0], kind="stable")]),
+        holes.values,
+    )
+
+
+def has_marks(automaton: Automaton) -> bool:
+    """Might some text of an automaton be taken for a mark?"""
+    return len(_marks(automaton, np.arange(automaton.n_states, dtype=np.int32))[0]) > 0
+
+
+def _marks(automaton: Automaton, source: Int32Array) -> tuple[Int32Array, Int64Array, Int32Array]:
+    """The marks that begin in some states: where each begins, its number, and where it ends."""
+    table, classes = automaton.table, automaton.classes
+    at, number = source, np.zeros(len(source), np.int64)
+    # Invariant: within a mark nothing else may come; in a text that may hold any character, something else may.
+    n_live = (table >= 0) @ np.bincount(classes, minlength=table.shape[1])
+    for _ in range(_DIGITS):
+        for most, byte in zip((1, 1, 16), _LEAD, strict=True):
+            at = table[at, classes[byte]]
+            kept = (at >= 0) & (n_live[at] <= most)
+            source, number, at = source[kept], number[kept], at[kept]
+        ways = [table[at, classes[_LAST + digit]] for digit in range(16)]
+        number = np.concatenate([number * 16 + digit for digit in range(16)])
+        source, at = np.tile(source, 16), np.concatenate(ways)
+        source, number, at = source[at >= 0], number[at >= 0], at[at >= 0]
+    return source, number, at
+
+
+def _reachable(
+    table: Int32Array, source: Int32Array, target: Int32Array
+) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """The states that the start reaches, through holes too."""
+    behind = np.full(len(table), DEAD, np.int32)
+    behind[source] = target
+    found = np.zeros(len(table), np.bool_)
+    found[0] = True
+    frontier: Int32Array = np.zeros(1, np.int32)
+    while len(frontier):
+        onward = np.unique(np.concatenate([table[frontier].ravel(), behind[frontier]]))
+        frontier = onward[(onward >= 0) & ~found[onward]]
+        found[frontier] = True
+    return found

@@ -1,0 +1,48 @@
+"""How the type of a schema is written for people: ``int >= 0``, ``list[str]``, ``"a" | "b"``."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from guided.errors import shown
+
+__all__ = ["name_of"]
+
+_NAMES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "object": "object"}
+_SIGNS = {
+    "minimum": ">=",
+    "maximum": "<=",
+    "exclusiveMinimum": ">",
+    "exclusiveMaximum": "<",
+    "multipleOf": "multiple of",
+}
+_DEEPEST = 4
+
+
+def name_of(schema: Any, depth: int = 0) -> str:
+    """The name of a schema's type; what it holds deeper than a few levels is not told."""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return "Any"
+    for keyword in ("const", "enum"):
+        if keyword in schema:
+            values = [schema["const"]] if keyword == "const" else schema["enum"]
+            return " | ".join(json.dumps(value, default=str) for value in values)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            return " | ".join(dict.fromkeys(name_of(option, depth + 1) for option in schema[keyword]))
+    if isinstance(schema.get("$ref"), str):
+        return str(schema["$ref"]).rpartition("/")[2] or "object"
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        return " | ".join(_of_type(kind, schema, depth) for kind in kinds)
+    return _of_type(kinds, schema, depth) if isinstance(kinds, str) else "Any"
+
+
+def _of_type(kind: str, schema: Mapping[str, Any], depth: int) -> str:
+    if kind == "array":
+        return f"list[{name_of(schema.get('items'), depth + 1)}]"
+    name = _NAMES.get(kind, "Any")
+    if kind not in ("integer", "number"):
+        return name
+    bounds = ", ".join(f"{sign} {shown(schema[keyword])}" for keyword, sign in _SIGNS.items() if keyword in schema)
+    return f"{name} {bounds}" if bounds else name

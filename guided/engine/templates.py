@@ -1,0 +1,123 @@
+"""`Template`: the spec of texts with values of schemas in them, as whoever made the frame says it (`guided.calls` does)."""
+
+import zlib
+from base64 import b64decode, b64encode
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from guided.automata.automaton import Automaton
+from guided.engine.specs import Lowered
+from guided.errors import SchemaError
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.embedding import Embedding, Frame, Value
+from guided.schema.json_values import text_of, value_of
+
+__all__ = ["Template"]
+
+_ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "labels": np.int32, "holes": np.int32}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """A frame with the options of its values.
+
+    Attributes
+    ----------
+    frame : Frame
+    options : JsonOptions
+    fingerprint : str
+        SHA-256 in hex of what the texts are.
+    markers : tuple of str
+        Texts that may be special tokens of a vocabulary.
+    """
+
+    kind: ClassVar[str] = "template"
+
+    frame: Frame = field(repr=False)
+    options: JsonOptions
+    fingerprint: str
+    markers: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> str:
+        """Everything as text; arrays are compressed."""
+        automaton, values = self.frame.automaton, self.frame.values
+        documents: dict[int, int] = {}
+        for value in values:
+            documents.setdefault(id(value.schema), len(documents))
+        held = {id(value.schema): value.schema for value in values}
+        arrays = {"holes": self.frame.holes} | {name: getattr(automaton, name) for name in _ARRAYS if name != "holes"}
+        content = {
+            "arrays": {name: [array.shape, _packed(array.tobytes())] for name, array in arrays.items()},
+            "documents": [held[number] for number in documents],
+            "values": [[documents[id(value.schema)], value.pointer, value.begins.decode()] for value in values],
+            "options": asdict(self.options),
+            "fingerprint": self.fingerprint,
+            "markers": self.markers,
+        }
+        return text_of(content)
+
+    @classmethod
+    def from_data(cls, data: str) -> "Template":
+        """The spec of what `data` gave.
+
+        Raises
+        ------
+        ValueError
+            The text is something else.
+        """
+        try:
+            content = value_of(data)
+            arrays = {
+                name: np.frombuffer(zlib.decompress(b64decode(packed, validate=True)), _ARRAYS[name]).reshape(shape)
+                for name, (shape, packed) in content["arrays"].items()
+            }
+            documents = content["documents"]
+            values = tuple(
+                Value(documents[number], str(pointer), begins.encode()) for number, pointer, begins in content["values"]
+            )
+            holes = arrays.pop("holes")
+            _check(holes, values, **arrays)
+            frame = Frame(Automaton(**arrays), holes, values)
+            options = JsonOptions(**content["options"])
+            return cls(frame, options, str(content["fingerprint"]), tuple(map(str, content["markers"])))
+        except (KeyError, IndexError, TypeError, AttributeError, RecursionError, zlib.error, SchemaError) as error:
+            raise ValueError(f"this is no template: {error}") from error
+
+    def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
+        """The automaton of the texts.
+
+        Raises
+        ------
+        SchemaError, LimitError
+        VocabularyError
+            All texts need bytes that the alphabet lacks.
+        """
+        automaton = Embedding(self.frame, self.options, limits, alphabet)
+        return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls)
+
+
+def _packed(data: bytes) -> str:
+    return b64encode(zlib.compress(data, 1)).decode()
+
+
+def _check(holes: Any, values: Any, table: Any, classes: Any, accepting: Any, labels: Any) -> None:
+    """Refuse a frame whose arrays point outside."""
+    n_states, n_columns = table.shape
+    fits = (
+        n_states > 0
+        and classes.shape == (256,)
+        and int(classes.max()) < n_columns
+        and len(accepting) == len(labels) == n_states
+        and (table.size == 0 or (int(table.min()) >= -1 and int(table.max()) < n_states))
+        and holes.ndim == 2
+        and holes.shape[1] == 3
+        and (holes.size == 0 or int(holes.min()) >= 0)
+        and (holes.size == 0 or (int(holes[:, [0, 2]].max()) < n_states and int(holes[:, 1].max()) < len(values)))
+        and len(np.unique(holes[:, 0])) == len(holes)
+    )
+    if not fits:
+        raise ValueError("its arrays refer to what they do not hold")
