@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import guided.index.pushdown  # noqa: F401 - what it imports of numba cannot be imported where sys.modules is a copy
 from guided.calls.tool import Tool
 from guided.cli.demo_tools import TOOLS
 from guided.cli.toolfiles import load_tools
