@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-import guided.index.pushdown  # noqa: F401 - what it imports of numba cannot be imported where sys.modules is a copy
 from guided.calls.tool import Tool
 from guided.cli.demo_tools import TOOLS
 from guided.cli.toolfiles import load_tools
+from guided.engine.compile import compile as compile_spec
+from guided.engine.specs import Regex
+from guided.vocabulary.vocabulary import Vocabulary
 from tests.cli.programs import call, errors_of, reply
+
+# What numba imports on first use cannot be imported where sys.modules is a copy.
+compile_spec(Regex("a|bc"), Vocabulary([b"a", b"b", b"c", None], eos=[3]))
 
 SOURCE = """
 import datetime
