@@ -111,6 +111,12 @@ class VocabularyError(GuidedError):
     """A vocabulary that cannot be read, fails its round trip, or cannot spell what was asked for."""
 
 
+def too_few_values() -> SchemaError:
+    """The error of a text that nothing completes, since items must differ and there are not values enough."""
+    reason = "no text completes what has been read: there are too few values for items that must differ; lower minItems"
+    return SchemaError(reason, "", "uniqueItems")
+
+
 class LimitError(GuidedError):
     """A budget was passed. The same input passes it on every machine.
 

@@ -16,6 +16,7 @@ Complexity: O(tokens x longest token) to the first step at whose end a token end
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from guided.errors import too_few_values
 from guided.index.plans import WalkTrie
 from guided.index.stacks import Record, Spot, Stacks
 
@@ -112,9 +113,16 @@ class Completions:
         return text[: self._match(text)]
 
     def read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot:
-        """The spot after bytes that can be read."""
+        """The spot after allowed tokens or a way out.
+
+        Raises
+        ------
+        SchemaError
+            They cannot be read, since items must differ and there are too few values.
+        """
         after = self._read(spot, data, records)
-        assert after is not None, "ways out and allowed tokens can be read"
+        if after is None:
+            raise too_few_values()
         return after
 
     def _read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot | None:

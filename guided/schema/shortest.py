@@ -18,7 +18,7 @@ Complexity: O(alternatives) derivatives and a relaxation, once per formula.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from guided.errors import LimitError
+from guided.errors import LimitError, too_few_values
 from guided.schema import arrays, objects
 from guided.schema.formula import FALSE, TRUE, Atom
 from guided.schema.jobs import split
@@ -86,7 +86,8 @@ class Shortest:
         while True:
             self.cost(state)
             way = self._best[state][1]
-            assert way is not None
+            if way is None:
+                raise too_few_values()
             if way.name is not None:
                 assert isinstance(way.name, int)
                 return way.name

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from guided.errors import SchemaError
 from guided.schema import arrays
 from guided.schema.formula import FALSE, TRUE, Formulas
 from tests.schema.engine import compiled
@@ -74,3 +75,18 @@ def test_items_that_only_rule_themselves_out() -> None:
 )  # fmt: skip
 def test_what_is_contained_only_so_many_times_may_be_what_the_prefix_asks_for(schema: Any, text: bytes) -> None:
     assert compiled({"type": "array", **schema}, whitespace="compact").accepts(text)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": {"type": "integer", "minimum": 0, "maximum": 1}, "minItems": 3},
+        {"items": {"type": "string", "maxLength": 0}, "minItems": 2},
+        {"prefixItems": [{"enum": [0, "a"]}, {"type": "integer", "minimum": 0, "maximum": 0}, {"type": "integer", "maximum": 0, "minimum": 0}], "minItems": 3},
+        {"items": {"type": "integer"}, "contains": {"type": "integer", "minimum": 0, "maximum": 1}, "minContains": 3},
+    ],
+)  # fmt: skip
+def test_too_few_values_that_differ_are_told_when_the_end_is_asked_for(schema: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="too few values for items that must differ") as caught:
+        compiled({"type": "array", "uniqueItems": True, **schema}).guide().remaining  # noqa: B018
+    assert caught.value.keyword == "uniqueItems"
