@@ -80,8 +80,7 @@ def test_what_is_contained_only_so_many_times_may_be_what_the_prefix_asks_for(sc
 @pytest.mark.parametrize(
     "schema",
     [
-        {"items": {"type": "integer", "minimum": 0, "maximum": 1}, "minItems": 3},
-        {"items": {"type": "string", "maxLength": 0}, "minItems": 2},
+        {"items": {"type": "number", "minimum": 1, "maximum": 1}, "minItems": 2},
         {"prefixItems": [{}, *[{"type": "integer", "minimum": 0, "maximum": 0}] * 2], "minItems": 3},
         {"items": {"type": "integer"}, "contains": {"type": "integer", "minimum": 0, "maximum": 1}, "minContains": 3},
     ],
@@ -90,3 +89,21 @@ def test_too_few_values_that_differ_are_told_when_the_end_is_asked_for(schema: d
     with pytest.raises(SchemaError, match="too few values for items that must differ") as caught:
         compiled({"type": "array", "uniqueItems": True, **schema}).guide().remaining  # noqa: B018
     assert caught.value.keyword == "uniqueItems"
+
+
+@pytest.mark.parametrize(
+    ("items", "most"),
+    [
+        ({"type": "integer", "minimum": 0, "maximum": 1}, 2),
+        ({"type": "integer", "minimum": -0.5, "maximum": 2.5}, 3),
+        ({"type": ["boolean", "integer"], "minimum": 7, "maximum": 7}, 3),
+        ({"type": "string", "maxLength": 0}, 1),
+        ({"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 1, "maximum": 2}]}, 3),
+    ],
+)
+def test_few_values_that_differ_are_counted(items: dict[str, Any], most: int) -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": items}
+    guide = compiled({**schema, "minItems": most}).guide()
+    assert guide.remaining >= 2 * most + 1
+    with pytest.raises(SchemaError, match="no value satisfies"):
+        compiled({**schema, "minItems": most + 1})

@@ -3,9 +3,11 @@
 The set may be larger than the items' true values, never smaller, so ``allOf`` gives any one member's set and ``anyOf`` their union.
 """
 
+from collections.abc import Sequence
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from guided.schema.exact import canonical
+from guided.schema.exact import canonical, fraction, is_number
 from guided.schema.keywords.enumerations import constant
 from guided.schema.site import Location, Site
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["distinct"]
 
 _MOST_VALUES = 200
+# Why so few: counting each costs more than comparing with those that were, and who asks for more items than these is rare.
+_MOST_INTEGERS = 16
 _MOST_SCHEMAS = 40
 
 
@@ -74,9 +78,26 @@ def _values(site: Site, schema: Any, context: "Context", location: Location, bud
         return listed if all(map(_is_small, listed)) else None
     kinds = schema.get("type")
     names = [kinds] if isinstance(kinds, str) else kinds
-    if isinstance(names, list) and names and "type" in handlers and all(name in ("null", "boolean") for name in names):
-        return [value for name in names for value in ((None,) if name == "null" else (True, False))]
+    if isinstance(names, list) and names and "type" in handlers:
+        of_types = [_values_of_type(name, schema) for name in names]
+        if None not in of_types:
+            return [value for values in of_types for value in values or ()]
     return _values_of_branches(site, schema, context, location, budget)
+
+
+def _values_of_type(name: Any, schema: dict[str, Any]) -> Sequence[Any] | None:
+    """Values among which all of a type are that the schema allows; None if they are more than a few."""
+    if name == "string":
+        return [""] if schema.get("maxLength") == 0 else None
+    if name == "integer":
+        low: Any = schema.get("minimum")
+        high: Any = schema.get("maximum")
+        if is_number(low) and is_number(high):
+            first, last = ceil(fraction(low)), floor(fraction(high))
+            return range(first, last + 1) if last - first < _MOST_INTEGERS else None
+    if name == "null":
+        return [None]
+    return [True, False] if name == "boolean" else None
 
 
 def _values_of_branches(
