@@ -137,6 +137,7 @@ class Machine:
                 self._cells,
                 self._job_at,
                 self.places.frames,
+                self.places.strings.is_common,
                 _empty,
             )
         )

@@ -116,7 +116,7 @@ class Places:
             (0, False): structure.value_done,
             (0, True): structure.value_done_again,
         }
-        self._strings = StringFrames(structure, tables, action_entry(structure.value_done))
+        self.strings = StringFrames(structure, tables, action_entry(structure.value_done))
         self.report_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
 
     def _place(self, job: Job, is_known: bool = True) -> Place:
@@ -242,7 +242,7 @@ class Places:
         if kind == "number":
             first = number_frame(tables, automaton, entries, self.structure.after_number)
         else:
-            first = self._strings.frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
+            first = self.strings.frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
         self.frames[key] = first
         return first
 

@@ -77,6 +77,11 @@ class StringFrames:
             info[:, NEEDS] = measure.needs
         return first
 
+    def is_common(self, control: int) -> bool:
+        """Is a control in a common frame, where any string may follow?"""
+        n = self._structure.body.n_states
+        return any(first <= control < first + n for first in self._common.values())
+
     def _universal(self, automaton: Automaton, ends: Int32Array) -> dict[int, int]:
         """States after which any string may follow, and the common controls that stand for them."""
         body = self._structure.body

@@ -103,6 +103,8 @@ class Witness(Ways):
         frame = self._frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own)
+        if parts.in_string(control):
+            return self._near_end(control, needed)
         if needed:
             return bytes([BLANK]) * needed
         job = parts.jobs(control)

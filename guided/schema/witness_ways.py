@@ -80,6 +80,8 @@ class Parts(NamedTuple):
         The job of a control at which a value may begin, or None.
     frames : mapping of (str, tuple of int, bool) to int
         First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
+    in_string : callable
+        Is a control in a frame where any string may follow?
     empty : callable
         What the content of a cell reports if it ends before its first item, as bits; negative if it cannot.
     """
@@ -91,6 +93,7 @@ class Parts(NamedTuple):
     contents: "Mapping[int, Content | None]"
     jobs: Callable[[int], Job | None]
     frames: Mapping[tuple[str, tuple[int, ...], bool], int]
+    in_string: Callable[[int], bool]
     empty: Callable[[Content], int]
 
 
