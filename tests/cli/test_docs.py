@@ -54,6 +54,7 @@ def test_the_file_of_specs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     (tmp_path / "specs.toml").write_text(content)
     (tmp_path / "tools.py").write_text("def add(a: int, b: int) -> int:\n    return a + b\n")
+    (tmp_path / "person.json").write_text('{"type": "object", "properties": {"name": {"type": "string"}}}')
     write_ranks(tmp_path / "ranks")
     options = ["--vocabulary", str(tmp_path / "ranks"), "--eos", "256", "-o", str(tmp_path / "indices")]
     done = call("compile", str(tmp_path / "specs.toml"), *options)

@@ -23,6 +23,12 @@ GEMMA = "gemma-like-262k"
 NAMES = (*vocabularies.NAMES, GEMMA)
 STATES = 2
 
+
+def double(x: int) -> int:
+    """Twice a number."""
+    return 2 * x
+
+
 SPECS: dict[str, Spec] = {
     "integer": Regex(r"-?(?:0|[1-9]\d{0,18})"),
     "date": Regex(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T\d{2}:\d{2}:\d{2}Z"),
@@ -30,7 +36,7 @@ SPECS: dict[str, Spec] = {
     "words": Regex(r"\w+(?:[ -]\w+)*[.!?]?"),
     "not": Regex(r"(?!the\b)[a-zé ]+(?<! )"),
     "choice": Choice(["Zürich", "Genève", "東京", "🙂", "New York", "newline\n", "tab\t"]),
-    "tools": Tools([{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}]),
+    "tools": Tools([double]),
 }
 
 
@@ -116,6 +122,23 @@ def test_masks_are_what_reading_token_by_token_gives(name: str) -> None:
         count = STATES if number % 2 else 1
         for state in {0, *draw.sample(live, min(count, len(live)))} if kind != "tools" else {0}:
             check(index, state)
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", NAMES)
+def test_masks_with_a_stack_are_what_reading_byte_by_byte_gives(name: str) -> None:
+    definition = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+    index = compile_spec(Tools([definition], tool_choice="required"), vocabulary(name))
+    for text in (b"", b'{"name": "f", "arguments": {', b'{"name": "f", "arguments": {"x": 1'):
+        state, count = index.tables.trace(index.initial, text)
+        assert count == len(text)
+        readable = {byte: index.tables.trace(state, bytes([byte]))[1] for byte in range(256)}
+        expected = [
+            token
+            for token, data in enumerate(index.vocabulary.tokens)
+            if data and readable[data[0]] and index.tables.trace(state, data)[1] == len(data)
+        ]
+        assert index.allowed(state).tolist() == expected
 
 
 @pytest.mark.network
