@@ -122,7 +122,10 @@ def test_masks_of_json_are_what_reads(
         least = index.remaining(state)
         for budget in (least, least + 1, least + 3) if step % 4 == 1 else ():
             within = [i for i in mask if i in ends or index.remaining(after[i]) < budget]
-            assert bits(index.mask_within(state, budget)) == within
+            found = bits(index.mask_within(state, budget))
+            # Within what must differ from what comes later a class of tokens has one bound, that of the longest way.
+            assert set(found) <= set(within) if index.tables.spot(state)[1] else found == within
+            assert found or budget == 0
         if not expected:
             break
         token = chance.choice(expected)
