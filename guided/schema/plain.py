@@ -120,11 +120,6 @@ class PlainObject:
             names &= names - 1
         return found
 
-    def is_required(self, label: int) -> bool:
-        """Must a key with this label come?"""
-        name = self.kinds.key_table(self.table).labels[label][0]
-        return name >= 0 and bool(self.required >> name & 1)
-
     def after(self, state: PlainState, label: int, is_ordered: bool) -> PlainState:
         """The state after a key."""
         table = self.kinds.key_table(self.table)
