@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.kinds import Kinds
-from guided.schema.objects import OTHER, value_of
+from guided.schema.objects import ALWAYS, NEVER, OTHER, value_of
 
 __all__ = ["PlainObject", "PlainState", "ones", "plain_object"]
 
@@ -109,7 +109,7 @@ class PlainObject:
         if atom[0] == "properties":
             return value_of(formulas, atom, name, bits, places)
         place = places[atom[1]]
-        return TRUE if place == -2 or (place >= 0 and bits >> place & 1) else FALSE
+        return TRUE if place == ALWAYS or (place != NEVER and bits >> place & 1) else FALSE
 
     def labels_of(self, names: int) -> int:
         """The labels of some names, as bits."""
