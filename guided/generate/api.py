@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from guided.calls.formats import Format
+from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.index import Index
@@ -30,6 +31,8 @@ def tools(
     call_prompt: str | Callable[[str], str] | None = None,
     errors: Literal["show", "raise"] = "show",
     select: Literal["greedy", "score"] = "greedy",
+    timeout: float | None = None,
+    confirm: Confirm | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> ToolsGenerator:
@@ -44,14 +47,22 @@ def tools(
     format, tool_choice, parallel_tool_calls, strict
         As in `Tools`.
     execute : bool
-        Are calls run? If not, or where a tool has nothing to run, a text ends with its first call.
+        Are calls run? If not (a dry run), or where a tool has nothing to run, a text ends with its first call; with
+        ``parallel_tool_calls`` it goes on, without results.
     call_prompt : str or callable, optional
         A prompt of its own for calls, injected when one begins and taken away when it is complete; a callable is given the
         text so far.
     errors : {"show", "raise"}
-        What a tool raises is shown to the model as its result, or raised.
+        What a tool raises, a timeout included, is shown to the model as its result, or raised.
     select : {"greedy", "score"}
-        How the name of a tool is chosen: token by token, or by the scores of whole names, as in `choice`.
+        How the name of a tool is chosen: token by token, or by the scores of whole names, as in `choice`; that costs one
+        forward pass for each prefix that a name goes on from, in each call.
+    timeout : float, optional
+        Seconds that a call may take to run. A function that is too late is left to itself in its thread; a coroutine is
+        cancelled.
+    confirm : callable, optional
+        Given each `Call` before it is run, says whether it may be: True, False, or a text that says why not. A refused call has
+        the refusal as its result, for the model to see. It may be a coroutine function; what it raises is raised.
     index : Index, optional
         Of the same tools for the model's vocabulary, compiled before.
     limits : Limits, optional
@@ -72,7 +83,16 @@ def tools(
     """
     spec = tools if isinstance(tools, Tools) else Tools(tools, format, tool_choice, parallel_tool_calls, strict)
     return ToolsGenerator(
-        model, spec, index, execute=execute, call_prompt=call_prompt, errors=errors, select=select, limits=limits
+        model,
+        spec,
+        index,
+        execute=execute,
+        call_prompt=call_prompt,
+        errors=errors,
+        select=select,
+        timeout=timeout,
+        confirm=confirm,
+        limits=limits,
     )
 
 

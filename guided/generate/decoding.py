@@ -1,7 +1,7 @@
 """One sequence being decoded: ask the guide for the mask, choose a token, advance the guide (ToolDec's algorithm 1).
 
-A *script* is a coroutine that knows no model: it yields events for the user, and `Feed` requests, each of which is
-answered with logits (`guided.generate.drivers` does). `Decoding` is the part that all scripts share.
+A *script* is a coroutine that knows no model: it yields events for the user, and requests, which are answered
+(`guided.generate.drivers` does): `Feed` with logits, `Work` with a result. `Decoding` is the part that all scripts share.
 
 Invariants:
 
@@ -16,7 +16,7 @@ Complexity: one forward pass and O(size) per token that is a choice.
 Ref: Zhang, Chen, Li, Wang, "Syntax Error-Free and Generalizable Tool Use for LLMs via Finite-State Decoding", 2023.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -29,7 +29,7 @@ from guided.generate.model import Logits, check_context
 from guided.generate.sampler import Sampler
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Decoding", "Feed", "FreeGuide", "Script", "Steering", "token_mask"]
+__all__ = ["Decoding", "Feed", "FreeGuide", "Script", "Steering", "Work", "token_mask"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,24 @@ class Feed:
     keep: int | None = None
 
 
-# Sent to it: the logits after a request, None after an event.
-Script: TypeAlias = Generator[Event | Feed, Any, None]
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A request for something that takes time and is not the model's, such as the run of a tool; answered with what it gives.
+
+    Attributes
+    ----------
+    run : callable
+        Does it, and blocks meanwhile.
+    run_async : callable
+        Gives an awaitable that does it.
+    """
+
+    run: Callable[[], Any]
+    run_async: Callable[[], Awaitable[Any]]
+
+
+# Sent to it: the answer after a request, None after an event.
+Script: TypeAlias = Generator[Event | Feed | Work, Any, None]
 
 
 class Steering(Protocol):

@@ -1,20 +1,23 @@
-"""Run scripts on a model: one as a stream, or several in step with one forward pass for all.
+"""Run scripts on a model: one as a stream, in an event loop or without one, or several in step with one forward pass for all.
 
-A script (`guided.generate.decoding`) asks for logits and says events; a driver answers and passes the events on. The
-scripts are the same for both drivers, so whatever generates one text generates many.
+A script (`guided.generate.decoding`) asks for logits and for work, and says events; a driver answers and passes the events on. The
+scripts are the same for all drivers, so whatever generates one text generates many.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import Any
 
-from guided.generate.decoding import Feed, Script
+from guided.calls.waiting import in_thread_async
+from guided.generate.decoding import Feed, Script, Work
 from guided.generate.events import Event
 from guided.generate.model import Batch, LanguageModel, Logits, Session
 
-__all__ = ["alone", "together"]
+__all__ = ["alone", "alone_async", "together"]
 
 
-def alone(model: LanguageModel, script: Script) -> Iterator[Event]:
+def alone(model: LanguageModel, script: Script) -> Generator[Event, None, None]:
     """Run one script on a model.
 
     Parameters
@@ -29,17 +32,59 @@ def alone(model: LanguageModel, script: Script) -> Iterator[Event]:
     Event
         The script's events as they come.
     """
+    steps = _steps(model, script)
+    answer = None
+    try:
+        while (item := _next(steps, answer)) is not None:
+            if isinstance(item, Work):
+                answer = item.run()
+            else:
+                answer = None
+                yield item
+    finally:
+        steps.close()
+
+
+async def alone_async(model: LanguageModel, script: Script) -> AsyncGenerator[Event, None]:
+    """Run one script on a model within a running event loop, which goes on meanwhile: the model computes in a thread.
+
+    Parameters and events are those of `alone`.
+    """
+    steps = _steps(model, script)
+    answer = None
+    try:
+        while (item := await in_thread_async(partial(_next, steps, answer))) is not None:
+            if isinstance(item, Work):
+                answer = await item.run_async()
+            else:
+                answer = None
+                yield item
+    finally:
+        # Why suppressed: who is cancelled while the model computes cannot end it. It is ended when nothing holds it any more.
+        with suppress(ValueError):
+            steps.close()
+
+
+def _next(steps: Generator[Event | Work, Any, None], answer: Any) -> Event | Work | None:
+    """What comes next; None at the end."""
+    try:
+        return steps.send(answer)
+    except StopIteration:
+        return None
+
+
+def _steps(model: LanguageModel, script: Script) -> Generator[Event | Work, Any, None]:
+    """A script with its requests for logits answered."""
     with ExitStack() as stack:
         session: Session | None = None
-        answer: Logits | None = None
+        answer: Any = None
         while True:
             try:
                 item = script.send(answer)
             except StopIteration:
                 return
             if not isinstance(item, Feed):
-                answer = None
-                yield item
+                answer = yield item
             elif session is None:
                 session = stack.enter_context(model.lease(item.tokens))
                 answer = session.start(item.tokens)
@@ -90,8 +135,8 @@ def together(model: LanguageModel, scripts: Sequence[Script]) -> list[list[Event
         ]
 
 
-def _until_request(script: Script, answer: Logits | None, events: list[Event]) -> Feed | None:
-    """Run a script to its next request, collecting its events; None: it has ended."""
+def _until_request(script: Script, answer: Any, events: list[Event]) -> Feed | None:
+    """Run a script to its next request for logits, collecting its events; None: it has ended."""
     while True:
         try:
             item = script.send(answer)
@@ -99,5 +144,8 @@ def _until_request(script: Script, answer: Logits | None, events: list[Event]) -
             return None
         if isinstance(item, Feed):
             return item
-        events.append(item)
         answer = None
+        if isinstance(item, Work):
+            answer = item.run()
+        else:
+            events.append(item)

@@ -5,13 +5,13 @@ not meet. What differs between kinds of generators is their `script` (see `guide
 stands for.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
 from guided.engine.index import Index
 from guided.generate.decoding import Decoding, FreeGuide, Script, Steering
-from guided.generate.drivers import alone, together
+from guided.generate.drivers import alone, alone_async, together
 from guided.generate.events import Done, Event, Result, Text
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler, whole_number
@@ -145,7 +145,7 @@ class Generator:
             seed=seed,
             stop=stop,
         )
-        return _result(list(events))
+        return self._returned(_result(list(events)))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Iterator[Event]:
         """Generate one text, as events.
@@ -162,6 +162,22 @@ class Generator:
         """
         settings = Settings(**options)
         return alone(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+
+    def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[Event]:
+        """As `stream`, within a running event loop, which goes on meanwhile.
+
+        The model computes in a thread; tools that are coroutine functions are awaited in the loop.
+
+        Returns
+        -------
+        asynchronous iterator of Event
+        """
+        settings = Settings(**options)
+        return alone_async(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+
+    async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result:
+        """Generate one text within a running event loop, as `stream_async` does; else as a call."""
+        return self._returned(_result([event async for event in self.stream_async(prompt, **options)]))
 
     def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[Result]:
         """Generate one text per prompt, several at a time.
@@ -208,6 +224,10 @@ class Generator:
             guide, sampler, self.model.vocabulary, prompt, settings.max_tokens, self.model.context_length
         )
         return self._script(decoding, TextStream(settings.stops))
+
+    def _returned(self, result: Result) -> Result:
+        """The result of a single text, or what is raised in its place."""
+        return result
 
     def _script(self, decoding: Decoding, stream: TextStream) -> Script:
         vocabulary = self.model.vocabulary

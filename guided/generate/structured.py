@@ -14,7 +14,7 @@ from guided.errors import SchemaError
 from guided.generate.decoding import Decoding, Script
 from guided.generate.events import Done, Event, Result, Text, ValueCompleted
 from guided.generate.generator import Generator
-from guided.generate.model import LanguageModel, Prompt
+from guided.generate.model import LanguageModel
 from guided.generate.partial_json import Completed, JsonReader
 from guided.generate.stops import TextStream
 
@@ -45,7 +45,9 @@ class JsonResult(Result):
 class JsonGenerator(Generator):
     """Generates JSON texts that a schema allows, and none other.
 
-    Made by `guided.json`. A stream has a `ValueCompleted` event for each value that is complete, beside `Text` and `Done`.
+    Made by `guided.json`. A stream has a `ValueCompleted` event for each value that is complete, beside `Text` and `Done`. Where
+    validators of the type refuse the value of a complete text, a call raises SchemaError; streams and batches have it as
+    ``result.error``, and the value None.
 
     Parameters
     ----------
@@ -66,15 +68,8 @@ class JsonGenerator(Generator):
         super().__init__(model, index)
         self.spec = spec
 
-    def __call__(self, prompt: Prompt, *arguments: Any, **options: Any) -> Result:
-        """Generate one text; arguments, result and errors are those of `Generator.__call__`.
-
-        Raises
-        ------
-        SchemaError
-            Validators of the type refuse the value. Streams and batches have it as ``result.error``, and the value None.
-        """
-        result = super().__call__(prompt, *arguments, **options)
+    def _returned(self, result: Result) -> Result:
+        """The result; raises SchemaError where validators of the type refuse the value."""
         if isinstance(result, JsonResult) and result.error is not None:
             raise result.error
         return result

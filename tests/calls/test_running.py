@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import functools
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from guided.calls.parse import parse_call
 from guided.calls.reads import Call
-from guided.calls.running import run
+from guided.calls.running import CallRefused, run, run_async
 from guided.calls.tool import Tool
 
 
@@ -115,3 +116,181 @@ def test_an_interrupt_is_not_an_answer() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run(Call("stop", {}, (0, 1)), Tool(stop))
+
+
+# Both ways to run a call, of which everything below holds.
+WAYS = pytest.mark.parametrize(
+    "way", [run, lambda *given, **options: asyncio.run(run_async(*given, **options))], ids=["run", "run_async"]
+)
+CALL = Call("f", {"x": 5}, (0, 1))
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("function", "result"),
+    [
+        (Service(3).scale, 15),
+        (Service(3).later, 8),
+        (functools.partial(Service.later, Service(4)), 9),
+        (lambda x: Service(5).later(x), 10),
+        (Box, Box(5)),
+        (Model, Model(x=5)),
+    ],
+    ids=["method", "coroutine", "partial", "gives a coroutine", "class", "model"],
+)
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_both_ways_give_the_same(way: Any, function: Any, result: Any, timeout: float | None) -> None:
+    assert way(CALL, Tool(function, name="f", types={"x": int}), timeout).result == result
+
+
+@WAYS
+def test_a_function_that_is_too_late_is_left_to_itself(way: Any) -> None:
+    end, ended = threading.Event(), threading.Event()
+
+    def slow(x: int) -> int:
+        end.wait(60)
+        ended.set()
+        return x
+
+    done = way(CALL, Tool(slow), 0.02)
+    assert not ended.is_set()
+    end.set()
+    assert ended.wait(60)
+    assert (done.result, type(done.error), str(done.error)) == (None, TimeoutError, "not done within 0.02 s")
+
+
+@WAYS
+def test_a_coroutine_that_is_too_late_is_cancelled(way: Any) -> None:
+    cancelled = threading.Event()
+
+    async def slow(x: int) -> int:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise LookupError("too late to be told") from None
+        return x
+
+    done = way(CALL, Tool(slow), 0.02)
+    assert (type(done.error), str(done.error)) == (TimeoutError, "not done within 0.02 s")
+    assert cancelled.wait(60)
+
+
+@WAYS
+def test_a_coroutine_that_is_cancelled_by_itself_is_an_error(way: Any) -> None:
+    async def gives_up(x: int) -> int:
+        raise asyncio.CancelledError
+
+    done = way(CALL, Tool(gives_up))
+    assert (type(done.error), str(done.error)) == (RuntimeError, "what was awaited was cancelled")
+
+
+def test_coroutines_are_awaited_in_the_running_loop_and_functions_do_not_hold_it_up() -> None:
+    loops: list[Any] = []
+    first, second = threading.Event(), threading.Event()
+
+    async def tool(x: int) -> int:
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return x
+
+    def waits(x: int) -> int:
+        first.set()
+        assert second.wait(60)
+        return x
+
+    async def main() -> None:
+        loops.append(asyncio.get_running_loop())
+        assert (await run_async(CALL, Tool(tool))).result == 5
+        waiting = asyncio.ensure_future(run_async(CALL, Tool(waits)))
+        while not first.is_set():
+            await asyncio.sleep(0)
+        # The loop goes on while the function waits for it.
+        second.set()
+        assert (await waiting).result == 5
+
+    asyncio.run(main())
+    assert loops[0] is loops[1]
+
+
+def test_who_is_cancelled_cancels_the_tool() -> None:
+    happened: list[str] = []
+
+    async def slow(x: int) -> int:
+        happened.append("begun")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            happened.append("ended")
+        return x
+
+    async def main() -> None:
+        running = asyncio.ensure_future(run_async(CALL, Tool(slow)))
+        while not happened:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert happened == ["begun", "ended"]
+
+
+async def later(answer: Any) -> Any:
+    await asyncio.sleep(0)
+    return answer
+
+
+@WAYS
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [(True, None), (False, "it was not confirmed"), ("", "it was not confirmed"), ("ask later", "ask later")],
+)
+def test_calls_are_run_when_they_are_confirmed(way: Any, is_async: bool, answer: Any, error: str | None) -> None:
+    asked: list[Call] = []
+    ran: list[int] = []
+
+    def confirm(call: Call) -> Any:
+        asked.append(call)
+        return later(answer) if is_async else answer
+
+    def f(x: int) -> int:
+        ran.append(x)
+        return 2 * x
+
+    done = way(CALL, Tool(f), confirm=confirm)
+    assert asked == [CALL]
+    if error is None:
+        assert (done.result, done.error, ran) == (10, None, [5])
+    else:
+        assert (done.result, str(done.error), ran) == (None, error, [])
+        assert isinstance(done.error, CallRefused)
+
+
+@WAYS
+def test_what_confirm_raises_is_raised(way: Any) -> None:
+    def gone(call: Call) -> bool:
+        raise EOFError("nobody there")
+
+    with pytest.raises(EOFError, match="nobody there"):
+        way(CALL, Tool(divide, name="f"), confirm=gone)
+    with pytest.raises(TypeError, match="confirm gives True, False or a text that says why not, not None"):
+        way(CALL, Tool(divide, name="f"), confirm=lambda call: None)
+
+
+@WAYS
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_a_tool_sees_the_context_of_its_caller(way: Any, timeout: float | None) -> None:
+    setting: contextvars.ContextVar[int] = contextvars.ContextVar("setting")
+    setting.set(40)
+    assert way(CALL, Tool(lambda x: x + setting.get(), name="f", types={"x": int}), timeout).result == 45
+
+
+def test_an_interrupt_in_a_thread_is_none_of_its_results() -> None:
+    def stop(x: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(CALL, Tool(stop), 60)

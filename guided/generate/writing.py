@@ -1,0 +1,297 @@
+"""`Writing`: one text with calls in it, as a script: what tokens say, where calls begin and end, and what the model reads there.
+
+A text is a sequence of *segments*: free text up to and including a call. The index is that of one segment, in which nothing follows the
+call; so no token reaches beyond a call's last byte, where the result has to come. After a call the tool is run, the result's
+tokens are appended to what the model reads (its cache stays), and the guide starts anew.
+
+A call begins where the model writes the trigger, or where the caller says so (`Writing.enter`): then the trigger's tokens are chosen
+for the model. They are tokens like others: they count towards the budget, and the guide reads them. A character that the last token
+before them left unfinished is not in the text.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, TypeAlias
+
+from guided.calls.parse import CallParser
+from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
+from guided.calls.rendering import render_result
+from guided.calls.running import CallRefused, Confirm, run, run_async
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.errors import LimitError, SchemaError, shown
+from guided.generate.decoding import Decoding, Script, Work
+from guided.generate.events import Done, Event, FinishReason, Text
+from guided.generate.model import LanguageModel
+from guided.generate.scoring import scores
+from guided.generate.stops import TextStream
+from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
+from guided.guide.guide import Guide
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["CallPrompt", "Manner", "Writing"]
+
+CallPrompt: TypeAlias = str | Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What is the same for all texts of a generator with tools.
+
+    Attributes
+    ----------
+    model : LanguageModel
+        Cuts texts into tokens.
+    spec : Tools
+        What may be said.
+    spelling : Vocabulary
+        The model's, in which special tokens spell the format's markers.
+    runnable : Mapping
+        The tools that are run, by name.
+    has_segments : bool
+        Does each call end a segment?
+    call_prompt, errors, select, timeout, confirm
+        As in `guided.tools`.
+    """
+
+    model: LanguageModel
+    spec: Tools
+    spelling: Vocabulary
+    runnable: Mapping[str, Tool]
+    has_segments: bool
+    call_prompt: CallPrompt | None
+    errors: Literal["show", "raise"]
+    select: Literal["greedy", "score"]
+    timeout: float | None
+    confirm: Confirm | None
+
+
+class Writing:
+    """One text being written.
+
+    Parameters
+    ----------
+    manner : Manner
+        Of the generator.
+    decoding : Decoding
+        At the start of the text.
+    guide : Guide
+        The decoding's.
+    stops : tuple of str
+        Stop strings, for free text.
+    """
+
+    def __init__(self, manner: Manner, decoding: Decoding, guide: Guide, stops: tuple[str, ...]) -> None:
+        self._manner, self._decoding, self._guide, self._stops = manner, decoding, guide, stops
+        self._parser = CallParser(manner.spec)
+        self._stream = TextStream(stops)
+        self._data = bytearray()
+        self._text = ""
+        self._calls: list[Call] = []
+        self._reason: FinishReason | None = None
+        # What the caller asked for: a call of a tool, or of any (the empty name).
+        self._wanted: str | None = None
+        # Within a call that a prompt was injected for: where the context is restored to, and how many tokens had been chosen there.
+        self._restore: tuple[int, int] | None = None
+        # Calls that have been read to their end and not been answered.
+        self._n_open = 0
+
+    def enter(self, tool: str | None = None) -> None:
+        """Have a call begin now, between two tokens.
+
+        Parameters
+        ----------
+        tool : str, optional
+            Which tool is called; the model chooses otherwise.
+
+        Raises
+        ------
+        ValueError
+            A call has begun, the text has ended, or it is none in which calls begin.
+        SchemaError
+            There is no such tool.
+        LimitError
+            The shortest call does not fit into what is left of the budget.
+        """
+        spec = self._manner.spec
+        if not spec.is_running_text or not spec.layouts:
+            raise ValueError(f"with tool_choice={shown(spec.tool_choice)} no call begins within text")
+        if tool is not None and tool not in spec.layouts:
+            raise SchemaError(f"there is no tool {shown(tool)}; there are {', '.join(spec.layouts)}", "", "tool")
+        if self._reason is not None or self._decoding.finish_reason is not None:
+            raise ValueError("the text has ended")
+        if self._parser.call_start is not None or self._n_open or self._wanted is not None:
+            raise ValueError("a call has begun already")
+        self._entry(tool or "")
+        self._wanted = tool or ""
+
+    def script(self) -> Script:
+        """The coroutine that writes the text."""
+        decoding = self._decoding
+        yield from self._begun()
+        while self._reason is None:
+            if self._wanted is not None:
+                wanted, self._wanted = self._wanted, None
+                for token in self._entry(wanted):
+                    yield from self._take(token)
+            else:
+                chosen = yield from decoding.next()
+                if chosen is None:
+                    break
+                yield from self._read(self._manner.spelling[chosen] or b"")
+            yield from self._begun()
+        if self._reason != "stop_string":
+            for read in self._parser.close():
+                assert isinstance(read, TextRead)
+                yield from self._said(self._stream.push(read.data))
+        yield from self._said(self._stream.close())
+        text = self._text if self._manner.spec.is_running_text else self._data.decode()
+        yield Done(
+            ToolsResult(
+                text=text,
+                value=list(self._calls),
+                tokens=tuple(decoding.tokens),
+                finish_reason=self._reason or decoding.finish_reason or "stop",
+                forward_passes=decoding.forward_passes,
+                calls=tuple(self._calls),
+            )
+        )
+
+    def _begun(self) -> Script:
+        """Where a call has begun, inject its prompt and choose its tool, as the caller wants it."""
+        if self._reason is None and self._parser.call_start is not None and not self._guide.is_finished:
+            self._inject()
+            yield from self._named()
+
+    def _entry(self, tool: str) -> tuple[int, ...]:
+        """The tokens that begin a call, of a tool if it is named; raises LimitError where no call fits."""
+        manner, decoding = self._manner, self._decoding
+        start = manner.spec.format.start
+        marker = manner.model.vocabulary.special.get(start)
+        has_marker = marker is not None and manner.spelling[marker] == start.encode()
+        rest = self._opening(tool, start.encode()) if tool else ""
+        tokens = [marker] if has_marker and marker is not None else []
+        if text := rest if has_marker else start + rest:
+            tokens += manner.model.encode(text)
+        guide = self._guide.fork()
+        taken = guide.advance_many(tokens)
+        assert taken == len(tokens), "text mode reads whatever begins a call"
+        needed = taken + guide.remaining
+        if needed > decoding.left:
+            raise LimitError("max_tokens", needed, decoding.left, "the shortest call is longer than what is left")
+        return tuple(tokens)
+
+    def _named(self) -> Script:
+        """Where the tool is chosen by score, write the name."""
+        start = self._parser.call_start
+        if self._manner.select != "score" or start is None or self._parser.has_name:
+            return
+        begun, candidates = bytes(self._data[start:]), []
+        for name in self._manner.spec.layouts:
+            rest = self._opening(name, begun)
+            tokens = tuple(self._manner.model.encode(rest)) if rest else ()
+            guide = self._guide.fork()
+            fits = guide.advance_many(tokens) == len(tokens) and guide.remaining <= self._decoding.left - len(tokens)
+            if tokens and fits:
+                candidates.append(tokens)
+        if len(candidates) < 2:
+            return
+        found = yield from scores(self._decoding, candidates)
+        for token in candidates[found.index(max(found))]:
+            yield from self._take(token)
+
+    def _opening(self, name: str, begun: bytes) -> str:
+        """What is missing of a call of a tool up to what follows the name; empty where the call begins otherwise."""
+        form = self._manner.spec.format
+        for trigger in (form.trigger, form.start) if self._manner.spec.is_running_text else ("",):
+            text = (trigger + form.before_name + name + form.after_name).encode()
+            if text.startswith(begun):
+                return text[len(begun) :].decode(errors="replace")
+        return ""
+
+    def _take(self, token: int) -> Script:
+        """Choose a token for the model."""
+        self._decoding.take(token)
+        yield from self._read(self._manner.spelling[token] or b"")
+
+    def _read(self, data: bytes) -> Script:
+        """What a token says."""
+        self._data += data
+        reads = self._parser.feed(data)
+        self._n_open = sum(isinstance(read, CallRead) for read in reads)
+        for read in reads:
+            match read:
+                case TextRead():
+                    piece = self._stream.push(read.data)
+                    if self._stream.stopped:
+                        self._reason = "stop_string"
+                    yield from self._said(piece)
+                    if self._stream.stopped:
+                        return
+                case CallStarted():
+                    yield from self._said(self._stream.close())
+                    yield ToolCallStarted(read.name)
+                case ArgumentRead():
+                    yield ToolArgument(read.name, read.value)
+                case CallRead():
+                    yield from self._called(read.call)
+
+    def _said(self, piece: str) -> Iterator[Event]:
+        self._text += piece
+        if piece:
+            yield Text(piece)
+
+    def _called(self, call: Call) -> Script:
+        """A complete call: run it, and have the model read the result."""
+        manner = self._manner
+        begin, end = call.span
+        text = self._data[begin:end].decode()
+        start = len(self._text) if manner.spec.is_running_text else len(self._data[:begin].decode())
+        call = replace(call, span=(start, start + len(text)))
+        self._text += text
+        yield ToolCall(call, text)
+        tool = manner.runnable.get(call.name)
+        if tool is not None and call.error is None:
+            job = (call, tool, manner.timeout, manner.confirm)
+            call = yield Work(partial(run, *job), partial(run_async, *job))
+        self._n_open -= 1
+        self._calls.append(call)
+        if call.error is not None and manner.errors == "raise" and not isinstance(call.error, CallRefused):
+            raise call.error
+        if tool is None:
+            self._reason = "tool_calls" if manner.has_segments else None
+            return
+        inserted = self._answer(call) if manner.has_segments else ""
+        self._text += inserted
+        yield ToolResult(call, inserted)
+
+    def _answer(self, call: Call) -> str:
+        """Have the model read a call's result; the text that it reads, empty where it does not fit."""
+        decoding, model = self._decoding, self._manner.model
+        text = self._manner.spec.format.result.replace("{result}", render_result(call))
+        tokens = model.encode(text)
+        place, chosen = self._restore or (decoding.place, len(decoding.tokens))
+        written = decoding.tokens[chosen:]
+        self._restore = None
+        if model.context_length is not None and place + len(written) + len(tokens) > model.context_length:
+            self._reason = "length"
+            return ""
+        self._guide.reset()
+        decoding.replace(place, [*written, *tokens])
+        self._stream = TextStream(self._stops, before=text)
+        return text
+
+    def _inject(self) -> None:
+        """Have the model read the prompt for calls, and what it has written of the call."""
+        prompt, start = self._manner.call_prompt, self._parser.call_start
+        if prompt is None or self._restore is not None:
+            return
+        try:
+            begun = self._data[start:].decode()
+        except UnicodeDecodeError:
+            # The token ended within a character: the next one ends it.
+            return
+        self._restore = self._decoding.place, len(self._decoding.tokens)
+        text = prompt if isinstance(prompt, str) else prompt(self._text)
+        self._decoding.insert(self._manner.model.encode(text + begun))
