@@ -45,6 +45,7 @@ _HOMES = {
     "load": "guided.integrations.load",
     "lark_grammar": "guided.engine.lark_grammar",
     "load_index": "guided.engine.files",
+    "read_tools": "guided.calls.sources.documents",
     "regex": "guided.generate.texts",
     "tools": "guided.generate.api",
 }
@@ -67,6 +68,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton as Automaton
     from guided.calls.formats import Format as Format
+    from guided.calls.sources.documents import read_tools as read_tools
     from guided.calls.spec import Tools as Tools
     from guided.calls.tool import Example as Example
     from guided.calls.tool import Tool as Tool

@@ -40,6 +40,9 @@ _FOR_PEOPLE = frozenset({
     "$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly",
 })  # fmt: skip
 _BEGINS = b'-0123456789"[{tfn'
+_DEFINITIONS = frozenset({"$defs", "definitions"})
+# Keywords that name schemas, or give names to them: what they mean hangs on all that is around them.
+_BY_NAME = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
 _REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 _types: Memo["SchemaType"] = Memo(1 << 16)
 
@@ -172,7 +175,8 @@ def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps())
         text = text_of(schema)
         if any(map(text.__contains__, _REFERENCES)):
             check_levels(document)
-            text, inside = text_of(document), pointer
+            needed = _needed(schema, document) if pointer else None
+            text, inside = (text_of(document), pointer) if needed is None else (text_of(needed), "")
     except SchemaError as error:
         raise SchemaError(error.reason, place, error.keyword) from error
     key = text, inside, caps
@@ -227,6 +231,35 @@ def _after_blanks(text: str, place: int) -> int:
     return place
 
 
+def _needed(schema: Any, document: Any) -> dict[str, Any] | None:
+    """A schema of a document with those definitions beside it that it refers to; None where it refers to something else, too.
+
+    Why: arguments of different tools that have one type then have one text.
+    """
+    needed: dict[str, dict[str, Any]] = {}
+    work: list[Any] = [schema]
+    while work:
+        item = work.pop()
+        if isinstance(item, list | tuple):
+            work.extend(item)
+        if not isinstance(item, Mapping):
+            continue
+        is_named = any(isinstance(item.get(keyword), str | bool) for keyword in _BY_NAME)
+        if is_named or (item is schema and not item.keys().isdisjoint(_DEFINITIONS)):
+            return None
+        reference = item.get("$ref")
+        if isinstance(reference, str):
+            holder, _, name = reference.removeprefix("#/").partition("/")
+            held = document.get(holder) if holder in _DEFINITIONS and reference.startswith("#/") else None
+            if not name or not isinstance(held, Mapping) or name not in held or "%" in name or "~" in name:
+                return None
+            if name not in needed.setdefault(holder, {}):
+                needed[holder][name] = held[name]
+                work.append(held[name])
+        work.extend(item.values())
+    return {**schema, **{holder: dict(sorted(held.items())) for holder, held in needed.items()}}
+
+
 def _check(document: Any, pointer: str, place: str, before: str) -> None:
     """Refuse a schema that cannot be enforced, or that no value satisfies."""
     formulas = Formulas()
@@ -235,7 +268,7 @@ def _check(document: Any, pointer: str, place: str, before: str) -> None:
         lowering.check()
         alphabet = structure_of(VALUES, _ALL).alphabet
         if not Reading(Kinds(formulas, lowering, VALUES, Limits(), alphabet)).is_satisfiable(lowering.root):
-            raise SchemaError("no value satisfies all of this", before, "schema")
+            raise SchemaError("no value satisfies all of this", pointer, "schema")
     except SchemaError as error:
         inside = error.pointer.removeprefix(before if pointer or not before else "")
         raise SchemaError(error.reason, f"{place}{inside}", error.keyword) from error

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree, one_budget
@@ -13,14 +13,16 @@ from guided.calls.formats import Format, format_named
 from guided.calls.holes import Holes, frame_of, has_marks
 from guided.calls.lowering import Layout, call_tree, layout_of, part
 from guided.calls.modes import calls_only, running_text
+from guided.calls.naming import inventory
 from guided.calls.schema import VALUES
-from guided.calls.tool import Tool, inventory
+from guided.calls.tool import Tool
 from guided.calls.values import ValueType, automaton_of
 from guided.engine.specs import fingerprint_of
 from guided.engine.templates import Template
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
-from guided.patterns.tree import Literal, Node, alternate, concat, repeat
+from guided.patterns import tree
+from guided.patterns.tree import Node, alternate, concat, repeat
 from guided.schema.json_values import text_of
 
 __all__ = ["FirstCall", "Tools"]
@@ -49,6 +51,8 @@ class Tools:
     max_length, max_digits : int, optional
         Bounds for strings and numbers that have none of their own; ``max_digits`` is 4,000 at most. By default they have
         none: a budget of tokens ends them.
+    duplicates : {"error", "rename"}
+        Two tools of one name are refused, or told apart by rule (`guided.calls.naming.distinct`).
 
     Raises
     ------
@@ -82,12 +86,13 @@ class Tools:
         engine: str = "nested",
         max_length: int | None = None,
         max_digits: int | None = None,
+        duplicates: Literal["error", "rename"] = "error",
     ) -> None:
         if engine != "nested":
             raise ValueError(f"engine is 'nested', not {shown(engine)}")
         form = format_named(format)
         with one_budget():
-            found = inventory(tools)
+            found = inventory(tools, duplicates)
         caps = Caps(_positive(max_length, "max_length"), _positive(max_digits, "max_digits", MOST_DIGITS))
         choice = _choice(tool_choice, found)
         chosen = () if choice == "none" else found
@@ -102,7 +107,17 @@ class Tools:
             "parallel_tool_calls": bool(parallel_tool_calls),
             "engine": engine,
             "layouts": layouts,
-            "_arguments": (found, form, choice, parallel_tool_calls, strict, engine, max_length, max_digits),
+            "_arguments": (
+                found,
+                form,
+                choice,
+                parallel_tool_calls,
+                strict,
+                engine,
+                max_length,
+                max_digits,
+                duplicates,
+            ),
         }
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
@@ -115,9 +130,9 @@ class Tools:
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says: equal languages that are written alike have the same."""
         kind = "running text" if self.is_running_text else "calls"
-        tree, holes = _tree(self) if self.layouts else (Literal(""), Holes())
+        found, holes = _tree(self) if self.layouts else (tree.Literal(""), Holes())
         values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in holes.values]
-        return fingerprint_of("tools", kind, self.format.start, digest(tree) if self.layouts else "", *values)
+        return fingerprint_of("tools", kind, self.format.start, digest(found) if self.layouts else "", *values)
 
     @property
     def is_running_text(self) -> bool:

@@ -2,21 +2,22 @@
 
 A tool is made from anything that Python can call (function, method, partial, class, object with ``__call__``), or from a definition
 in JSON: OpenAI's (nested or flat), Anthropic's ``input_schema``, MCP's ``inputSchema``. Its parameters are lowered at once, so a
-tool that cannot be lowered is refused where it is made.
+tool that cannot be lowered is refused where it is made; only those of an `Entry`, one of many tools of a document, when they are first
+asked for.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 from guided.automata.build import one_budget
 from guided.calls.constraints import Caps
 from guided.calls.parameters import Parameter, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError
 
-__all__ = ["NAME", "Example", "Tool", "as_example", "inventory"]
+__all__ = ["NAME", "Entry", "Example", "Source", "Tool", "as_example"]
 
 # What a name may be made of: no blank, quote, bracket, comma or equals sign, which end a name in call formats.
 NAME = re.compile(r"[\w.\-/:]+")
@@ -45,14 +46,49 @@ class Example:
     result: Any = None
 
 
+class Source(Protocol):
+    """A document that holds the schemas of many tools."""
+
+    kind: str
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The document, as JSON: a source made of it gives the same schemas."""
+
+    def schema(self, key: str) -> Mapping[str, Any]:
+        """The schema of a tool's arguments."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One tool of a document.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+    source : Source
+    key : str
+        What the source calls it.
+    run : callable or None
+        What to call, with the arguments by name.
+    """
+
+    name: str
+    description: str
+    source: Source
+    key: str
+    run: Callable[..., Any] | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Tool:
     """A tool that a model can call.
 
     Parameters
     ----------
-    definition : callable or Mapping
-        What to call, or a definition in JSON.
+    definition : callable, Mapping or Entry
+        What to call, a definition in JSON, or one of a document's tools.
     name : str, optional
         Its name in calls; by default the callable's or the definition's own.
     types : Mapping, optional
@@ -74,6 +110,11 @@ class Tool:
     TypeError
         ``definition`` is neither a callable nor a Mapping.
 
+    Attributes
+    ----------
+    original : str
+        What its source calls it: the name in the definition, the operation of a document.
+
     Examples
     --------
     >>> def get_weather(city: str, day: Literal["today", "tomorrow"]) -> str: ...
@@ -88,18 +129,22 @@ class Tool:
     types: Mapping[str, Any] = field(repr=False)
     schema: Any = field(repr=False)
     is_definition: bool = field(repr=False)
+    original: str = field(repr=False)
 
     def __init__(
         self,
-        definition: Callable[..., Any] | Mapping[str, Any],
+        definition: Callable[..., Any] | Mapping[str, Any] | Entry,
         name: str | None = None,
         types: Mapping[str, Any] | None = None,
         examples: Iterable[Example | Mapping[str, Any]] = (),
         description: str | None = None,
         run: Callable[..., Any] | None = None,
     ) -> None:
-        is_definition = isinstance(definition, Mapping)
-        if isinstance(definition, Mapping):
+        is_definition = isinstance(definition, Mapping | Entry)
+        if isinstance(definition, Entry):
+            own, summary, schema = definition.name, definition.description, definition
+            run = definition.run if run is None else run
+        elif isinstance(definition, Mapping):
             own, summary, schema = _parts(definition)
         elif callable(definition):
             if run is not None:
@@ -116,11 +161,13 @@ class Tool:
             "types": dict(types or {}),
             "schema": schema,
             "is_definition": is_definition,
+            "original": definition.key if isinstance(definition, Entry) else str(own),
         }
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
-        with one_budget():
-            self.parameters()
+        if not isinstance(definition, Entry):
+            with one_budget():
+                self.parameters()
 
     def parameters(self, caps: Caps = Caps(), strict: bool = True) -> tuple[Parameter, ...]:  # noqa: B008 - frozen
         """The parameters, lowered.
@@ -164,31 +211,14 @@ def as_example(item: Any) -> Example:
             raise TypeError(f"an example is an Example, a dict or a pair of texts, not {type(item).__name__}")
 
 
-def inventory(tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]]) -> tuple[Tool, ...]:
-    """The tools of a list, each made a `Tool`, with distinct names.
-
-    Raises
-    ------
-    SchemaError
-        There is no tool, two have one name, or one cannot be lowered.
-    """
-    if isinstance(tools, Mapping | str | bytes | Tool) or not isinstance(tools, Iterable):
-        raise TypeError(f"tools are a list of callables, dicts and Tools, not {type(tools).__name__}")
-    found = tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in tools)
-    if not found:
-        raise SchemaError("there is no tool", "", "tools")
-    names: set[str] = set()
-    for tool in found:
-        if tool.name in names:
-            raise SchemaError(
-                "two tools have this name; give one another with Tool(..., name=...)", f"/{tool.name}", "name"
-            )
-        names.add(tool.name)
-    return found
-
-
 @lru_cache(maxsize=4096)
 def _parameters(tool: Tool, caps: Caps, strict: bool) -> tuple[Parameter, ...]:
+    if isinstance(tool.schema, Entry):
+        try:
+            schema = tool.schema.source.schema(tool.schema.key)
+        except SchemaError as error:
+            raise SchemaError(error.reason, f"/{tool.name}{error.pointer}", error.keyword) from error
+        return of_definition(schema, tool.name, tool.types, strict, caps)
     if tool.is_definition:
         return of_definition(tool.schema, tool.name, tool.types, strict, caps)
     assert tool.run is not None

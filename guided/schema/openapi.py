@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from guided.errors import SchemaError, shown
+from guided.schema.bundling import DRAFT_4, follow
 
-__all__ = ["operation_schema"]
+__all__ = ["METHODS", "operation_schema", "parameters_of", "resolved"]
 
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 # Keywords of 3.0 below which schemas stand: one, a list, or a mapping of names to them.
 _ONE = ("items", "not", "additionalProperties")
 _LISTS = ("allOf", "anyOf", "oneOf")
@@ -40,7 +40,7 @@ def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[st
     pointer, shared, chosen = ("", [], given) if "paths" not in given else _chosen(given, operation)
     properties: dict[str, Any] = {}
     required: list[str] = []
-    for place, parameter in _parameters(given, pointer, shared, chosen):
+    for place, parameter in parameters_of(given, pointer, shared, chosen):
         name = parameter.get("name")
         if not isinstance(name, str):
             raise SchemaError("a parameter has a name", place, "name")
@@ -50,7 +50,7 @@ def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[st
         if parameter.get("required") or parameter.get("in") == "path":
             required.append(name)
     if chosen.get("requestBody") is not None:
-        body = _resolved(given, chosen["requestBody"], f"{pointer}/requestBody")
+        body = resolved(given, chosen["requestBody"], f"{pointer}/requestBody")
         if "body" in properties:
             raise SchemaError("a parameter is called 'body', as the request body is", pointer, "requestBody")
         properties["body"] = _described(_schema_of(body, f"{pointer}/requestBody"), body)
@@ -62,7 +62,7 @@ def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[st
         schema["components"] = given["components"]
     if not str(given.get("openapi", "3.1")).startswith("3.0"):
         return schema
-    return {"$schema": _DRAFT_4, **_of_version_3_0(schema)}
+    return {"$schema": DRAFT_4, **_of_version_3_0(schema)}
 
 
 def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[Any], Mapping[str, Any]]:
@@ -71,7 +71,7 @@ def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[
     found: dict[str, tuple[str, list[Any], Mapping[str, Any]]] = {}
     names: list[str] = []
     for path, item in paths.items() if isinstance(paths, Mapping) else ():
-        for method in _METHODS:
+        for method in METHODS:
             operation = item.get(method) if isinstance(item, Mapping) else None
             if isinstance(operation, Mapping):
                 pointer = f"/paths/{path.replace('~', '~0').replace('/', '~1')}/{method}"
@@ -88,10 +88,16 @@ def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[
     return found[wanted]
 
 
-def _parameters(
+def parameters_of(
     document: Mapping[str, Any], pointer: str, shared: list[Any], operation: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Place and object of each parameter; those of the operation replace those of its path."""
+    """Place and object of each parameter; those of the operation replace those of its path.
+
+    Raises
+    ------
+    SchemaError
+        One is malformed.
+    """
     found: dict[tuple[Any, Any], tuple[str, Mapping[str, Any]]] = {}
     own = operation.get("parameters", ())
     above = pointer.rpartition("/")[0]
@@ -100,29 +106,25 @@ def _parameters(
             raise SchemaError(f"parameters are a list, not {shown(parameters)}", where, "parameters")
         for place, parameter in enumerate(parameters):
             at = f"{where}/parameters/{place}"
-            inner = _resolved(document, parameter, at)
+            inner = resolved(document, parameter, at)
             found[str(inner.get("name")), str(inner.get("in"))] = at, inner
     yield from found.values()
 
 
-def _resolved(document: Mapping[str, Any], given: Any, pointer: str) -> Mapping[str, Any]:
-    """What a reference within the document leads to."""
+def resolved(document: Mapping[str, Any], given: Any, pointer: str) -> Mapping[str, Any]:
+    """The object at a place of a document, or that which references there lead to.
+
+    Raises
+    ------
+    SchemaError
+        A reference leads nowhere, out of the document or to itself, or there is no object.
+    """
     for _ in range(_LONGEST_CHAIN):
         if not isinstance(given, Mapping):
             raise SchemaError(f"an object is expected, not {shown(given)}", pointer, "$ref")
-        reference = given.get("$ref")
-        if reference is None:
+        if "$ref" not in given:
             return given
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise SchemaError(
-                f"only references within the document are followed, not {shown(reference)}", pointer, "$ref"
-            )
-        given = document
-        for part in reference[2:].split("/"):
-            key = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(given, Mapping) or key not in given:
-                raise SchemaError(f"{reference!r} leads nowhere", pointer, "$ref")
-            given = given[key]
+        given = follow(document, given["$ref"], pointer)
     raise SchemaError("references lead to references for ever", pointer, "$ref")
 
 

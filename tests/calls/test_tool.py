@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pydantic
 import pytest
 
+from guided.calls.naming import inventory
 from guided.calls.scalars import integer
-from guided.calls.tool import Example, Tool, inventory
+from guided.calls.tool import Example, Tool
 from guided.calls.values import automaton_of
 from guided.engine.specs import Choice, Regex
 from guided.errors import PatternError, SchemaError

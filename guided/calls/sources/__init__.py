@@ -1,0 +1,1 @@
+"""Where tools come from: definitions of other systems, each read into `guided.calls.tool.Entry`."""

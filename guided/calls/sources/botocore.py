@@ -1,0 +1,152 @@
+"""Operations of AWS services as tools, from botocore's service models (``service-2.json``).
+
+A shape becomes a schema: structures are objects with the members that they declare and no others, in the order of the model; a union has
+exactly one of them; blobs and timestamps are strings. Shapes may refer to themselves. The name of a tool is the service's with the
+operation's: ``sqs.SendMessage``.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from guided.errors import SchemaError
+
+__all__ = ["Service", "operations"]
+
+_TYPES: Mapping[str, dict[str, Any]] = {
+    "blob": {"type": "string"}, "boolean": {"type": "boolean"}, "character": {"type": "string", "minLength": 1, "maxLength": 1},
+    "double": {"type": "number"}, "float": {"type": "number"}, "integer": {"type": "integer"}, "long": {"type": "integer"},
+    "string": {"type": "string"}, "timestamp": {"type": "string"},
+}  # fmt: skip
+# Bounds of a shape, by its type: as the model has them, and as JSON Schema does.
+_BOUNDS = {
+    "string": ("minLength", "maxLength"),
+    "list": ("minItems", "maxItems"),
+    "map": ("minProperties", "maxProperties"),
+}
+_NUMBERS = ("integer", "long", "float", "double")
+
+
+class Service:
+    """The model of one service.
+
+    Attributes
+    ----------
+    content : Mapping
+        As it was read.
+
+    Raises
+    ------
+    SchemaError
+        It is no model of a service.
+    """
+
+    kind = "botocore"
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        for key in ("metadata", "operations", "shapes"):
+            if not isinstance(content.get(key), Mapping):
+                raise SchemaError("a model of a service has metadata, operations and shapes", f"/{key}", key)
+        self.content = content
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What schemas are made of."""
+        operations = {
+            name: {"input": item["input"]} for name, item in self.content["operations"].items() if "input" in item
+        }
+        return {"metadata": {}, "operations": operations, "shapes": self.content["shapes"]}
+
+    def schema(self, key: str) -> dict[str, Any]:
+        """The schema of an operation's arguments, by the operation's name.
+
+        Raises
+        ------
+        SchemaError
+            A shape is missing, or of a type that is not known.
+        """
+        operation = self.content["operations"].get(key, {})
+        if "input" not in operation:
+            return {"type": "object", "properties": {}, "additionalProperties": False}
+        found: dict[str, Any] = {}
+        work = [operation["input"]["shape"]]
+        while work:
+            name = work.pop()
+            if name not in found:
+                found[name] = _schema(self.content["shapes"], name, work, f"/operations/{key}")
+        schema: dict[str, Any] = found.pop(operation["input"]["shape"])
+        if any(_refers(item, operation["input"]["shape"]) for item in (schema, *found.values())):
+            found[operation["input"]["shape"]] = dict(schema)
+        shapes = self.content["shapes"]
+        members = shapes[operation["input"]["shape"]].get("members", {})
+        for name, inner in schema.get("properties", {}).items():
+            text = members[name].get("documentation")
+            if isinstance(text, str):
+                inner["description"] = text
+        return {**schema, "definitions": dict(sorted(found.items()))} if found else schema
+
+
+def operations(service: Service) -> Iterator[tuple[str, str, str]]:
+    """Key, name and description of each operation, in the order of the model."""
+    metadata = service.content["metadata"]
+    given = metadata.get("serviceId") or metadata.get("endpointPrefix") or "service"
+    prefix = "".join(character for character in given if character.isalnum()).lower()
+    for key, item in service.content["operations"].items():
+        text = item.get("documentation")
+        yield key, f"{prefix}.{key}", text if isinstance(text, str) else ""
+
+
+def _schema(shapes: Mapping[str, Any], name: str, work: list[str], place: str) -> dict[str, Any]:
+    """The schema of a shape; the shapes that it refers to are added to ``work``."""
+    shape = shapes.get(name)
+    if not isinstance(shape, Mapping):
+        raise SchemaError(f"there is no shape {name!r}", place, "shape")
+    kind = shape.get("type")
+
+    def reference(member: Mapping[str, Any]) -> dict[str, Any]:
+        target = member["shape"]
+        plain = shapes.get(target, {})
+        if plain.get("type") in _TYPES:
+            return _scalar(plain)
+        work.append(target)
+        return {"$ref": f"#/definitions/{target}"}
+
+    match kind:
+        case "structure":
+            members = shape.get("members", {})
+            found: dict[str, Any] = {
+                "type": "object",
+                "properties": {label: reference(member) for label, member in members.items()},
+                "required": [label for label in shape.get("required", ()) if label in members],
+                "additionalProperties": False,
+            }
+            return {**found, "minProperties": 1, "maxProperties": 1} if shape.get("union") else found
+        case "list":
+            return {"type": "array", "items": reference(shape["member"]), **_bounds(shape)}
+        case "map":
+            found = {"type": "object", "additionalProperties": reference(shape["value"]), **_bounds(shape)}
+            keys = shapes.get(shape["key"]["shape"], {}).get("enum")
+            return {**found, "propertyNames": {"enum": list(keys)}} if keys else found
+        case _ if kind in _TYPES:
+            return _scalar(shape)
+    raise SchemaError(f"the type {kind!r} of shape {name!r} is not known", place, "type")
+
+
+def _scalar(shape: Mapping[str, Any]) -> dict[str, Any]:
+    kind = shape["type"]
+    if "enum" in shape:
+        return {"type": "string", "enum": list(shape["enum"])}
+    return {**_TYPES[kind], **_bounds(shape)}
+
+
+def _bounds(shape: Mapping[str, Any]) -> dict[str, Any]:
+    kind = shape["type"]
+    names = ("minimum", "maximum") if kind in _NUMBERS else _BOUNDS.get(kind)
+    if names is None:
+        return {}
+    return {name: shape[key] for name, key in zip(names, ("min", "max"), strict=True) if key in shape}
+
+
+def _refers(schema: Mapping[str, Any], name: str) -> bool:
+    reference = {"$ref": f"#/definitions/{name}"}
+    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return reference in inner

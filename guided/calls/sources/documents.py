@@ -1,0 +1,122 @@
+"""`read_tools`: the tools of a document, whatever kind it is of.
+
+Known by what they hold: documents of OpenAPI 3 and Swagger 2 (``openapi``, ``swagger``), models of botocore (``operations`` and
+``shapes``), what an MCP server lists (``{"tools": [...]}``, bare or as the ``result`` of a response), lists of definitions in OpenAI's,
+Anthropic's or MCP's form, and one definition. Files hold such a document as JSON, compressed by gzip or not.
+"""
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from guided.calls.sources import botocore, rest
+from guided.calls.tool import Entry, Source, Tool
+from guided.errors import SchemaError
+from guided.schema.json_values import check_levels
+
+__all__ = ["SOURCES", "read_tools"]
+
+# Sources by their kind, for files.
+SOURCES: Mapping[str, Callable[[Mapping[str, Any]], Source]] = {"rest": rest.Rest, "botocore": botocore.Service}
+_GZIP = b"\x1f\x8b"
+
+
+def read_tools(
+    source: str | os.PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    *,
+    select: Callable[[str, str], bool] | None = None,
+    name: Callable[[str, str], str] | None = None,
+    send: Callable[[rest.Request], Any] | None = None,
+    check: bool = True,
+) -> list[Tool]:
+    """The tools of a document.
+
+    Parameters
+    ----------
+    source : path, Mapping or iterable
+        A JSON file, or what was read from one.
+    select : callable, optional
+        Which operations of an API become tools: is given key (``GET /pets``, of a service the operation's name) and name.
+    name : callable, optional
+        From key and name to another name.
+    send : callable, optional
+        Runs calls of REST operations: is given a `Request`, and what it returns is the result. Without it tools are only described.
+    check : bool
+        Is every tool lowered now, so that what cannot be lowered is refused here? Otherwise each is when it is first needed, and
+        refused then.
+
+    Returns
+    -------
+    list of Tool
+        In the order of the document; their `Tool.original` is the key.
+
+    Raises
+    ------
+    SchemaError
+        The document is of no known kind, or something in it cannot be lowered; with its place.
+    OSError
+        The file cannot be read.
+    """
+    content = _content(source) if isinstance(source, str | os.PathLike) else source
+    if not isinstance(content, Mapping):
+        return [Tool(item) for item in content]
+    check_levels(content)
+    if "openapi" in content or "swagger" in content:
+        document = rest.Rest(content)
+        runs = {} if send is None else {"send": send}
+        found = _entries(document, rest.operations(document), select, name, runs)
+    elif "operations" in content and "shapes" in content:
+        service = botocore.Service(content)
+        found = _entries(service, botocore.operations(service), select, name, {})
+    else:
+        return [Tool(item) for item in _definitions(content)]
+    tools = [Tool(entry) for entry in found]
+    if check:
+        for tool in tools:
+            tool.parameters()
+    return tools
+
+
+def _entries(
+    source: Any,
+    operations: Iterable[tuple[str, str, str]],
+    select: Callable[[str, str], bool] | None,
+    name: Callable[[str, str], str] | None,
+    runs: Mapping[str, Any],
+) -> list[Entry]:
+    found = []
+    for key, usual, description in operations:
+        if select is None or select(key, usual):
+            run = partial(_call, source, key, runs["send"]) if runs else None
+            found.append(Entry(usual if name is None else name(key, usual), description, source, key, run))
+    return found
+
+
+def _call(document: rest.Rest, key: str, send: Callable[[rest.Request], Any], /, **arguments: Any) -> Any:
+    return send(document.operation(key).request(arguments))
+
+
+def _definitions(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    inner = content.get("result", content)
+    if isinstance(inner, Mapping) and isinstance(inner.get("tools"), list):
+        tools: list[Mapping[str, Any]] = inner["tools"]
+        return tools
+    if "name" in content or "function" in content:
+        return [content]
+    raise SchemaError(
+        "a document of OpenAPI, Swagger or botocore, a list of tools or a definition is expected", "", "tools"
+    )
+
+
+def _content(path: str | os.PathLike[str]) -> Any:
+    data = Path(path).read_bytes()
+    try:
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+        return json.loads(data)
+    except (ValueError, RecursionError, EOFError, OSError) as error:
+        raise SchemaError(f"{path} is no JSON: {error}", "", "file") from error

@@ -1,0 +1,319 @@
+"""Operations of OpenAPI 3 and Swagger 2 documents as tools.
+
+An operation becomes a tool whose arguments are its parameters (of path, query, headers, cookies and forms) and its body. Two parameters of
+one name in different places are told apart by the place: ``id`` and ``id_in_query``. The tool's name is the ``operationId``, or method and
+path in words where there is none: ``GET /movie/{movie_id}/credits`` is ``get_movie_by_movie_id_credits``.
+
+`Operation.request` goes the other way: from the arguments of a call to what is to be sent. Nothing is sent here.
+
+References lead anywhere in the document. Schemas are lowered when they are asked for: O(operations) to read a document.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from guided.errors import SchemaError
+from guided.schema.bundling import bundled
+from guided.schema.json_values import text_of
+from guided.schema.openapi import METHODS, parameters_of, resolved
+
+__all__ = ["Operation", "Request", "Rest", "operations"]
+
+_WORDS = re.compile(r"[^\w.\-/:]+")
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+# Keywords of a Swagger 2 parameter that are not of its schema.
+_NOT_SCHEMA = frozenset({"name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema"})
+_BODY = "body"
+# What schemas are made of, of a document and of an operation.
+_KEPT = frozenset({"openapi", "swagger", "components", "definitions", "parameters", "requestBodies", "$defs"})
+_ASKED = frozenset({"parameters", "requestBody", "$ref"})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a call asks to be sent.
+
+    Attributes
+    ----------
+    method : str
+        In capitals.
+    path : str
+        With its parameters in it, escaped.
+    query, headers, cookies : dict
+        Those that the call gives.
+    form : dict
+        Fields of a Swagger 2 form.
+    body : Any
+        None where there is none.
+    media : str
+        Of the body or form; empty where there is none.
+    """
+
+    method: str
+    path: str
+    query: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, Any] = field(default_factory=dict)
+    cookies: dict[str, Any] = field(default_factory=dict)
+    form: dict[str, Any] = field(default_factory=dict)
+    body: Any = None
+    media: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of an operation.
+
+    Attributes
+    ----------
+    label : str
+        Its name in calls.
+    name, where : str
+        Its name in the document, and the place: path, query, header, cookie, formData or body.
+    schema : Any
+    required : bool
+    description : str
+    media : str
+        Of a body.
+    """
+
+    label: str
+    name: str
+    where: str
+    schema: Any
+    required: bool
+    description: str
+    media: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One operation of a document.
+
+    Attributes
+    ----------
+    document : Rest
+    method, path : str
+        As in ``GET /movie/{movie_id}``.
+    pointer : str
+        Where it stands.
+    """
+
+    document: "Rest"
+    method: str
+    path: str
+    pointer: str
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Its arguments: parameters in their order, then the body.
+
+        Raises
+        ------
+        SchemaError
+            One is malformed.
+        """
+        document, item = self.document.content, self._item()
+        operation = item[self.method]
+        found: list[Argument] = []
+        labels: set[str] = set()
+        for place, parameter in parameters_of(document, self.pointer, list(item.get("parameters") or ()), operation):
+            name, where = parameter.get("name"), parameter.get("in")
+            if not isinstance(name, str) or not isinstance(where, str):
+                raise SchemaError("a parameter has a name and says where it stands", place, "name")
+            label = name if name not in labels else f"{name}_in_{where}"
+            labels.add(label)
+            required = parameter.get("required") is True or where == "path"
+            schema = _schema_of(parameter, place, self.document.is_swagger)
+            media = _FORMS[0] if where == "formData" else ""
+            found.append(Argument(label, name, where, schema, required, _text(parameter), media))
+        if not self.document.is_swagger and operation.get("requestBody") is not None:
+            body = resolved(document, operation["requestBody"], f"{self.pointer}/requestBody")
+            media, schema = _content(body)
+            label = _BODY if _BODY not in labels else f"{_BODY}_in_{_BODY}"
+            found.append(Argument(label, _BODY, _BODY, schema, body.get("required") is True, _text(body), media))
+        return tuple(found)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of its arguments, with all that it refers to.
+
+        Raises
+        ------
+        SchemaError
+            An argument is malformed, or a reference leads nowhere.
+        """
+        arguments = self.arguments
+        raw = {
+            "type": "object",
+            "properties": {argument.label: argument.schema for argument in arguments},
+            "required": [argument.label for argument in arguments if argument.required],
+            "additionalProperties": False,
+        }
+        found = bundled(raw, self.document.content, self.pointer, self.document.is_older)
+        properties = found["properties"]
+        for argument in arguments:
+            inner = properties[argument.label]
+            if argument.description and isinstance(inner, dict) and "$ref" not in inner:
+                inner["description"] = argument.description
+        return found
+
+    def request(self, arguments: Mapping[str, Any]) -> Request:
+        """What a call with these arguments sends."""
+        path, media, body = self.path, "", None
+        groups: dict[str, dict[str, Any]] = {"query": {}, "header": {}, "cookie": {}, "formData": {}}
+        for argument in self.arguments:
+            if argument.label not in arguments:
+                continue
+            value = arguments[argument.label]
+            media = argument.media or media
+            if argument.where == "path":
+                path = path.replace("{" + argument.name + "}", quote(_shown(value), safe=""))
+            elif argument.where == _BODY:
+                body = value
+            else:
+                groups.setdefault(argument.where, {})[argument.name] = value
+        query, headers, cookies, form = (groups[where] for where in ("query", "header", "cookie", "formData"))
+        return Request(self.method.upper(), path, query, headers, cookies, form, body, media)
+
+    def _item(self) -> Mapping[str, Any]:
+        item: Mapping[str, Any] = self.document.content["paths"][self.path]
+        return resolved(self.document.content, item, self.pointer.rpartition("/")[0])
+
+
+class Rest:
+    """A document of OpenAPI 3 or Swagger 2.
+
+    Attributes
+    ----------
+    content : Mapping
+        As it was read.
+    is_swagger : bool
+        Swagger 2, whose parameters are no schemas.
+    is_older : bool
+        Of before OpenAPI 3.1, the first whose schemas are JSON Schemas.
+
+    Raises
+    ------
+    SchemaError
+        It is no such document, or of a version that is not known.
+    """
+
+    kind = "rest"
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        version = content.get("openapi", content.get("swagger"))
+        if str(version).partition(".")[0] not in ("2", "3"):
+            raise SchemaError(f"OpenAPI 3 and Swagger 2 are read, not {version!r}", "", "openapi")
+        if not isinstance(content.get("paths", {}), Mapping):
+            raise SchemaError("paths map paths to operations", "/paths", "paths")
+        self.content = content
+        self.is_swagger = "openapi" not in content
+        self.is_older = not str(version).startswith("3.1")
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What schemas are made of, without what is for people and without answers."""
+        return _without_answers(self.content)
+
+    def schema(self, key: str) -> dict[str, Any]:
+        """The schema of an operation by its key, ``GET /movie``. Raises as `Operation.schema`."""
+        return self.operation(key).schema
+
+    def operation(self, key: str) -> Operation:
+        """An operation by its key, ``GET /movie``."""
+        method, _, path = key.partition(" ")
+        escaped = path.replace("~", "~0").replace("/", "~1")
+        return Operation(self, method.lower(), path, f"/paths/{escaped}/{method.lower()}")
+
+
+def operations(document: Rest) -> Iterator[tuple[str, str, str]]:
+    """Key, name and description of each operation, in the order of the document.
+
+    Raises
+    ------
+    SchemaError
+        A path is malformed.
+    """
+    for path, given in document.content.get("paths", {}).items():
+        if path.startswith("x-"):
+            continue
+        item = resolved(document.content, given, f"/paths/{path.replace('~', '~0').replace('/', '~1')}")
+        for method in METHODS:
+            operation = item.get(method)
+            if isinstance(operation, Mapping):
+                summary = operation.get("summary") or operation.get("description")
+                yield (
+                    f"{method.upper()} {path}",
+                    _name(operation, method, path),
+                    summary if isinstance(summary, str) else "",
+                )
+
+
+def _name(operation: Mapping[str, Any], method: str, path: str) -> str:
+    given = operation.get("operationId")
+    if isinstance(given, str) and (name := _WORDS.sub("_", given).strip("_")):
+        return name
+    words = [method]
+    for part in path.strip("/").split("/"):
+        whole = part.startswith("{") and part.endswith("}") and part.count("{") == 1
+        words.append(f"by_{part[1:-1]}" if whole else part)
+    return re.sub("__+", "_", _WORDS.sub("_", "_".join(filter(None, words)))).strip("_")
+
+
+def _schema_of(parameter: Mapping[str, Any], place: str, is_swagger: bool) -> Any:
+    if "schema" in parameter:
+        return parameter["schema"]
+    if is_swagger:
+        own = {keyword: value for keyword, value in parameter.items() if keyword not in _NOT_SCHEMA}
+        return {**own, "type": "string"} if own.get("type") == "file" else own
+    if not isinstance(parameter.get("content"), Mapping):
+        raise SchemaError("it has neither a schema nor content", place, "content")
+    return _content(parameter)[1]
+
+
+def _content(holder: Mapping[str, Any]) -> tuple[str, Any]:
+    """Media type and schema of a content: JSON where there is some, then forms, then what comes first."""
+    content = holder.get("content")
+    best: tuple[int, str, Any] | None = None
+    for kind, media in content.items() if isinstance(content, Mapping) else ():
+        name = kind.partition(";")[0].strip().lower()
+        is_json = name == "application/json" or name.endswith("+json")
+        rank = 0 if is_json else 1 + _FORMS.index(name) if name in _FORMS else 3
+        if isinstance(media, Mapping) and (best is None or rank < best[0]):
+            best = rank, kind, media.get("schema", True)
+    return ("", True) if best is None else best[1:]
+
+
+def _text(holder: Mapping[str, Any]) -> str:
+    text = holder.get("description")
+    return text if isinstance(text, str) else ""
+
+
+def _shown(value: Any) -> str:
+    """A value in a path, as OpenAPI's style "simple" has it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_shown, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _without_answers(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The document without what operations answer, unless references lead there."""
+    paths = content.get("paths", {})
+    if '"#/paths/' in text_of(paths):
+        return dict(content)
+    kept = {key: value for key, value in content.items() if key in _KEPT}
+    kept["paths"] = {path: _asked(item) if isinstance(item, Mapping) else item for path, item in paths.items()}
+    return kept
+
+
+def _asked(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: {name: value for name, value in part.items() if name in _ASKED} if isinstance(part, Mapping) else part
+        for key, part in item.items()
+        if key in METHODS or key in ("parameters", "$ref")
+    }

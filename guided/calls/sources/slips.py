@@ -1,0 +1,84 @@
+"""Slips in documents of APIs that people read over and schemas do not: mended where asked for, each recorded.
+
+Tools refuse a schema that is malformed or that no value satisfies. Published documents hold such ones: bounds as text (``"maximum":
+"50"``), words for truth values (``"additionalProperties": "true"``), ``"required": true`` within a property (draft 3), and a type that none
+of the values in ``enum`` is of. What is meant is clear in each; nothing else is touched.
+
+Iterative, linear in the document, which is not changed.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["mended"]
+
+_NUMBERS = frozenset({
+    "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength",
+    "minProperties", "minimum", "multipleOf",
+})  # fmt: skip
+_TRUTHS = frozenset({"additionalItems", "additionalProperties", "nullable", "readOnly", "uniqueItems"})
+_WORDS = {"true": True, "false": False}
+# What stands below these is data.
+_DATA = frozenset({"const", "default", "enum", "example", "examples"})
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float), "array": (list,), "object": (dict,),
+}  # fmt: skip
+
+
+def mended(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
+    """A copy of a document without slips, and where they were.
+
+    Returns
+    -------
+    dict
+    tuple of (str, str)
+        JSON Pointer and keyword of each, in the order of the document.
+    """
+    holder: dict[str, Any] = {}
+    found: list[tuple[str, str]] = []
+    work: list[tuple[Any, Any, Any, str]] = [(document, holder, "", "")]
+    while work:
+        item, into, key, pointer = work.pop()
+        if isinstance(item, Mapping):
+            slips = _slips(item)
+            found.extend((pointer, keyword) for keyword in slips)
+            mine: Any = {
+                name: slips.get(name, value) for name, value in item.items() if slips.get(name, value) is not _GONE
+            }
+            into[key] = mine
+            below: list[tuple[Any, Any]] = [(name, value) for name, value in mine.items() if name not in _DATA]
+        elif isinstance(item, list):
+            into[key] = mine = list(item)
+            below = list(enumerate(mine))
+        else:
+            continue
+        for name, value in reversed(below):
+            if isinstance(value, Mapping | list):
+                escaped = str(name).replace("~", "~0").replace("/", "~1")
+                work.append((value, mine, name, f"{pointer}/{escaped}"))
+    return holder[""], tuple(found)
+
+
+_GONE: Any = object()
+
+
+def _slips(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords of an object that are slips, with what is meant."""
+    found: dict[str, Any] = {}
+    for name, value in item.items():
+        if isinstance(value, str) and name in _NUMBERS and _DECIMAL.fullmatch(value):
+            found[name] = float(value) if "." in value else int(value)
+        elif isinstance(value, str) and name in _TRUTHS and value.lower() in _WORDS:
+            found[name] = _WORDS[value.lower()]
+    if isinstance(item.get("required"), bool) and "in" not in item and "content" not in item and "type" in item:
+        found["required"] = _GONE
+    values, kinds = item.get("enum"), _TYPES.get(item["type"]) if isinstance(item.get("type"), str) else None
+    if isinstance(values, list) and values and kinds and not any(_is_of(value, kinds) for value in values):
+        found["type"] = _GONE
+    return found
+
+
+def _is_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))

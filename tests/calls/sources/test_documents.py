@@ -1,0 +1,117 @@
+"""`read_tools`: kinds of documents are told apart, files are read; and slips are mended where that is asked for."""
+
+import copy
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guided.calls.sources.documents import read_tools
+from guided.calls.sources.slips import mended
+from guided.errors import SchemaError
+from tests.calls.sources.documents import OPENAPI, SERVICE, SWAGGER
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+MCP = {"tools": [{"name": "get_weather", "inputSchema": SCHEMA}]}
+LISTS: list[Any] = [
+    MCP,
+    {"jsonrpc": "2.0", "id": 1, "result": MCP},
+    [{"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}],
+    [{"name": "get_weather", "input_schema": SCHEMA}],
+    {"name": "get_weather", "parameters": SCHEMA},
+    {"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}},
+]
+
+
+@pytest.mark.parametrize("document", LISTS)
+def test_lists_of_definitions(document: Any) -> None:
+    assert [tool.signature for tool in read_tools(document)] == ["get_weather(city: str)"]
+
+
+@pytest.mark.parametrize("document", [OPENAPI, SWAGGER, SERVICE, *LISTS])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_files_hold_what_was_read_from_them(document: Any, is_packed: bool, tmp_path: Path) -> None:
+    data = json.dumps(document).encode()
+    path = tmp_path / "tools.json"
+    path.write_bytes(gzip.compress(data) if is_packed else data)
+    assert [tool.signature for tool in read_tools(path)] == [tool.signature for tool in read_tools(document)]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\x1f\x8bno", b"[" * 100_000, b"\xff"])
+def test_a_file_that_is_no_json_is_refused(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_bytes(data)
+    with pytest.raises(SchemaError, match="is no JSON"):
+        read_tools(path)
+
+
+@pytest.mark.parametrize("document", [{}, {"tools": 3}, {"info": {}}])
+def test_a_document_of_no_known_kind_is_refused(document: Any) -> None:
+    with pytest.raises(SchemaError, match="is expected"):
+        read_tools(document)
+
+
+def test_slips_are_mended_and_recorded() -> None:
+    document: dict[str, Any] = {
+        "openapi": "3.0.0",
+        "paths": {
+            "/a": {
+                "get": {
+                    "parameters": [
+                        {"name": "n", "in": "query", "required": True, "schema": {"type": "integer", "maximum": "50"}},
+                        {"name": "s", "in": "query", "schema": {"type": "string", "enum": [0, 1]}},
+                        {
+                            "name": "d",
+                            "in": "query",
+                            "schema": {"type": "number", "minimum": "-0.5", "example": {"maximum": "9"}},
+                        },
+                    ],
+                    "requestBody": {
+                        "required": True,
+                        "content": {
+                            "application/json": {
+                                "schema": {
+                                    "additionalProperties": "False",
+                                    "properties": {
+                                        "maximum": {"type": "string", "required": True},
+                                        "x": {"maxLength": "many"},
+                                    },
+                                }
+                            }
+                        },
+                    },
+                }
+            }
+        },
+    }
+    before = copy.deepcopy(document)
+    found, slips = mended(document)
+    assert document == before
+    operation = found["paths"]["/a"]["get"]
+    schemas = [parameter["schema"] for parameter in operation["parameters"]]
+    assert schemas == [
+        {"type": "integer", "maximum": 50},
+        {"enum": [0, 1]},
+        {"type": "number", "minimum": -0.5, "example": {"maximum": "9"}},
+    ]
+    assert operation["requestBody"]["required"] is True
+    assert operation["parameters"][0]["required"] is True
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert body == {
+        "additionalProperties": False,
+        "properties": {"maximum": {"type": "string"}, "x": {"maxLength": "many"}},
+    }
+    place = "/paths/~1a/get"
+    inside = f"{place}/requestBody/content/application~1json/schema"
+    assert slips == (
+        (f"{place}/parameters/0/schema", "maximum"),
+        (f"{place}/parameters/1/schema", "type"),
+        (f"{place}/parameters/2/schema", "minimum"),
+        (inside, "additionalProperties"),
+        (f"{inside}/properties/maximum", "required"),
+    )
+    assert mended(found) == (found, ())
+    with pytest.raises(SchemaError, match="maxLength"):
+        read_tools(found)
