@@ -32,10 +32,16 @@ class ToolArgument(Event):
         As calls have it.
     value : Any
         Typed.
+    text : str
+        As the model wrote it.
+    is_item : bool
+        Is it one of any number of values that the call gives for this name?
     """
 
     name: str
     value: Any
+    text: str
+    is_item: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,8 @@ class Writing:
         self._wanted: str | None = None
         # Within a call that a prompt was injected for: where the context is restored to, and how many tokens had been chosen there.
         self._restore: tuple[int, int] | None = None
+        # The tool that is being called, or was last.
+        self._tool = ""
         # Calls that have been read to their end and not been answered.
         self._n_open = 0
 
@@ -231,11 +233,18 @@ class Writing:
                         return
                 case CallStarted():
                     yield from self._said(self._stream.close())
+                    self._tool = read.name
                     yield ToolCallStarted(read.name)
                 case ArgumentRead():
-                    yield ToolArgument(read.name, read.value)
+                    yield self._argument(read)
                 case CallRead():
                     yield from self._called(read.call)
+
+    def _argument(self, read: ArgumentRead) -> ToolArgument:
+        first, last = read.span
+        further = self._manner.spec.layouts[self._tool].variadic
+        is_item = further is not None and further.label == read.name
+        return ToolArgument(read.name, read.value, self._data[first:last].decode(), is_item)
 
     def _said(self, piece: str) -> Iterator[Event]:
         self._text += piece

@@ -101,8 +101,8 @@ def test_streams_tell_what_happens_in_order() -> None:
     others = [event for event in events if not isinstance(event, Text)]
     assert others[:-1] == [
         ToolCallStarted("add"),
-        ToolArgument("a", 1),
-        ToolArgument("b", 2),
+        ToolArgument("a", 1, "1"),
+        ToolArgument("b", 2, "2"),
         ToolCall(call, "<T>add(1, 2)="),
         ToolResult(done, "3"),
     ]
