@@ -1,8 +1,11 @@
 """Where a record was taken: machine, load, versions, commit. Kept in every record."""
 
+import importlib
+import importlib.util
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -11,9 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numba
-
-__all__ = ["describe", "load", "one_core", "write"]
+__all__ = ["describe", "load", "one_core", "processor", "write"]
 
 _PACKAGES = ("guided-decoding", "llguidance", "outlines_core", "xgrammar", "numba", "llvmlite", "numpy", "regex")
 
@@ -23,15 +24,26 @@ def describe() -> dict[str, Any]:
     return {
         "date": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
         "commit": _commit(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "memory GB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "load at start": load(),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
-        "numba threads": numba.config.NUMBA_NUM_THREADS,
+        **_numba_threads(),
     }
+
+
+def processor() -> str:
+    """The name of the processor."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or sys.platform
 
 
 def load() -> list[float]:
@@ -69,21 +81,20 @@ def _version(name: str) -> str:
         return ""
 
 
+def _numba_threads() -> dict[str, int]:
+    """Nothing where numba is missing: benchmarks of torch alone run without it."""
+    if importlib.util.find_spec("numba") is None:
+        return {}
+    return {"numba threads": importlib.import_module("numba").config.NUMBA_NUM_THREADS}
+
+
 def _commit() -> str:
     folder = Path(__file__).parent
     git = ["git", "-C", str(folder)]
+    if shutil.which("git") is None:
+        return "unknown"
     done = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
     changed = subprocess.run(
         [*git, "status", "--porcelain", "--", "../guided"], capture_output=True, text=True, check=False
     )
     return (done.stdout.strip() or "unknown") + (" and changes to guided/" if changed.stdout.strip() else "")
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or sys.platform

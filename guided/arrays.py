@@ -18,6 +18,7 @@ __all__ = [
     "BoolArray",
     "Int32Array",
     "Int64Array",
+    "IntegerArray",
     "UInt8Array",
     "UInt64Array",
     "freeze",
@@ -29,6 +30,7 @@ UNKNOWN = -2
 
 Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
+IntegerArray: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 UInt8Array: TypeAlias = npt.NDArray[np.uint8]
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]

@@ -26,6 +26,7 @@ FACADE = "guided/__init__.py"
 HOMES = {
     "torch": "guided/integrations/",
     "transformers": "guided/integrations/",
+    "triton": "guided/integrations/",
     "llama_cpp": "guided/integrations/",
     "vllm": "guided/integrations/",
     "sglang": "guided/integrations/",

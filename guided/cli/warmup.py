@@ -114,6 +114,15 @@ def warm(advance: Callable[[str], None]) -> None:
         guide.mask_within(guide.remaining + 2)
         guide.advance(token)
 
+    advance("logits")
+    import numpy as np
+
+    from guided.generate.masking import mask_bits
+
+    bits = np.zeros((1, vocabulary.size), np.int32)
+    for out in (bits, np.empty_like(bits)):
+        mask_bits(bits, [index.mask(0)], -1, out)
+
 
 def kernels() -> dict[str, Any]:
     """All kernels in the modules loaded so far, by module and name."""

@@ -2,7 +2,8 @@
 
 ``generate`` shows a processor the whole sequences at every step, in an order that beam search changes, and never says where
 the prompt ends. So a row's state is found by its *generated tokens*: the first call of a run defines the prompt's length,
-and from then on the state of each sequence is looked up by its tokens and stepped once.
+and from then on the state of each sequence is looked up by its tokens and stepped once. Where no row has changed its place, which is
+everywhere but in beam search, that is found out where the tokens are, and only the last token of each row and the verdict are waited for.
 
 Invariant: a call belongs to the run at hand when its sequences are one token longer than the last ones and each continues one of them;
 otherwise it begins a new run. So one processor serves any number of ``generate`` calls, one after the other.
@@ -11,18 +12,17 @@ otherwise it begins a new run. So one processor serves any number of ``generate`
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
-from guided.arrays import Int32Array
+from guided.arrays import Int32Array, freeze
 from guided.engine.index import Index
 from guided.errors import LimitError, ModelError
-from guided.generate.sampler import unpack
+from guided.generate.decoding import token_mask
+from guided.integrations.masking import MaskStore, mask_store
 
 __all__ = ["LogitsProcessor"]
 
 _DEAD = -1
-_KEPT_MASKS = 256
 
 
 class LogitsProcessor:
@@ -50,7 +50,8 @@ class LogitsProcessor:
 
     Notes
     -----
-    O(size) per row and step, most of it the masking itself. Not thread-safe: one processor, one ``generate`` at a time.
+    O(size) per row and step, which is the masking itself (`guided.integrations.masking`), and one look at the generated tokens to see that
+    they are the ones known. Masks stay on the device of the scores. Not thread-safe: one processor, one ``generate`` at a time.
     """
 
     supports_continuous_batching = False
@@ -68,13 +69,15 @@ class LogitsProcessor:
                 raise LimitError(
                     "max_new_tokens", needed, max_new_tokens, "no complete text and its end are that short"
                 )
-        self._states: dict[tuple[int, bytes], int] = {}
-        self._start = self._length = -1
-        self._masks: dict[tuple[int, torch.device], tuple[Int32Array, torch.Tensor]] = {}
+        self._ends = [freeze(token_mask(one.vocabulary.eos, one.vocabulary.size)) for one in self._indices]
+        self._store: MaskStore | None = None
+        self.reset()
 
     def reset(self) -> None:
         """Forget the run at hand, so that the next call begins one whatever its sequences are."""
-        self._states, self._start, self._length = {}, -1, -1
+        self._states: list[int] = []
+        self._start = self._length = self._group = -1
+        self._generated: torch.Tensor | None = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Scores with disallowed tokens at minus infinity.
@@ -96,16 +99,19 @@ class LogitsProcessor:
         """
         rows, length = input_ids.shape
         group = self._rows_per_index(rows, scores.shape[1])
-        tokens = input_ids.cpu().numpy()
-        states = self._follow(tokens, group) if length == self._length + 1 else None
+        going_on = self._generated is not None and length == self._length + 1
+        states = self._follow(input_ids, group) if going_on else None
         if states is None:
             self._start = length
             states = [self._initial[row // group] for row in range(rows)]
-        self._length = length
-        self._states = {(row // group, tokens[row, self._start :].tobytes()): state for row, state in enumerate(states)}
+        self._length, self._group, self._states = length, group, states
+        # Why a clone: beam search writes into the tensors that it showed.
+        self._generated = input_ids[:, self._start :].clone()
         spent = length - self._start
-        allowed = torch.stack([self._allowed(row // group, state, spent, scores) for row, state in enumerate(states)])
-        return scores.masked_fill(~allowed, -torch.inf)
+        masks = [self._mask(row // group, state, spent) for row, state in enumerate(states)]
+        if self._store is None or not self._store.fits(scores):
+            self._store = mask_store(scores)
+        return self._store.apply(scores, masks)
 
     def _rows_per_index(self, rows: int, width: int) -> int:
         size = max(index.vocabulary.size for index in self._indices)
@@ -120,45 +126,50 @@ class LogitsProcessor:
             )
         return rows // len(self._indices) if len(self._indices) > 1 else rows
 
-    def _follow(self, tokens: "np.ndarray[Any, np.dtype[np.int64]]", group: int) -> list[int] | None:
+    def _follow(self, input_ids: torch.Tensor, group: int) -> list[int] | None:
         """The states after the last token of each row; None where a row continues none of the run at hand."""
+        assert self._generated is not None, "a run at hand has a tensor of its tokens"
+        now = input_ids[:, self._start :]
+        if len(now) == len(self._states) and now.device == self._generated.device:
+            same = (now[:, :-1] == self._generated).all()
+            *tokens, unmoved = torch.cat([now[:, -1], same[None]]).tolist()
+            if unmoved:
+                return [
+                    self._next(row // group, state, token)
+                    for row, (state, token) in enumerate(zip(self._states, tokens, strict=True))
+                ]
+        return self._look_up(now, group)
+
+    def _look_up(self, now: torch.Tensor, group: int) -> list[int] | None:
+        """The same for rows that may have changed their places."""
+        assert self._generated is not None, "a run at hand has a tensor of its tokens"
+        before = self._generated.cpu().numpy()
+        known = {
+            (row // self._group, tokens.tobytes()): state
+            for row, (tokens, state) in enumerate(zip(before, self._states, strict=True))
+        }
         states = []
-        for row in range(len(tokens)):
-            number = row // group
-            before = self._states.get((number, tokens[row, self._start : -1].tobytes()))
-            if before is None:
+        for row, tokens in enumerate(now.cpu().numpy()):
+            state = known.get((row // group, tokens[:-1].tobytes()))
+            if state is None:
                 return None
-            index = self._indices[number]
-            # A finished row is filled up with padding; a row that beam search took against the scores stays dead.
-            ended = before in (_DEAD, index.final)
-            states.append(before if ended else index.next(before, int(tokens[row, -1])))
+            states.append(self._next(row // group, state, int(tokens[-1])))
         return states
 
-    def _allowed(self, number: int, state: int, spent: int, scores: torch.Tensor) -> torch.Tensor:
+    def _next(self, number: int, state: int, token: int) -> int:
+        """The state after a token. A finished row is filled up with padding; one that was taken against the scores stays dead."""
+        index = self._indices[number]
+        return state if state in (_DEAD, index.final) else index.next(state, token)
+
+    def _mask(self, number: int, state: int, spent: int) -> Int32Array:
         index = self._indices[number]
         if state in (_DEAD, index.final):
             # Nothing follows, but softmax needs something: the end, which generate replaces by padding.
-            allowed = torch.zeros(scores.shape[1], dtype=torch.bool, device=scores.device)
-            allowed[list(index.vocabulary.eos)] = True
-            return allowed
+            return self._ends[number]
         if self._budget is None:
-            return self._tensor(index.mask(state), scores)
+            return index.mask(state)
         left = self._budget - spent - 1
-        return self._tensor(index.mask_within(state, max(left, index.remaining(state))), scores)
-
-    def _tensor(self, mask: Int32Array, scores: torch.Tensor) -> torch.Tensor:
-        """A mask as booleans on the scores' device; the last ones are kept."""
-        key = (id(mask), scores.device)
-        found = self._masks.get(key)
-        if found is None:
-            bits = np.zeros(scores.shape[1], np.bool_)
-            size = min(32 * len(mask), scores.shape[1])
-            bits[:size] = unpack(mask, size)
-            # The mask is kept with its tensor, so that its id stays its own.
-            found = self._masks[key] = mask, torch.from_numpy(bits).to(scores.device)
-            if len(self._masks) > _KEPT_MASKS:
-                del self._masks[next(iter(self._masks))]
-        return found[1]
+        return index.mask_within(state, max(left, index.remaining(state)))
 
 
 def _state_after(index: Index, prefix: str) -> int:

@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import guided
 from tests.generate.models import default_model
@@ -122,6 +124,38 @@ def test_a_run_follows_rows_in_any_order_and_a_new_prompt_begins_a_new_run() -> 
     assert allowed([[9, 0, 0, 1], [9, 0, 0, 1]]) == [[2], [2]]
     assert allowed([[9, 9, 9, 9, 9]]) == [[0, 1]]
     assert allowed([[5]]) == [[0, 1]]
+
+
+@given(st.data())
+def test_runs_of_any_rows_are_as_if_read_anew(data: st.DataObject) -> None:
+    """Rows that stay, change places, are copied, end, or are taken against the scores; several indices; new runs in between."""
+    vocabulary = guided.Vocabulary([b"a", b"b", b"ab", None], eos=[3], size=40)
+    patterns = ["(ab|b)*a?", "a{1,3}b"][: data.draw(st.integers(1, 2))]
+    indices = [guided.compile(guided.Regex(pattern), vocabulary) for pattern in patterns]
+    processor = guided.LogitsProcessor(indices)
+    for _ in range(data.draw(st.integers(1, 2))):
+        group = data.draw(st.integers(1, 3))
+        prompt = data.draw(st.lists(st.integers(0, 39), max_size=3))
+        rows: list[list[int]] = [[] for _ in range(group * len(indices))]
+        processor.reset()
+        for _ in range(data.draw(st.integers(1, 6))):
+            scores = torch.zeros(len(rows), 40)
+            found = processor(torch.tensor([prompt + row for row in rows]).view(len(rows), -1), scores)
+            for place, row in enumerate(rows):
+                index = indices[place // group]
+                state = index.initial
+                for token in row:
+                    state = state if state in (-1, index.final) else index.next(state, token)
+                expected = [3] if state in (-1, index.final) else index.allowed(state).tolist()
+                assert torch.isfinite(found[place]).nonzero().flatten().tolist() == expected
+            for begin in range(0, len(rows), group):
+                part = rows[begin : begin + group]
+                if data.draw(st.booleans()):
+                    part = [
+                        part[place]
+                        for place in data.draw(st.lists(st.integers(0, group - 1), min_size=group, max_size=group))
+                    ]
+                rows[begin : begin + group] = [[*row, data.draw(st.integers(0, 3))] for row in part]
 
 
 def test_what_does_not_fit_is_refused() -> None:
