@@ -1,0 +1,140 @@
+"""The experiments of the papers with a local model: ``python -m benchmarks.tooldec [--experiment E2,E4] [--all] [--model PATH]``.
+
+--experiment LIST  some of E1 to E9; all by default
+--model PATH       a GGUF file or a folder of transformers; the default model otherwise
+--budget MINUTES   for the experiments with a model; a run that is repeated goes on where it stood (45)
+--all              all problems, no budget
+--data DIR         the papers' data (GUIDED_DATA, or ../shared/data); where it is not, problems of our own are asked
+--rows DIR         where rows are kept (.cache/tooldec/MODEL)
+--report           measure nothing; tables and figures out of the rows there are
+--record           rows, summary and figures into benchmarks/record/tooldec, and docs/tooldec.md
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import guided
+from benchmarks import machine
+from benchmarks.tooldec import report, results
+from benchmarks.tooldec.arms import Bench
+from benchmarks.tooldec.once import ONCE, measure
+from benchmarks.tooldec.plan import DEFAULT, JOBS, SHARES, Size
+from benchmarks.tooldec.plots import draw
+from benchmarks.tooldec.rows import Journal
+
+__all__ = ["main"]
+
+ROOT = Path(__file__).parent.parent.parent
+# What processes beside each other ask: equal shares, and an experiment's rows are written by one of them.
+GROUPS = (("E2", "E3", "E5"), ("E4", "E9"))
+EXPERIMENTS = tuple(f"E{number}" for number in range(1, 10))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, and print the tables; 1 where a guided call is not one."""
+    # Why before torch: it reads them when it is imported; more threads do not help a step of one text.
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    given = _arguments(arguments)
+    data = given.data if (given.data / "funcqa").is_dir() else None
+    if data is None:
+        print(f"{given.data} has no data: problems of our own are asked")
+    label = "default" if given.model is None else Path(given.model).name
+    rows = given.rows or ROOT / ".cache" / "tooldec" / (label if data else f"{label}, own problems")
+    chosen = given.experiment.split(",") if given.experiment else list(EXPERIMENTS)
+    if not given.report:
+        _measure(chosen, given, data, rows, label)
+    if given.is_worker:
+        return 0
+    for name, text in report.tables(rows).items():
+        print(f"\n== {name}\n{text}")
+    if given.record:
+        report.write(rows)
+    print(f"\nfigures: {', '.join(str(rows / f'{name}.png') for name in draw(rows, rows))}")
+    wrong = [row for name in JOBS for row in results.guided_errors(results.read_rows(rows, name))]
+    for row in wrong:
+        print(f"a guided arm gave what is no call: {row}")
+    return int(bool(wrong))
+
+
+def _measure(chosen: list[str], given: argparse.Namespace, data: Path | None, rows: Path, label: str) -> None:
+    command = " ".join(["python -m benchmarks.tooldec", *sys.argv[1:]])
+    if not given.is_worker:
+        machine.write({"command": command, "model": label, **machine.describe()}, rows / "machine.json")
+        others = (
+            []
+            if given.workers == 1
+            else [group for part in GROUPS if (group := [name for name in part if name in chosen])]
+        )
+        if len(others) > 1:
+            _in_processes(others, given, rows)
+            chosen = [name for name in chosen if name not in JOBS]
+    model: Any = None
+    if any(name in JOBS or name in ("E6", "E8") for name in chosen):
+        model = guided.load(given.model)
+    for name in chosen:
+        if name in ONCE:
+            measure(name, model, data, rows)
+    size = Size(data, {}, (0, 1, 2)) if given.all else Size(data, DEFAULT)
+    total = sum(SHARES[name] for name in chosen if name in JOBS)
+    for name in chosen:
+        if name in JOBS:
+            seconds = float("inf") if given.all else 60 * given.budget * SHARES[name] / total
+            _run(name, model, label, size, rows, seconds)
+
+
+def _in_processes(groups: list[list[str]], given: argparse.Namespace, rows: Path) -> None:
+    """One process for each group; each has the whole time."""
+    options = ["--is-worker", "--budget", str(given.budget), "--data", str(given.data), "--rows", str(rows)]
+    options += ["--all"] if given.all else []
+    options += ["--model", given.model] if given.model else []
+    command = [sys.executable, "-m", "benchmarks.tooldec", *options, "--experiment"]
+    running = [subprocess.Popen([*command, ",".join(group)], cwd=ROOT) for group in groups]
+    if failed := [process.args for process in running if process.wait()]:
+        raise SystemExit(f"failed: {failed}")
+
+
+def _run(name: str, model: Any, label: str, size: Size, rows: Path, seconds: float) -> None:
+    bench = Bench(model, label, Journal(rows / f"{name}.jsonl"), {})
+    begin, made, known = time.monotonic(), 0, 0
+    for job in JOBS[name](bench, size):
+        if bench.journal.has(job):
+            known += 1
+            continue
+        if time.monotonic() - begin > seconds:
+            print(f"{name}: stopped after {seconds / 60:.1f} minutes; run again to go on", flush=True)
+            break
+        bench.journal.add(job)
+        made += 1
+        if made % 50 == 0:
+            print(f"{name}: {made} rows in {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"{name}: {made} rows measured, {known} known", flush=True)
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    folder = Path(os.environ.get("GUIDED_DATA", ROOT.parent / "shared" / "data"))
+    parser.add_argument("--experiment", default="", help="E1 to E9, with commas between them")
+    parser.add_argument("--model", help="a GGUF file or a folder of transformers")
+    parser.add_argument("--budget", type=float, default=45.0, help="minutes")
+    parser.add_argument("--all", action="store_true", help="all problems, no budget")
+    parser.add_argument("--data", type=Path, default=folder)
+    parser.add_argument("--rows", type=Path)
+    parser.add_argument("--workers", type=int, default=2, help="processes, of one thread each")
+    parser.add_argument("--is-worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--record", action="store_true", help="into benchmarks/record/tooldec and docs/tooldec.md")
+    given = parser.parse_args(arguments)
+    unknown = set(given.experiment.split(",")) - set(EXPERIMENTS) - {""}
+    if unknown:
+        parser.error(f"there is no experiment {', '.join(sorted(unknown))}")
+    return given
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""The ways of writing one call that are compared.
+
+=========================  =====================================================================================================
+unconstrained              the model's own tokens up to the end of the line
+backtrace                  the same; a call that the acceptor refuses is begun anew with the next most probable first token, five at most
+suffix match, edit ratio   the unconstrained line with its name matched (`benchmarks.tooldec.fuzzy`)
+guided                     the index's masks, greedy
+guided, whole names        masks, and the tool chosen by the scores of whole names
+=========================  =====================================================================================================
+
+``unconstrained, sampled`` and ``guided, sampled`` draw at temperature 0.7 with the row's seed; the others are greedy, and their seed is 0.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import guided
+from benchmarks.clock import timed
+from benchmarks.tooldec.fuzzy import MATCHES, is_ambiguous, renamed
+from benchmarks.tooldec.problems import Problem, Setting
+from benchmarks.tooldec.rows import Job, Journal, digest
+from benchmarks.tooldec.scoring import read_line, scored
+from benchmarks.tooldec.writing import Pen, pen
+from guided.generate.model import LanguageModel
+from guided.generate.sampler import Sampler
+from guided.generate.tools import ToolsGenerator
+
+__all__ = ["GREEDY", "GUIDED", "SAMPLED", "TEMPERATURE", "TRIES", "Bench", "call_jobs"]
+
+TEMPERATURE, TRIES = 0.7, 5
+GREEDY = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided", "guided, whole names")
+SAMPLED = ("unconstrained, sampled", "guided, sampled")
+GUIDED = ("guided", "guided, whole names", "guided, sampled")
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What measurements are made with.
+
+    Attributes
+    ----------
+    model : LanguageModel
+    label : str
+        Its name, in digests.
+    journal : Journal
+        Where arms that repair what another wrote find it.
+    generators : dict
+        Made so far: an inventory is compiled once for all its problems.
+    """
+
+    model: LanguageModel
+    label: str
+    journal: Journal
+    generators: dict[tuple[str, str, str], ToolsGenerator]
+
+    def generator(self, setting: Setting, select: str, choice: str = "required") -> ToolsGenerator:
+        """The generator of a setting, its index compiled once for all ways to select."""
+        key = (setting.name, choice, select)
+        if key not in self.generators:
+            other = next((found for known, found in self.generators.items() if known[:2] == key[:2]), None)
+            self.generators[key] = guided.tools(
+                self.model,
+                setting.spec(choice),
+                select=select,  # type: ignore[arg-type]
+                execute=choice != "required",
+                index=None if other is None else other.index,
+            )
+        return self.generators[key]
+
+
+def call_jobs(
+    bench: Bench, experiment: str, setting: Setting, problem: Problem, arms: tuple[str, ...], seeds: tuple[int, ...]
+) -> list[Job]:
+    """One job per arm; sampled arms have one per seed."""
+    mark = digest(bench.label, problem.prompt, setting.spec().fingerprint)
+    jobs = []
+    for arm in arms:
+        for seed in seeds if arm in SAMPLED else (0,):
+            key = (experiment, setting.name, arm, problem.name, seed)
+            jobs.append(Job(key, mark, partial(_measure, bench, experiment, setting, problem, arm, seed)))
+    return jobs
+
+
+def _measure(
+    bench: Bench, experiment: str, setting: Setting, problem: Problem, arm: str, seed: int
+) -> Mapping[str, Any]:
+    if arm in MATCHES:
+        return _matched(bench, experiment, setting, problem, arm)
+    write: Callable[[], tuple[str, int]]
+    sampler = Sampler(TEMPERATURE, seed=seed) if arm in SAMPLED else Sampler()
+    if arm in GUIDED:
+        generator = bench.generator(setting, "score" if arm == "guided, whole names" else "greedy")
+        write = partial(_guided, generator, problem, setting, arm, seed)
+    else:
+        tries = TRIES if arm == "backtrace" else 1
+        write = partial(_unguided, bench.model, problem, setting, sampler, tries)
+    (text, passes), cpu, wall = timed(write)
+    is_at_limit = arm not in GUIDED and "\n" not in text and len(bench.model.encode(text)) >= setting.max_tokens
+    row = scored(text, problem, setting, is_at_limit=is_at_limit)
+    return {**row, "passes": passes, "cpu_ms": round(cpu), "wall_ms": round(wall)}
+
+
+def _guided(generator: ToolsGenerator, problem: Problem, setting: Setting, arm: str, seed: int) -> tuple[str, int]:
+    temperature = TEMPERATURE if arm in SAMPLED else 0.0
+    result = generator(problem.prompt, max_tokens=setting.max_tokens, temperature=temperature, seed=seed)
+    return result.text, result.forward_passes
+
+
+def _unguided(
+    model: LanguageModel, problem: Problem, setting: Setting, sampler: Sampler, tries: int
+) -> tuple[str, int]:
+    """The line and its passes; the first line where none of the tries is a call."""
+    with pen(model, problem.prompt, sampler) as writer:
+        ranked = writer.ranked(tries) if tries > 1 else []
+        first = line = _line(writer, setting.max_tokens)
+        for token in ranked[1:]:
+            if not read_line(line, setting.spec()).error:
+                return line, writer.passes
+            writer.back_to(0, [token])
+            line = _line(writer, setting.max_tokens)
+        return (first if read_line(line, setting.spec()).error else line), writer.passes
+
+
+def _line(writer: Pen, max_tokens: int) -> str:
+    while not writer.is_ended and len(writer.tokens) < max_tokens and "\n" not in writer.text:
+        writer.next()
+    return writer.text.partition("\n")[0]
+
+
+def _matched(bench: Bench, experiment: str, setting: Setting, problem: Problem, arm: str) -> Mapping[str, Any]:
+    """What matching makes of the unconstrained line, which cost its passes already."""
+    written = bench.journal.found(experiment, setting.name, "unconstrained", problem.name, 0)
+    assert written is not None, "unconstrained comes before the arms that repair it"
+    names = list(setting.tools)
+    text, cpu, wall = timed(renamed, written["line"], names, MATCHES[arm])
+    name = written["line"].partition("(")[0].strip()
+    costs = {
+        "passes": written["passes"],
+        "cpu_ms": written["cpu_ms"] + round(cpu),
+        "wall_ms": written["wall_ms"] + round(wall),
+    }
+    flags = {"is_ambiguous": is_ambiguous(name, names), "is_empty": not name} if arm == "suffix match" else {}
+    return {**scored(text, problem, setting, is_at_limit=written["error"] == "cut"), **costs, **flags}

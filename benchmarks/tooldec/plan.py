@@ -1,0 +1,132 @@
+"""What each experiment asks, in which order, and how much of it by default.
+
+Jobs come in blocks of problems, all settings and arms of a block together, so that a run that is stopped anywhere has asked the same
+problems of all, in pairs. A default is what fits into 45 minutes of two idle cores with the default model.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks.tooldec import funcqa, kamel
+from benchmarks.tooldec.arms import GREEDY, SAMPLED, Bench, call_jobs
+from benchmarks.tooldec.chains import chain_jobs
+from benchmarks.tooldec.paths import path_jobs, requests_of
+from benchmarks.tooldec.problems import Problem, Setting
+from benchmarks.tooldec.restbench import NAME_SETS, api
+from benchmarks.tooldec.rows import Job
+
+__all__ = ["DEFAULT", "JOBS", "SHARES", "Size"]
+
+SEED = 7
+_BLOCK = 5
+_Item = TypeVar("_Item")
+_FEW = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided")
+
+
+# Problems of a setting by default; "scored" of them, or "scored, large" of an inventory of more than 60 names, are asked with the scores of
+# whole names too, which cost one pass for each prefix of a name.
+DEFAULT = {
+    "one call": 60, "chains": 20, "four shown": 60, "relations": 40, "renamed": 40, "requests": 25, "scored": 10, "scored, large": 3,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is asked.
+
+    Attributes
+    ----------
+    data : Path or None
+        Folder of the data; None: problems of our own.
+    problems : Mapping of str to int
+        As `DEFAULT`; what is missing has no bound.
+    seeds : tuple of int
+        Of the sampled arms.
+    """
+
+    data: Path | None
+    problems: Mapping[str, int]
+    seeds: tuple[int, ...] = (0,)
+
+    def folder(self, name: str) -> Path | None:
+        """The folder of one of the data sets."""
+        return None if self.data is None else self.data / name
+
+    def most(self, what: str) -> int:
+        """How many problems."""
+        return self.problems.get(what, sys.maxsize)
+
+
+def e2(bench: Bench, size: Size) -> Iterator[Job]:
+    """FuncQA, calls of all arms: one call, and chains of them."""
+    single, several = funcqa.one_call(size.folder("funcqa"), seen_only=False), funcqa.chains(size.folder("funcqa"))
+
+    def of(item: tuple[Setting, Problem], _: int) -> list[Job]:
+        if item[0] is several:
+            return chain_jobs(bench, "E2", *item)
+        return call_jobs(bench, "E2", *item, GREEDY + SAMPLED, size.seeds)
+
+    yield from _in_blocks([_pairs(single, size.most("one call")), _pairs(several, size.most("chains"))], of)
+
+
+def e3(bench: Bench, size: Size) -> Iterator[Job]:
+    """FuncQA, four tools shown: the others are unseen."""
+    setting = funcqa.one_call(size.folder("funcqa"), seen_only=True)
+    yield from _in_blocks(
+        [_pairs(setting, size.most("four shown"))], lambda item, _: call_jobs(bench, "E3", *item, GREEDY, size.seeds)
+    )
+
+
+def e4(bench: Bench, size: Size) -> Iterator[Job]:
+    """KAMEL, inventories of 30 to 234 relations."""
+    most = size.most("relations")
+    settings = [kamel.relations(size.folder("kamel"), number, most, SEED) for number in kamel.SIZES]
+
+    def of(item: tuple[Setting, Problem], place: int) -> list[Job]:
+        scored = size.most("scored, large" if len(item[0].tools) > 60 else "scored")
+        return call_jobs(bench, "E4", *item, GREEDY if place < scored else _FEW, size.seeds)
+
+    yield from _in_blocks([_pairs(setting, most) for setting in settings], of)
+
+
+def e5(bench: Bench, size: Size) -> Iterator[Job]:
+    """KAMEL, 30 relations none of which is shown, under their own names and under random ones."""
+    most = size.most("renamed")
+    settings = kamel.renamed_relations(size.folder("kamel"), most, SEED)
+
+    def of(item: tuple[Setting, Problem], place: int) -> list[Job]:
+        arms = ("guided", "guided, whole names") if place < size.most("scored") else ("guided",)
+        return call_jobs(bench, "E5", *item, arms, size.seeds)
+
+    yield from _in_blocks([_pairs(setting, most) for setting in settings], of)
+
+
+def e9(bench: Bench, size: Size) -> Iterator[Job]:
+    """RestBench's TMDB: with and without documentation, and four sets of names without it."""
+    tmdb = api(size.folder("restbench"), "tmdb")
+    settings = [requests_of(tmdb, NAME_SETS[0], is_documented=True)]
+    settings += [requests_of(tmdb, name_set, is_documented=False) for name_set in NAME_SETS]
+    pairs = [
+        [(requests, place) for place in range(min(size.most("requests"), len(requests.asked)))] for requests in settings
+    ]
+    yield from _in_blocks(pairs, lambda item, _: path_jobs(bench, *item))
+
+
+# Experiments with a model, and their shares of the budget.
+JOBS: dict[str, Callable[[Bench, Size], Iterator[Job]]] = {"E2": e2, "E3": e3, "E4": e4, "E5": e5, "E9": e9}
+SHARES = {"E2": 0.3, "E3": 0.1, "E4": 0.35, "E5": 0.1, "E9": 0.15}
+
+
+def _pairs(setting: Setting, most: int) -> list[tuple[Setting, Problem]]:
+    return [(setting, problem) for problem in setting.problems[:most]]
+
+
+def _in_blocks(lists: Sequence[Sequence[_Item]], of: Callable[[_Item, int], Sequence[Job]]) -> Iterator[Job]:
+    """Five of the first list, five of the second, and so on, then the next five."""
+    for begin in range(0, max(map(len, lists)), _BLOCK):
+        for items in lists:
+            for place in range(begin, min(begin + _BLOCK, len(items))):
+                yield from of(items[place], place)

@@ -1,0 +1,173 @@
+"""docs/tooldec.md out of the rows: the template with tables, verdicts and figures in it. No figure in it is typed by hand.
+
+``python -m benchmarks.tooldec --report`` prints the tables of the rows there are; with ``--record`` the rows go into
+benchmarks/record/tooldec, and the document is made of them. A test holds that the document is what this makes of the record.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from benchmarks.tables import table
+from benchmarks.tooldec.kamel import SIZES
+from benchmarks.tooldec.once import read
+from benchmarks.tooldec.plots import draw
+from benchmarks.tooldec.results import arm_table, names_table, of, read_rows
+from benchmarks.tooldec.verdicts import UNTESTED, verdicts
+
+__all__ = ["DOCUMENT", "RECORD", "document", "tables", "write"]
+
+ROOT = Path(__file__).parent.parent.parent
+RECORD = ROOT / "benchmarks" / "record" / "tooldec"
+DOCUMENT = ROOT / "docs" / "tooldec.md"
+_TEMPLATE = Path(__file__).parent / "document.md.template"
+_NOTHING = "Not run."
+
+
+def tables(rows: Path) -> dict[str, str]:
+    """The tables by name, "Not run." where there are no rows."""
+    found = {name: read_rows(rows, name) for name in ("E2", "E3", "E4", "E5", "E9")}
+    sizes = [f"{size} relations" for size in SIZES]
+    paths = list(dict.fromkeys(row["setting"] for row in found["E9"]))
+    made = {
+        "machine": _machine(rows),
+        "verdicts": _verdicts(rows),
+        "untested": "\n".join(f"- {what}: {why}." for what, why in UNTESTED),
+        "e1": _logs(rows),
+        "e2_one": arm_table(of(found["E2"], setting="one call")),
+        "e2_several": arm_table(of(found["E2"], setting="several calls")),
+        "e3": names_table(found["E3"], ["one call, 4 tools shown"], ("seen", "unseen")),
+        "e4": names_table(found["E4"], sizes),
+        "e4_groups": names_table(found["E4"], sizes, ("seen", "unseen")),
+        "e4_errors": arm_table(found["E4"]),
+        "e5": names_table(found["E5"], ["own names", "random names"]),
+        "e6_tokens": _tokens(rows),
+        "e6_names": _names(rows),
+        "e7": _steps(rows),
+        "e8": _trigger(rows),
+        "e9": names_table(found["E9"], paths),
+        "e9_errors": _path_errors(found["E9"], paths),
+    }
+    asked = {key[:2].upper(): found.get(key[:2].upper()) for key in made if key[:1] == "e"}
+    return {key: _NOTHING if asked.get(key[:2].upper()) == [] else text for key, text in made.items()}
+
+
+def document(rows: Path = RECORD) -> str:
+    """The whole document."""
+    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(tables(rows))
+
+
+def write(rows: Path) -> None:
+    """Keep rows, figures and the document."""
+    RECORD.mkdir(parents=True, exist_ok=True)
+    if rows.resolve() != RECORD.resolve():
+        for path in sorted([*rows.glob("E?.json*"), rows / "machine.json"]):
+            shutil.copy(path, RECORD / path.name)
+    draw(RECORD, RECORD)
+    DOCUMENT.write_text(document(), encoding="utf-8")
+
+
+def _machine(rows: Path) -> str:
+    path = rows / "machine.json"
+    if not path.exists():
+        return _NOTHING
+    found = json.loads(path.read_text(encoding="utf-8"))
+    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    return (
+        f"{found['processor']}, {found['cores']} cores, {found['memory GB']:g} GB, {found['system']}, Python {found['python']}; "
+        f"{versions}; commit {found['commit']}, {found['date']}; load {', '.join(map(str, found['load at start']))} at the start."
+    )
+
+
+def _verdicts(rows: Path) -> str:
+    lines = [[item.experiment, item.claim, item.paper, item.here, f"**{item.verdict}**"] for item in verdicts(rows)]
+    return table(["", "claim", "paper", "here", "verdict"], lines)
+
+
+def _logs(rows: Path) -> str:
+    found = read("E1", rows)
+    if found is None:
+        return _NOTHING
+    heads = [
+        "run",
+        "tasks",
+        "calls",
+        "good",
+        "name",
+        "argument",
+        "syntax",
+        "cut",
+        "tasks with a tool error",
+        "or a cut call",
+        "disagreements",
+    ]
+    lines = []
+    for run, counts in found.items():
+        by_call: dict[str, int] = counts["by call"]
+        classes = [str(by_call.get(kind, 0)) for kind in ("good", "name", "argument", "syntax", "cut")]
+        tasks = [str(counts["tasks with a tool error"]), str(counts["tasks with a tool error or a cut call"])]
+        lines.append(
+            [run, str(counts["tasks"]), str(counts["calls"]), *classes, *tasks, str(len(counts["disagreements"]))]
+        )
+    return table(heads, lines)
+
+
+def _tokens(rows: Path) -> str:
+    found = read("E6", rows)
+    if found is None:
+        return _NOTHING
+    names = list(next(iter(found["tokens"].values())))
+    heads = ["documentation", *("the model's own" if name == "model" else name for name in names)]
+    return table(
+        heads, [[label, *(f"{counts[name]:,}" for name in names)] for label, counts in found["tokens"].items()]
+    )
+
+
+def _names(rows: Path) -> str:
+    found = read("E6", rows)
+    if found is None:
+        return _NOTHING
+    heads = list(next(iter(found["names"].values())))
+    return table(
+        ["names", *heads], [[label, *(f"{row[head]:g}" for head in heads)] for label, row in found["names"].items()]
+    )
+
+
+def _steps(rows: Path) -> str:
+    found = read("E7", rows)
+    if found is None:
+        return _NOTHING
+    lines = [
+        [
+            row["vocabulary"],
+            f"{row['tokens']:,}",
+            f"{row['place']:,}",
+            f"{row['naive_us']:,.0f}",
+            f"{row['index_us']:.2f}",
+        ]
+        for row in found["by length"] + found["by vocabulary"]
+    ]
+    return table(["vocabulary", "its tokens", "tokens of text", "every token matched, us", "index, us"], lines)
+
+
+def _trigger(rows: Path) -> str:
+    found = read("E8", rows)
+    if found is None:
+        return _NOTHING
+    heads = ["texts of", "places", "calls", "fired", "right", "precision", "recall", "F1"]
+    lines: list[list[str]] = []
+    for label in ("trained on", "seen tools", "unseen tools"):
+        counts: dict[str, Any] = found[label]
+        lines.append([label, *(f"{counts[key]:,}" for key in heads[1:5]), *(f"{counts[key]:.2f}" for key in heads[5:])])
+    return table(heads, lines)
+
+
+def _path_errors(rows: list[dict[str, Any]], settings: list[str]) -> str:
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    lines = []
+    for setting in settings:
+        mine = [of(rows, setting=setting, arm=arm) for arm in arms]
+        lines.append([setting, *(f"{sum(bool(row['error']) for row in each)} of {len(each)}" for each in mine)])
+    return table(["tool errors", *arms], lines)
