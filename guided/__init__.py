@@ -15,7 +15,7 @@ _HOMES = {
     "Choice": "guided.engine.specs",
     "Example": "guided.calls.tool",
     "Explanation": "guided.guide.explanation",
-    "Format": "guided.calls.formats",
+    "Format": "guided.calls.formats.format",
     "FunctionModel": "guided.generate.function_model",
     "Generator": "guided.generate.generator",
     "GrammarError": "guided.errors",
@@ -67,7 +67,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton as Automaton
-    from guided.calls.formats import Format as Format
+    from guided.calls.formats.format import Format as Format
     from guided.calls.sources.documents import read_tools as read_tools
     from guided.calls.spec import Tools as Tools
     from guided.calls.tool import Example as Example

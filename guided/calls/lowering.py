@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from guided.calls.containers import array, following, in_order
-from guided.calls.formats import BLANKS, LABEL, Format
+from guided.calls.formats.format import LABEL, Format
+from guided.calls.formats.texts import BLANKS, any_of, part
 from guided.calls.holes import MARKS, Holes
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
@@ -31,7 +32,6 @@ __all__ = [
     "label_node",
     "layout_of",
     "names_node",
-    "part",
     "read_label",
     "value_node",
 ]
@@ -149,29 +149,33 @@ def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, holes: Hole
     by_argument: list[Node] = []
     at_once: list[Node] = []
     for layout, found in names.items():
-        named, before = names_node(tuple(found)), part(around(layout, form)[0])
+        named = names_node(tuple(found))
+        before, after = (any_of(texts, form.id) for texts in around(layout, form))
         if layout.whole is None:
             by_argument.append(concat([named, before, _arguments(layout, form, holes)]))
         else:
-            at_once.append(concat([named, before, holes.mark(layout.whole), part(around(layout, form)[1])]))
-    calls = [concat([alternate(by_argument), part(form.close)])] if by_argument else []
-    return concat([part(form.before_name), alternate([*calls, *at_once])])
+            at_once.append(concat([named, before, holes.mark(layout.whole), after]))
+    calls = [concat([alternate(by_argument), any_of(form.texts("close"), form.id)])] if by_argument else []
+    return concat([any_of(form.texts("before_name"), form.id), alternate([*calls, *at_once])])
 
 
-def around(layout: Layout, form: Format) -> tuple[str, str]:
-    """What stands before and after the arguments of a layout."""
-    return (form.after_name, form.close) if layout.whole is None else (form.after_name[:-1], form.close[1:])
+def around(layout: Layout, form: Format) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All ways to write what stands before the arguments of a layout, and what stands after them."""
+    before, after = form.texts("after_name"), form.texts("close")
+    if layout.whole is None:
+        return before, after
+    return tuple(text[:-1] for text in before), tuple(text[1:] for text in after)
 
 
 def _arguments(layout: Layout, form: Format, holes: Holes) -> Node:
     separator = part(form.separator)
     keyed = [(_entry(slot, form, holes), slot.required) for slot in layout.keyed]
     without = in_order(keyed, separator)
-    spelled = partial(_value, has_plus=form.has_plus, holes=holes, is_beside_keys=bool(layout.keyed))
-    values = [spelled(slot.type) for slot in layout.positional]
+    spelled = partial(_value, form=form, holes=holes, is_beside_keys=bool(layout.keyed))
+    values = [spelled(slot) for slot in layout.positional]
     further: Node = Literal("")
     if layout.variadic is not None:
-        value = spelled(layout.variadic.type)
+        value = spelled(layout.variadic)
         further = repeat(concat([separator, value]))
         values = values or [value]
     if not values:
@@ -188,11 +192,17 @@ def _arguments(layout: Layout, form: Format, holes: Holes) -> Node:
 
 def _entry(slot: Slot, form: Format, holes: Holes) -> Node:
     before, after = part(form.before_key), part(form.after_key)
-    value = _value(slot.type, form.has_plus, holes, is_beside_keys=False)
+    value = _value(slot, form, holes, is_beside_keys=False)
     return concat([before, label_node((slot.label,), form.is_quoted), after, value])
 
 
-def _value(kind: ValueType | SchemaType, has_plus: bool, holes: Holes, is_beside_keys: bool) -> Node:
+def _value(slot: Slot, form: Format, holes: Holes, is_beside_keys: bool) -> Node:
+    """A value, and what stands after it."""
+    value = _spelled(slot.type, form.has_plus, holes, is_beside_keys)
+    return concat([value, part(form.after_value.replace("{name}", slot.label))]) if form.after_value else value
+
+
+def _spelled(kind: ValueType | SchemaType, has_plus: bool, holes: Holes, is_beside_keys: bool) -> Node:
     """A value; words of JSON apart where a key may stand in its place, which may begin like one."""
     if isinstance(kind, ValueType):
         return value_node(kind, has_plus)
@@ -242,7 +252,7 @@ def _written(kind: ValueType | SchemaType, form: Format, pointer: str) -> ValueT
     if not form.has_bare:
         return _as_string(kind)
     automaton = automaton_of(kind.node)
-    ends = {form.separator[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
+    ends = {form.separator[:1] or form.after_value[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
     bad = next((end for end in ends if (automaton.table[:, automaton.classes[end.encode()[0]]] >= 0).any()), None)
     if bad is not None or automaton.accepts(b""):
         what = "may be empty" if bad is None else f"may hold {bad!r}"
@@ -253,17 +263,3 @@ def _written(kind: ValueType | SchemaType, form: Format, pointer: str) -> ValueT
 @lru_cache(maxsize=4096)
 def _as_string(kind: ValueType) -> ValueType:
     return string(kind.node, kind.name, kind.decode)
-
-
-@lru_cache(maxsize=4096)
-def part(text: str) -> Node:
-    """A text of a format: blanks are optional."""
-    items: list[Node] = []
-    solid = ""
-    for character in text:
-        if character in BLANKS:
-            items.extend((Literal(solid), optional(Literal(character))))
-            solid = ""
-        else:
-            solid += character
-    return concat([*items, Literal(solid)])

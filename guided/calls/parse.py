@@ -1,7 +1,7 @@
 """Text with calls in it -> `Call`, byte by byte as it comes.
 
-The parser is a coroutine over bytes that follows the format from left to right with one byte of lookahead. Names, keys and values
-are scanned by the automata that the spec's own automaton is made of, so a text is read without error exactly if the spec
+The parser is a coroutine over bytes that follows the format from left to right with one byte of lookahead. What is scanned are the
+pieces that the spec's own automaton is made of, so a text is read without error exactly if the spec
 accepts it, and an error is at the first byte after which no text of the spec is possible. Errors have ToolDec's classes: an unknown name;
 an argument that is missing, unknown or ill-typed; syntax.
 
@@ -9,30 +9,27 @@ Values are read by `json.loads` from the bytes that their type's automaton took;
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from dataclasses import replace
+from os import PathLike
 from typing import Any
 
-from guided.calls.formats import BLANKS, Format
-from guided.calls.lowering import Layout, Slot, around, label_node, names_node, part, read_label, value_node
-from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, Read, TextRead
-from guided.calls.scanner import Kind, Scanner, Step, borders
-from guided.calls.schema import SchemaType, members
+from guided.calls.arguments import CallScanner
+from guided.calls.formats.format import Format
+from guided.calls.formats.texts import BLANKS, any_of, part
+from guided.calls.groups import opening, triggers_of
+from guided.calls.reads import Call, CallRead, Read, TextRead
+from guided.calls.scanner import Step
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
+from guided.calls.triggers import Trigger, Triggers
 from guided.calls.values import automaton_of
 from guided.errors import CallError
-from guided.patterns.tree import Literal, Node, alternate, concat
+from guided.patterns.tree import alternate, concat
 
 __all__ = ["CallParser", "parse_call", "parse_text"]
 
 
-_NAME_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/:") | frozenset(
-    range(128, 256)
-)
-_VALUE_BYTES = _NAME_BYTES | frozenset(b'+"[{')
-
-
-class CallParser(Scanner):
+class CallParser(CallScanner):
     """Reads a text of a spec.
 
     Parameters
@@ -55,19 +52,19 @@ class CallParser(Scanner):
     """
 
     def __init__(self, spec: Tools) -> None:
-        super().__init__()
         if not isinstance(spec, Tools):
             raise TypeError(f"a Tools spec is expected, not {type(spec).__name__}")
-        self._layouts, self._form = spec.layouts, spec.format
+        super().__init__(spec)
+        self._count, self._reasoning = spec.count, spec.reasoning
         self._is_running = spec.is_running_text
-        self._reads: list[Read] = []
-        self.call_start: int | None = None
-        self.has_name = False
-        self._refused: CallError | None = None
         self._can_end = self._is_finished = False
-        # Text that has not been told, and how much of its end may be the beginning of a trigger.
-        self._text, self._held = bytearray(), 0
-        self._steps = self._running() if self._is_running else self._calls(spec.parallel_tool_calls)
+        # Text that has not been told, and how much of its end may be the beginning of something else.
+        self._said, self._held = bytearray(), 0
+        self._is_reasoning = False
+        self._triggers = Triggers(
+            triggers_of(spec.format, spec.layouts or [tool.name for tool in spec.tools]) if self._is_running else ()
+        )
+        self._steps = self._whole()
         next(self._steps)
 
     def feed(self, data: bytes) -> list[Read]:
@@ -76,7 +73,8 @@ class CallParser(Scanner):
         Returns
         -------
         list of TextRead, CallStarted, ArgumentRead and CallRead
-            What became complete. Text is held back as long as it may be the beginning of a trigger.
+            What became complete. Text is held back as long as it may be the beginning of a trigger; the calls of a list in
+            running text are complete when the list is.
 
         Raises
         ------
@@ -115,221 +113,150 @@ class CallParser(Scanner):
         reads, self._reads = self._reads, []
         return reads
 
+    def _whole(self) -> Step[None]:
+        """The text from its beginning."""
+        if self._reasoning is not None:
+            yield from self._reasoned(*self._reasoning)
+        yield from self._running() if self._is_running else self._alone()
+
+    def _reasoned(self, begin: str, end: str) -> Step[None]:
+        """What the model says to itself, if the text begins so."""
+        self._can_end = self._is_running
+        for byte in begin.strip(BLANKS).encode():
+            if (yield from self.peek()) != byte:
+                data = bytes(self._said)
+                self._said.clear()
+                self._held = 0
+                self.put_back(data)
+                return
+            self._said.append((yield from self.take()))
+            self._held = len(self._said)
+        self._can_end, self._held, self._is_reasoning = False, 0, True
+        yield from self._until(Triggers([Trigger(end.strip(BLANKS).encode())]), may_hold=False)
+        self._release(0)
+        self._is_reasoning = False
+        if not self._is_running:
+            yield from self.scan(part(end[len(end.rstrip(BLANKS)) :]), "expected a call", "syntax")
+
+    def _until(self, machine: Triggers, may_hold: bool) -> Step[Trigger]:
+        """Text up to a trigger."""
+        node, begin = machine.start, self.position
+        while (fired := machine.fired[node]) is None:
+            byte = yield from self.take()
+            self._said.append(byte)
+            node = machine.next(node, byte)
+            self._held = min(machine.depth[node], self.position - begin) * may_hold
+        return fired
+
     def _running(self) -> Step[None]:
         """Text, and calls after triggers."""
-        form = self._form
-        start = form.start.encode()
-        fallback = borders(start)
+        form, n_calls = self._form, 0
+        fewest, most = self._count.in_text(form)
         while True:
-            self._can_end = True
-            while self._held < len(start):
-                byte = yield from self.take()
-                self._text.append(byte)
-                while self._held and start[self._held] != byte:
-                    self._held = fallback[self._held]
-                self._held += start[self._held] == byte
+            self._can_end = n_calls == 0 or n_calls >= fewest
+            begin = self.position
+            fired = yield from self._until(self._triggers, may_hold=True)
             self._can_end = False
-            if not self._layouts:
-                raise CallError("no tool may be called", "syntax", self.position - 1)
-            self._release(len(start))
-            self._text.clear()
+            if not self._layouts or n_calls == most:
+                reason = "no tool may be called" if not n_calls else "no further call may come"
+                raise CallError(reason, "syntax", self.position - 1)
+            # At the beginning of a text, a line feed that begins the trigger is not there.
+            start = max(begin, self.position - len(fired.text))
+            self._release(self.position - start)
+            self.put_back(bytes(self._said[len(self._said) - fired.read :]) if fired.read else b"")
+            self._said.clear()
             self._held = 0
-            yield from self._call(self.position - len(start), form.trigger[len(form.start) :])
-
-    def _calls(self, has_several: bool) -> Step[None]:
-        """One call, or several of them."""
-        before, between, after = self._form.several
-        opened = ""
-        if has_several:
-            opened = yield from self.scan(alternate([part(before), part("")]), "expected a call", "syntax")
-        yield from self._call(self.position)
-        while has_several and (opened or not before):
-            if opened:
-                options = alternate([part(between), part(after)])
-                found = yield from self.scan(options, f"expected {between!r} or {after!r}", "syntax")
-                if _without_blanks(found) == _without_blanks(after):
-                    break
+            yield from self.scan(part(_blanks(form.trigger)), "expected a call", "syntax")
+            if form.is_listed:
+                yield from self._list(start)
             else:
-                self._can_end = True
-                yield from self.peek()
-                self._can_end = False
-                yield from self.scan(part(between), f"expected {between!r}", "syntax")
-            yield from self._call(self.position)
+                call = yield from self._call(start)
+                yield from self._text("terminator")
+                self._told(call, start)
+            n_calls += 1
+
+    def _alone(self) -> Step[None]:
+        """Calls and nothing else."""
+        form, count, start = self._form, self._count, self.position
+        before, between, after = form.around
+        if form.is_listed:
+            yield from self.scan(opening(form), f"expected {form.trigger!r}", "syntax")
+            yield from self._list(start)
+        elif form.is_tagged or not before or count.most == 1:
+            n_calls = 0
+            while n_calls != count.most:
+                if n_calls:
+                    self._can_end = n_calls >= count.fewest
+                    yield from self.peek()
+                    self._can_end = False
+                    yield from self.scan(part(between), f"expected {between!r}", "syntax")
+                yield from self._tagged()
+                n_calls += 1
+        else:
+            options = [part(before)] if count.fewest > 1 else [part(before), part("")]
+            opened = yield from self.scan(alternate(options), f"expected {before!r}", "syntax")
+            yield from self._tagged()
+            n_calls = 1
+            while opened:
+                may_go_on = n_calls != count.most
+                going, ending = part(between), part(after)
+                options = [going] * may_go_on + [ending] * (n_calls >= count.fewest)
+                found = yield from self.scan(alternate(options), f"expected {between!r} or {after!r}", "syntax")
+                if n_calls >= count.fewest and automaton_of(ending).accepts(found.encode()):
+                    break
+                yield from self._tagged()
+                n_calls += 1
         self._can_end = True
 
-    def _call(self, start: int, blanks: str = "") -> Step[None]:
-        form = self._form
-        self.call_start, self.has_name = start, False
-        yield from self.scan(part(blanks + form.before_name), f"expected {form.before_name!r}", "syntax")
-        name = yield from self.scan(
-            names_node(tuple(self._layouts)), "no tool has a name that goes on like this", "name"
-        )
-        self.has_name = True
-        self._reads.append(CallStarted(name, (self.position - len(name.encode()), self.position)))
-        if (yield from self.peek()) in _NAME_BYTES:
-            raise CallError(
-                f"no tool has a name that begins with {name!r} and goes on like this", "name", self.position
-            )
-        layout = self._layouts[name]
-        before, after = around(layout, form)
+    def _tagged(self) -> Step[None]:
+        """A call that is not in a list of the format's own, with its tags if it has some."""
+        start, form = self.position, self._form
+        if form.is_tagged:
+            yield from self.scan(opening(form), f"expected {form.trigger!r}", "syntax")
+        call = yield from self._call(start)
+        if form.is_tagged:
+            yield from self._text("terminator")
+        self._told(call, start)
+
+    def _list(self, start: int) -> Step[None]:
+        """Calls that share a trigger, up to the end of their list; together they are told."""
+        form, count, calls = self._form, self._count, list[Call]()
+        before, between, after = form.around
         yield from self.scan(part(before), f"expected {before!r}", "syntax")
-        if layout.whole is None:
-            arguments = yield from self._arguments(name, layout)
-        else:
-            arguments = yield from self._object(layout.whole, name)
-            yield from self.scan(part(after), f"expected {after!r}", "syntax")
-        if self._is_running:
-            yield from self.scan(part(form.terminator), f"expected {form.terminator!r} after the call", "syntax")
-        self._reads.append(CallRead(Call(name, arguments, (start, self.position), error=self._refused)))
-        self.call_start = self._refused = None
-
-    def _object(self, kind: SchemaType, tool: str) -> Step[dict[str, Any]]:
-        """All arguments as one JSON object."""
-        begin = self.position
-        reason = f"the arguments of {tool} are {kind.name}, which does not go on like this"
-        spelling = yield from self.scan_value(kind, reason, has_plus=False)
-        found: dict[str, Any] = kind.read(spelling)
-        for name, first, last in members(spelling):
-            place = begin + len(spelling[:first].encode())
-            self._reads.append(ArgumentRead(name, found[name], (place, place + len(spelling[first:last].encode()))))
-        return found
-
-    def _arguments(self, tool: str, layout: Layout) -> Step[dict[str, Any]]:
-        """Everything up to the close, and the close."""
-        form = self._form
-        found: dict[str, Any] = {}
-        n_values = n_keys = 0
-        slot: Slot | None = None
+        begins = tuple(between + text for text in form.texts("before_name"))
+        going, ending = any_of(begins, form.id), concat([part(after), any_of(form.texts("terminator"))])
+        found: str | None = None
         while True:
-            # Invariant: ``n_values`` values without keys have been read, and the keys before ``n_keys`` are past.
-            value = None if n_keys else _value_slot(layout, n_values)
-            keys = () if value is not None and value.required else _next_keys(layout.keyed[n_keys:])
-            last = keys[-1] if keys else value
-            opener = form.separator if found else form.before_key if value is None else ""
-            missing = last if last is not None and last.required else None
-            if (yield from self._closes(tool, opener if last is not None else None, slot, missing)):
-                return found
-            if opener == form.separator and value is None:
-                yield from self.scan(part(form.before_key), f"expected {form.before_key!r}", "syntax")
-            begin, slot, spelling = yield from self._argument(tool, value, keys)
-            item = self._decoded(slot, spelling, begin)
-            self._reads.append(ArgumentRead(slot.label, item, (begin, begin + len(spelling.encode()))))
-            if slot is layout.variadic:
-                found.setdefault(slot.label, []).append(item)
-            else:
-                found[slot.label] = item
-            if slot in layout.keyed:
-                n_keys = layout.keyed.index(slot) + 1
-            else:
-                n_values += 1
+            begin = calls[-1].span[1] if calls else start
+            calls.append((yield from self._call(begin, found)))
+            may_end, may_go_on = len(calls) >= count.fewest, len(calls) != count.most
+            options = [going] * may_go_on + [ending] * may_end
+            expected = " or ".join(
+                repr(text) for text in (begins[0], after + form.terminator)[not may_go_on : 1 + may_end]
+            )
+            found = yield from self.scan(alternate(options), f"expected {expected}", "syntax")
+            if may_end and automaton_of(ending).accepts(found.encode()):
+                break
+        for call in calls[:-1]:
+            self._reads.append(CallRead(call))
+        self._told(calls[-1], calls[-1].span[0])
 
-    def _argument(self, tool: str, value: Slot | None, keys: tuple[Slot, ...]) -> Step[tuple[int, Slot, str]]:
-        """Where a value begins, what it is for, and its spelling; its key is read on the way."""
-        form = self._form
-        begin = self.position
-        if value is not None and (not keys or (yield from self._is_value(value))):
-            return begin, value, (yield from self._value(value))
-        if value is not None:
-            # A value, or in its place a key: told apart when either is complete.
-            names = {slot.label: _key_node(slot.label, form) for slot in keys}
-            options = alternate([*_beside_keys(value, form), *names.values()])
-            found = yield from self.scan(options, _ill_typed(value), "argument")
-            slot = next((slot for slot in keys if automaton_of(names[slot.label]).accepts(found.encode())), None)
-            if slot is None:
-                return begin, value, found
-        else:
-            labels = tuple(slot.label for slot in keys)
-            reason = f"{tool} has no argument here that goes on like this"
-            found = yield from self.scan(label_node(labels, form.is_quoted), reason, "argument")
-            byte = yield from self.peek()
-            if byte != ord('"') if form.is_quoted else byte in _NAME_BYTES:
-                raise CallError(reason, "argument", self.position)
-            slot = keys[labels.index(read_label(found, form.is_quoted))]
-            yield from self.scan(part(form.after_key), f"expected {form.after_key!r}", "syntax")
-        begin = self.position
-        return begin, slot, (yield from self._value(slot))
-
-    def _value(self, slot: Slot) -> Step[str]:
-        if isinstance(slot.type, SchemaType):
-            return (yield from self.scan_value(slot.type, _ill_typed(slot), self._form.has_plus))
-        return (yield from self.scan(value_node(slot.type, self._form.has_plus), _ill_typed(slot), "argument"))
-
-    def _is_value(self, slot: Slot) -> Step[bool]:
-        """Does what comes begin like a value, and like no key?"""
-        if not isinstance(slot.type, SchemaType):
-            return False
-        byte = yield from self.peek()
-        begins = slot.type.begins
-        has_digits = any(map(begins.__contains__, b"0123456789"))
-        return (byte in begins and byte not in b"tfn") or (byte == ord("+") and self._form.has_plus and has_digits)
-
-    def _decoded(self, slot: Slot, spelling: str, begin: int) -> Any:
-        if self._form.has_plus and not slot.type.is_bare:
-            spelling = spelling.removeprefix("+")
-        try:
-            return slot.type.read(spelling)
-        except Exception as error:
-            # A class of the user's own may refuse what its annotations allow; the text is a call all the same.
-            self._refused = CallError(f"argument {slot.label!r} is refused by its type: {error}", "argument", begin)
-            return spelling
-
-    def _closes(self, tool: str, opener: str | None, previous: Slot | None, missing: Slot | None) -> Step[bool]:
-        """Read the close (True), or what comes before an argument; no opener: no argument may come."""
-        close = self._form.close
-        byte = yield from self.peek()
-        options = [text for text in (opener, None if missing else close) if text is not None]
-        if missing is not None and chr(byte) == close[0] and not options[0].startswith(close[0]):
-            raise CallError(f"{tool} lacks its argument {missing.label!r}", "argument", self.position)
-        kind: Kind = "syntax"
-        reason = "expected " + " or ".join(repr(text) for text in reversed(options) if text)
-        if byte in _VALUE_BYTES:
-            # Why: of ``01`` or ``12x`` the type has read what it could.
-            kind = "argument"
-            reason = f"{tool} has no further argument" if previous is None else _ill_typed(previous)
-        elif opener is None and byte == ord(self._form.separator[0]):
-            kind, reason = "argument", f"{tool} has no further argument"
-        found = yield from self.scan(
-            alternate(part(text) for text in (close, opener) if text is not None), reason, kind
-        )
-        return _without_blanks(found) == _without_blanks(close)
+    def _told(self, call: Call, start: int) -> None:
+        """A call that is over."""
+        self._reads.append(CallRead(replace(call, span=(start, self.position))))
+        self.call_start = None
 
     def _release(self, held: int) -> None:
         """Tell all text but its last ``held`` bytes."""
-        data = bytes(self._text[: len(self._text) - held])
+        data = bytes(self._said[: len(self._said) - held])
         if data:
-            self._reads.append(TextRead(data, self.position - len(self._text)))
-            del self._text[: len(data)]
+            self._reads.append(TextRead(data, self.position - len(self._said), self._is_reasoning))
+            del self._said[: len(data)]
 
 
-def _value_slot(layout: Layout, n_values: int) -> Slot | None:
-    """The next argument without a key."""
-    return layout.positional[n_values] if n_values < len(layout.positional) else layout.variadic
-
-
-def _next_keys(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
-    """The arguments that may come next: up to the first that must come."""
-    needed = next((i for i, slot in enumerate(slots) if slot.required), len(slots) - 1)
-    return slots[: needed + 1]
-
-
-@lru_cache(maxsize=4096)
-def _key_node(label: str, form: Format) -> Node:
-    return concat([part(form.before_key), label_node((label,), form.is_quoted), part(form.after_key)])
-
-
-def _beside_keys(slot: Slot, form: Format) -> list[Node]:
-    """The spellings of a value that may begin like a key."""
-    if isinstance(slot.type, SchemaType):
-        return list(map(Literal, slot.type.words))
-    return [value_node(slot.type, form.has_plus)]
-
-
-def _ill_typed(slot: Slot) -> str:
-    return f"argument {slot.label!r} is {slot.type.name}, which does not go on like this"
-
-
-def _without_blanks(text: str) -> str:
-    return text.translate(dict.fromkeys(map(ord, BLANKS)))
+def _blanks(trigger: str) -> str:
+    """The blanks at the end of a trigger."""
+    return trigger[len(trigger.rstrip(BLANKS)) :]
 
 
 def _as_bytes(data: object) -> bytes:
@@ -341,7 +268,7 @@ def _as_bytes(data: object) -> bytes:
 def parse_call(
     data: bytes | str,
     tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
-    format: str | Format = "json",  # noqa: A002 - the name that `Tools` has for it
+    format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the name that `Tools` has for it
 ) -> Call:
     """Read one call, without trigger and terminator.
 

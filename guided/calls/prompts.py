@@ -13,7 +13,7 @@ from typing import Any
 
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
-from guided.calls.rendering import render_call, render_result
+from guided.calls.rendering import render_calls, render_results
 from guided.calls.spec import Tools
 from guided.calls.tool import Example, as_example
 from guided.errors import CallError, SchemaError
@@ -63,12 +63,13 @@ def _with_call(spec: Tools, name: str, example: Example) -> str:
     form = spec.format
     if example.call is None:
         return f"Q: {example.question}\nA: {example.answer}"
-    call = form.trigger + render_call(name, example.call, spec.layouts[name], form) + form.terminator
+    call = render_calls([Call(name, dict(example.call), (0, 0))], spec.layouts, form)
     try:
         parse_text(call, spec)
     except CallError as error:
         raise SchemaError(f"the example {call!r} is no call of the tool: {error}", f"/{name}", "examples") from error
-    result = form.result.replace("{result}", render_result(Call(name, {}, (0, 0), example.result)))
+    (pieces,) = render_results([Call(name, {}, (0, 0), example.result)], form)
+    result = "".join(text for text, _ in pieces)
     return f"Q: {example.question}\nA: {call}{result}{example.answer}"
 
 

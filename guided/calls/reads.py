@@ -22,6 +22,8 @@ class Call:
         What the tool returned, if it was run.
     error : Exception or None
         What the tool raised, if it did.
+    id : str or None
+        What the text calls it, where the format has that.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Call:
     span: tuple[int, int]
     result: Any = None
     error: Exception | None = None
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,13 @@ class TextRead:
         Any bytes, not empty.
     position : int
         Offset of the first.
+    is_reasoning : bool
+        Does the model say this to itself? What begins and ends that belongs to it.
     """
 
     data: bytes
     position: int
+    is_reasoning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,69 @@ import dataclasses
 import datetime
 import enum
 import json
+import re
 import uuid
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from typing import Any
 
-from guided.calls.formats import Format
+from guided.calls.formats.format import Format
+from guided.calls.formats.texts import written
 from guided.calls.lowering import Layout, Slot, around
 from guided.calls.reads import Call
 from guided.errors import SchemaError, shown
 
-__all__ = ["json_value", "render_call", "render_result"]
+__all__ = ["json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
 
 
-def render_call(name: str, arguments: Mapping[str, Any], layout: Layout, form: Format) -> str:
+def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: Format, is_alone: bool = False) -> str:
+    """Calls that stand together, with what begins and ends them.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        At least one; their names, arguments and ids are written.
+    layouts : Mapping
+        Those of the tools in this format, by name.
+    is_alone : bool
+        Is nothing else said?
+
+    Raises
+    ------
+    SchemaError
+        As `render_call`; or the format has one call at a time.
+    """
+    if len(calls) > 1 and form.several is None:
+        raise SchemaError(f"format {form.name!r} has one call at a time", "", "several")
+    found = [
+        render_call(call.name, call.arguments, layouts[call.name], form, _id(call, place, form))
+        for place, call in enumerate(calls)
+    ]
+    before, between, after = map(written, form.around)
+    trigger, terminator = form.trigger, written(form.terminator)
+    if is_alone:
+        trigger = trigger.lstrip("\n")
+    if form.is_listed:
+        return trigger + before + between.join(found) + after + terminator
+    if form.is_tagged or not is_alone:
+        return (between if form.is_tagged else "\n").join(trigger + call + terminator for call in found)
+    return found[0] if len(found) == 1 else before + between.join(found) + after
+
+
+def openings(name: str, layout: Layout, form: Format, is_alone: bool) -> list[str]:
+    """All that a call of a tool may begin with, up to its arguments; with all blanks, and without those of the trigger."""
+    call = written(form.before_name) + name + written(around(layout, form)[0][0])
+    before, between, _ = map(written, form.around)
+    first = before + call if form.is_listed else call
+    if is_alone and not form.is_tagged and not form.is_listed:
+        return [call]
+    triggers = [form.trigger, form.start, form.trigger.lstrip("\n"), form.start.lstrip("\n")]
+    return [*(trigger + first for trigger in dict.fromkeys(triggers)), *([between + call] if form.is_listed else [])]
+
+
+def render_call(
+    name: str, arguments: Mapping[str, Any], layout: Layout, form: Format, call_id: str | None = None
+) -> str:
     """A call, without trigger and terminator.
 
     Parameters
@@ -32,21 +81,19 @@ def render_call(name: str, arguments: Mapping[str, Any], layout: Layout, form: F
         Values by label.
     layout : Layout
         The tool's, in this format.
+    call_id : str, optional
+        Its id, where the format has that.
 
     Raises
     ------
     SchemaError
         An argument is unknown, missing, or has no JSON.
     """
+    given_id = form.id_example if call_id is None else call_id
+    before, after = (written(texts[0], id=given_id) for texts in around(layout, form))
+    begun = written(form.before_name, id=given_id) + name + before
     if layout.whole is not None:
-        before, after = around(layout, form)
-        return (
-            form.before_name
-            + name
-            + before
-            + _spelled(name, Slot("", "arguments", layout.whole, True), arguments)
-            + after
-        )
+        return begun + _spelled(name, Slot("", "arguments", layout.whole, True), arguments) + after
     slots = [*layout.positional, *([layout.variadic] if layout.variadic else []), *layout.keyed]
     known = {slot.label for slot in slots}
     for label in arguments:
@@ -54,22 +101,47 @@ def render_call(name: str, arguments: Mapping[str, Any], layout: Layout, form: F
             raise SchemaError(f"{name} has no argument {label!r}", f"/{name}/{label}", "example")
     # Without keys, a value stands only where all before it do.
     given = [slot.label in arguments for slot in slots[: len(slots) - len(layout.keyed)]]
+    values: list[str] = []
     for i, slot in enumerate(slots):
         if (slot.required or any(given[i:])) and slot.label not in arguments:
             raise SchemaError(f"{name} lacks its argument {slot.label!r}", f"/{name}/{slot.label}", "example")
-    written: list[str] = []
     for slot in layout.positional:
         if slot.label not in arguments:
             break
-        written.append(_spelled(name, slot, arguments[slot.label]))
+        values.append(_spelled(name, slot, arguments[slot.label]) + written(form.after_value, slot.label))
     if layout.variadic is not None:
-        values = arguments.get(layout.variadic.label, ())
-        written.extend(_spelled(name, layout.variadic, value) for value in values)
+        further = arguments.get(layout.variadic.label, ())
+        values.extend(_spelled(name, layout.variadic, value) + written(form.after_value) for value in further)
     for slot in layout.keyed:
         if slot.label in arguments:
             label = json.dumps(slot.label, ensure_ascii=False)[1:-1] if form.is_quoted else slot.label
-            written.append(form.key.replace("{name}", label) + _spelled(name, slot, arguments[slot.label]))
-    return form.before_name + name + form.after_name + form.separator.join(written) + form.close
+            value = _spelled(name, slot, arguments[slot.label]) + written(form.after_value, slot.label)
+            values.append(written(form.key, label) + value)
+    return begun + written(form.separator).join(values) + after
+
+
+def render_results(calls: Sequence[Call], form: Format) -> list[list[tuple[str, bool]]]:
+    """What a model reads after calls that stand together.
+
+    Returns
+    -------
+    list of list of (str, bool)
+        For each call its pieces, and whether a piece is the result itself, in which nothing is a special token.
+    """
+    before, between, after = map(written, form.results)
+    found = []
+    for place, call in enumerate(calls):
+        placeholder = "{json}" if "{json}" in form.result else "{result}"
+        text = render_result(call)
+        head, _, tail = form.result.partition(placeholder)
+        given_id = _id(call, place, form)
+        pieces = [
+            ((between if place else before) + written(head, call.name, given_id), False),
+            (json.dumps(text, ensure_ascii=False) if placeholder == "{json}" else text, True),
+            (written(tail, call.name, given_id) + (after if place == len(calls) - 1 else ""), False),
+        ]
+        found.append([piece for piece in pieces if piece[0]])
+    return found
 
 
 def render_result(call: Call) -> str:
@@ -119,6 +191,14 @@ def json_value(value: Any) -> Any:
             return value.model_dump(mode="json", by_alias=True)
         case _:
             raise TypeError(f"a {type(value).__name__} has no JSON")
+
+
+def _id(call: Call, place: int, form: Format) -> str:
+    """A call's id; where it has none, one that its place tells from the others."""
+    if call.id is not None or not place:
+        return form.id_example if call.id is None else call.id
+    found = form.id_example[: -len(str(place))] + str(place)
+    return found if re.fullmatch(form.id, found) else form.id_example
 
 
 def _spelled(tool: str, slot: Slot, value: Any) -> str:

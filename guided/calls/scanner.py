@@ -1,5 +1,6 @@
 """Coroutines over bytes: one byte of lookahead, the longest text of a pattern, or the value of a schema, that comes next."""
 
+from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,7 @@ from guided.calls.values import automaton_of
 from guided.errors import CallError
 from guided.patterns.tree import Node
 
-__all__ = ["Kind", "Scanner", "Step", "borders"]
+__all__ = ["Kind", "Scanner", "Step"]
 
 Kind: TypeAlias = Literal["name", "argument", "syntax"]
 _DIGITS = b"0123456789"
@@ -28,11 +29,15 @@ class Scanner:
     ----------
     position : int
         Bytes taken.
+    scanned : bytes
+        What the last scan took.
     """
 
     def __init__(self) -> None:
+        self.scanned = b""
         self.position = 0
         self._ahead: int | None = None
+        self._back: deque[int] = deque()
 
     def scan(self, node: Node, reason: str, kind: Kind) -> Step[str]:
         """The longest text of a pattern that comes next."""
@@ -46,6 +51,7 @@ class Scanner:
                 break
             found.append((yield from self.take()))
             state = onward
+        self.scanned = bytes(found)
         if not machine.accepting[state]:
             raise CallError(reason, kind, self.position)
         return found.decode()
@@ -79,8 +85,16 @@ class Scanner:
     def peek(self) -> Step[int]:
         """The next byte, which stays ahead."""
         if self._ahead is None:
-            self._ahead = yield
+            self._ahead = self._back.popleft() if self._back else (yield)
         return self._ahead
+
+    def put_back(self, data: bytes) -> None:
+        """Have bytes that were just taken come again."""
+        if self._ahead is not None:
+            self._back.appendleft(self._ahead)
+            self._ahead = None
+        self._back.extendleft(reversed(data))
+        self.position -= len(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +114,3 @@ def _machine(node: Node) -> _Machine:
     return _Machine(
         automaton.table.tolist(), automaton.classes.tobytes(), automaton.accepting.tolist(), is_last.tolist()
     )
-
-
-def borders(text: bytes) -> list[int]:
-    """For each length, the longest proper prefix of that much of the text that ends it, too (Knuth, Morris, Pratt)."""
-    borders = [0, 0]
-    for byte in text[1:]:
-        length = borders[-1]
-        while length and text[length] != byte:
-            length = borders[length]
-        borders.append(length + (text[length] == byte))
-    return borders

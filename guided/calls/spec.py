@@ -1,18 +1,23 @@
 """The spec `Tools`: what a model may say that has tools to call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import lru_cache
+from os import PathLike
 from typing import Any, Literal
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree, one_budget
 from guided.calls.constraints import MOST_DIGITS, Caps
 from guided.calls.digest import digest
-from guided.calls.formats import Format, format_named
+from guided.calls.formats.detection import format_of
+from guided.calls.formats.files import format_named
+from guided.calls.formats.format import Format
+from guided.calls.formats.texts import BLANKS
+from guided.calls.groups import Count, tree_of_calls, triggers_of
 from guided.calls.holes import Holes, frame_of, has_marks
-from guided.calls.lowering import Layout, call_tree, layout_of, part
-from guided.calls.modes import calls_only, running_text
+from guided.calls.lowering import Layout, call_tree, layout_of
+from guided.calls.modes import calls_only, reasoning_before, running_text
 from guided.calls.naming import inventory
 from guided.calls.schema import VALUES
 from guided.calls.tool import Tool
@@ -22,7 +27,7 @@ from guided.engine.templates import Template
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.patterns import tree
-from guided.patterns.tree import Node, alternate, concat, repeat
+from guided.patterns.tree import Node
 from guided.schema.json_values import text_of
 
 __all__ = ["FirstCall", "Tools"]
@@ -36,14 +41,16 @@ class Tools:
     ----------
     tools : iterable of callable, Mapping or Tool
         At least one, with distinct names.
-    format : str or Format
-        How calls are written: ``"json"``, ``"tooldec"``, ``"tooldec-positional"``, or a format of one's own.
+    format : str, path or Format
+        How calls are written: a name (`guided.calls.formats`), a file or a format of one's own; or ``"auto"``, as a model's chat template
+        has it.
     tool_choice : str or iterable of str
         ``"auto"``: free text with any number of calls in it, each after the format's trigger; text that completes the
         trigger goes on as a call. ``"required"``: exactly one call and nothing else. A name, or a list of names: the same, of
         these tools. ``"none"``: text without calls.
-    parallel_tool_calls : bool
-        Where a call is required: may there be several?
+    parallel_tool_calls : bool or pair of int
+        May there be several, where a call is required, and in lists of calls? A pair is the least and the greatest number, the
+        latter None for any; the calls of running text are counted then, too, if there are any.
     strict : bool
         Does a definition in JSON that says nothing of additional arguments have none? If False, it must say so.
     engine : {"nested"}
@@ -53,6 +60,11 @@ class Tools:
         none: a budget of tokens ends them.
     duplicates : {"error", "rename"}
         Two tools of one name are refused, or told apart by rule (`guided.calls.naming.distinct`).
+    reasoning : bool or pair of str
+        May a text begin with what the model says to itself, in which no call begins? A pair is what begins and ends that, the former empty
+        where the prompt has begun it; True: as the format has it.
+    chat_template : str or object
+        For ``format="auto"``: a model's template, or a tokenizer or model that has one.
 
     Raises
     ------
@@ -71,26 +83,31 @@ class Tools:
     tools: tuple[Tool, ...]
     format: Format
     tool_choice: str | tuple[str, ...]
-    parallel_tool_calls: bool
+    parallel_tool_calls: bool | tuple[int, int | None]
     engine: str
+    count: Count
+    reasoning: tuple[str, str] | None
     layouts: Mapping[str, Layout] = field(repr=False)
     _arguments: tuple[Any, ...] = field(repr=False)
 
     def __init__(
         self,
         tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
-        format: str | Format = "json",  # noqa: A002 - the contract's name
+        format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the contract's name
         tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
-        parallel_tool_calls: bool = False,
+        parallel_tool_calls: bool | Sequence[int | None] = False,
         strict: bool = True,
         engine: str = "nested",
         max_length: int | None = None,
         max_digits: int | None = None,
         duplicates: Literal["error", "rename"] = "error",
+        reasoning: bool | Sequence[str] = False,
+        chat_template: Any = None,
     ) -> None:
         if engine != "nested":
             raise ValueError(f"engine is 'nested', not {shown(engine)}")
-        form = format_named(format)
+        form = format_of(chat_template) if format == "auto" else format_named(format)
+        count = Count.of(parallel_tool_calls, form)
         with one_budget():
             found = inventory(tools, duplicates)
         caps = Caps(_positive(max_length, "max_length"), _positive(max_digits, "max_digits", MOST_DIGITS))
@@ -104,8 +121,10 @@ class Tools:
             "tools": found,
             "format": form,
             "tool_choice": choice,
-            "parallel_tool_calls": bool(parallel_tool_calls),
+            "parallel_tool_calls": (count.fewest, count.most) if count.is_counted else count.most is None,
             "engine": engine,
+            "count": count,
+            "reasoning": _reasoning(reasoning, form),
             "layouts": layouts,
             "_arguments": (
                 found,
@@ -117,6 +136,7 @@ class Tools:
                 max_length,
                 max_digits,
                 duplicates,
+                reasoning,
             ),
         }
         for attribute, value in values.items():
@@ -129,10 +149,12 @@ class Tools:
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says: equal languages that are written alike have the same."""
-        kind = "running text" if self.is_running_text else "calls"
+        form, kind = self.format, "running text" if self.is_running_text else "calls"
         found, holes = _tree(self) if self.layouts else (tree.Literal(""), Holes())
         values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in holes.values]
-        return fingerprint_of("tools", kind, self.format.start, digest(found) if self.layouts else "", *values)
+        names = [tool.name for tool in self.tools] if form.by_name and not self.layouts else []
+        said = text_of([form.texts("trigger"), form.by_name, names, *astuple(self.count), self.reasoning])
+        return fingerprint_of("tools", kind, said, digest(found) if self.layouts else "", *values)
 
     @property
     def is_running_text(self) -> bool:
@@ -141,8 +163,11 @@ class Tools:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """Texts that may be special tokens of a vocabulary: what begins and what ends a call in running text."""
-        return (self.format.start, self.format.terminator.strip()) if self.is_running_text else ()
+        """Texts that may be special tokens of a vocabulary: what begins and what ends a call, and what else a format has of them."""
+        form = self.format
+        found = form.markers or (form.start, form.terminator.strip())
+        thought = tuple(text.strip() for text in self.reasoning or ())
+        return (*(found if self.is_running_text or form.is_tagged or form.is_listed else form.markers), *thought)
 
     def lower(self, limits: Limits) -> Automaton | Template:
         """The automaton, with labels (`guided.calls.modes`); a frame of one where some arguments need a stack.
@@ -161,10 +186,17 @@ class Tools:
     def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool) -> Automaton | Template:
         calls = from_tree(_tree(self)[0], limits) if self.layouts else None
         if self.is_running_text:
-            found = running_text(self.format.start.encode(), calls, limits, goes_on)
+            triggers = triggers_of(self.format, self.layouts or [tool.name for tool in self.tools])
+            found = running_text(triggers, calls, limits, goes_on, *self.count.in_text(self.format))
         else:
             assert calls is not None
             found = calls_only(calls)
+        if self.reasoning is not None:
+            begin, end = (text.strip(BLANKS).encode() for text in self.reasoning)
+            blanks = (
+                b"" if self.is_running_text else self.reasoning[1][len(self.reasoning[1].rstrip(BLANKS)) :].encode()
+            )
+            found = reasoning_before(begin, end, blanks, found)
         holes = _tree(self)[1] if self.layouts else Holes()
         if not holes.values:
             return found
@@ -214,12 +246,24 @@ def _tree(spec: Tools) -> tuple[Node, Holes]:
     """The tree of what follows the trigger, or of the whole text where nothing but calls is said; and the holes in it."""
     form, holes = spec.format, Holes()
     call = call_tree(tuple(spec.layouts.items()), form, holes)
-    if spec.is_running_text:
-        return concat([part(form.trigger[len(form.start) :]), call, part(form.terminator)]), holes
-    if not spec.parallel_tool_calls:
-        return call, holes
-    before, between, after = map(part, form.several)
-    return alternate([call, concat([before, call, repeat(concat([between, call])), after])]), holes
+    return tree_of_calls(call, form, spec.count, spec.is_running_text), holes
+
+
+def _reasoning(item: Any, form: Format) -> tuple[str, str] | None:
+    """What begins and ends reasoning."""
+    if item is False or item is None:
+        return None
+    if item is True:
+        if form.reasoning is None:
+            raise SchemaError(
+                f"format {form.name!r} does not say how reasoning is written: give its two texts", "", "reasoning"
+            )
+        return form.reasoning
+    if not isinstance(item, Sequence) or isinstance(item, str) or not all(isinstance(text, str) for text in item):
+        raise TypeError(f"reasoning is a bool or a pair of texts, not {shown(item)}")
+    if len(item) != 2 or not item[1].strip(BLANKS):
+        raise SchemaError("reasoning has two texts, before and after it; the second is not blank", "", "reasoning")
+    return item[0], item[1]
 
 
 def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:

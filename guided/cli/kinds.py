@@ -119,7 +119,8 @@ KINDS = {
         {
             "format": (str,),
             "tool_choice": (str, list),
-            "parallel_tool_calls": (bool,),
+            "parallel_tool_calls": (bool, list),
+            "reasoning": (bool, list),
             "strict": (bool,),
             "max_length": (int,),
             "max_digits": (int,),

@@ -1,9 +1,10 @@
 """The functions that make generators of calls, `tools`, and of anything, `generator`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal
 
-from guided.calls.formats import Format
+from guided.calls.formats.format import Format
 from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
@@ -23,10 +24,11 @@ def tools(
     model: LanguageModel,
     tools: Tools | Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
     *,
-    format: str | Format = "json",  # noqa: A002 - the contract's name
+    format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the contract's name
     tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
-    parallel_tool_calls: bool = False,
+    parallel_tool_calls: bool | Sequence[int | None] = False,
     strict: bool = True,
+    reasoning: bool | Sequence[str] = False,
     execute: bool = True,
     call_prompt: str | Callable[[str], str] | None = None,
     errors: Literal["show", "raise"] = "show",
@@ -44,8 +46,8 @@ def tools(
         Gives the logits.
     tools : Tools, or iterable of callable, Mapping or Tool
         What can be called. A `Tools` spec brings its own format, choice and strictness.
-    format, tool_choice, parallel_tool_calls, strict
-        As in `Tools`.
+    format, tool_choice, parallel_tool_calls, strict, reasoning
+        As in `Tools`; ``format="auto"`` is what the model's chat template says.
     execute : bool
         Are calls run? If not (a dry run), or where a tool has nothing to run, a text ends with its first call; with
         ``parallel_tool_calls`` it goes on, without results.
@@ -81,7 +83,11 @@ def tools(
     PatternError, LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     """
-    spec = tools if isinstance(tools, Tools) else Tools(tools, format, tool_choice, parallel_tool_calls, strict)
+    spec = tools
+    if not isinstance(spec, Tools):
+        spec = Tools(
+            spec, format, tool_choice, parallel_tool_calls, strict, reasoning=reasoning, chat_template=model
+        )  # fmt: skip
     return ToolsGenerator(
         model,
         spec,

@@ -9,14 +9,15 @@ for the model. They are tokens like others: they count towards the budget, and t
 before them left unfinished is not in the text.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
 from guided.calls.parse import CallParser
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
-from guided.calls.rendering import render_result
+from guided.calls.rendering import openings, render_results
 from guided.calls.running import CallRefused, Confirm, run, run_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
@@ -169,6 +170,8 @@ class Writing:
     def _entry(self, tool: str) -> tuple[int, ...]:
         """The tokens that begin a call, of a tool if it is named; raises LimitError where no call fits."""
         manner, decoding = self._manner, self._decoding
+        if manner.spec.format.by_name and not tool:
+            raise ValueError(f"in format {manner.spec.format.name!r} a call begins with its tool: say which")
         start = manner.spec.format.start
         marker = manner.model.vocabulary.special.get(start)
         has_marker = marker is not None and manner.spelling[marker] == start.encode()
@@ -205,11 +208,10 @@ class Writing:
 
     def _opening(self, name: str, begun: bytes) -> str:
         """What is missing of a call of a tool up to what follows the name; empty where the call begins otherwise."""
-        form = self._manner.spec.format
-        for trigger in (form.trigger, form.start) if self._manner.spec.is_running_text else ("",):
-            text = (trigger + form.before_name + name + form.after_name).encode()
-            if text.startswith(begun):
-                return text[len(begun) :].decode(errors="replace")
+        spec = self._manner.spec
+        for text in openings(name, spec.layouts[name], spec.format, not spec.is_running_text):
+            if text.encode().startswith(begun):
+                return text.encode()[len(begun) :].decode(errors="replace")
         return ""
 
     def _take(self, token: int) -> Script:
@@ -218,8 +220,9 @@ class Writing:
         yield from self._read(self._manner.spelling[token] or b"")
 
     def _read(self, data: bytes) -> Script:
-        """What a token says."""
+        """What a token says; the calls that it completes are answered together."""
         self._data += data
+        n_before = len(self._calls)
         reads = self._parser.feed(data)
         self._n_open = sum(isinstance(read, CallRead) for read in reads)
         for read in reads:
@@ -239,6 +242,12 @@ class Writing:
                     yield self._argument(read)
                 case CallRead():
                     yield from self._called(read.call)
+        calls = self._calls[n_before:]
+        answers = self._answer(calls) if calls and self._manner.has_segments and self._reason is None else [""] * len(calls)
+        for call, answer in zip(calls, answers, strict=True):
+            self._text += answer
+            if call.name in self._manner.runnable:
+                yield ToolResult(call, answer)
 
     def _argument(self, read: ArgumentRead) -> ToolArgument:
         first, last = read.span
@@ -252,7 +261,7 @@ class Writing:
             yield Text(piece)
 
     def _called(self, call: Call) -> Script:
-        """A complete call: run it, and have the model read the result."""
+        """A complete call: run it."""
         manner = self._manner
         begin, end = call.span
         text = self._data[begin:end].decode()
@@ -270,26 +279,39 @@ class Writing:
             raise call.error
         if tool is None:
             self._reason = "tool_calls" if manner.has_segments else None
-            return
-        inserted = self._answer(call) if manner.has_segments else ""
-        self._text += inserted
-        yield ToolResult(call, inserted)
 
-    def _answer(self, call: Call) -> str:
-        """Have the model read a call's result; the text that it reads, empty where it does not fit."""
+    def _answer(self, calls: Sequence[Call]) -> list[str]:
+        """Have the model read the results of calls; the text that it reads of each, empty where they do not fit."""
         decoding, model = self._decoding, self._manner.model
-        text = self._manner.spec.format.result.replace("{result}", render_result(call))
-        tokens = model.encode(text)
+        rendered = render_results(calls, self._manner.spec.format)
+        texts = ["".join(text for text, _ in pieces) for pieces in rendered]
+        tokens = self._tokens(piece for pieces in rendered for piece in pieces)
         place, chosen = self._restore or (decoding.place, len(decoding.tokens))
         written = decoding.tokens[chosen:]
         self._restore = None
         if model.context_length is not None and place + len(written) + len(tokens) > model.context_length:
             self._reason = "length"
-            return ""
+            return [""] * len(calls)
         self._guide.reset()
         decoding.replace(place, [*written, *tokens])
-        self._stream = TextStream(self._stops, before=text)
-        return text
+        self._stream = TextStream(self._stops, before="".join(texts))
+        return texts
+
+    def _tokens(self, pieces: Iterable[tuple[str, bool]]) -> list[int]:
+        """The tokens of texts; names of special tokens stand for them, but not in what tools gave."""
+        model = self._manner.model
+        special, found, plain = model.vocabulary.special, list[int](), ""
+        wrapping = "".join((*self._manner.spec.format.results, self._manner.spec.format.result))
+        names = sorted((name for name in special if name and name in wrapping), key=len, reverse=True)
+        pattern = re.compile(f"({'|'.join(map(re.escape, names))})" if names else "(?!)")
+        for text, is_result in pieces:
+            for part in [text] if is_result else pattern.split(text):
+                if is_result or part not in names:
+                    plain += part
+                    continue
+                found += [*(model.encode(plain) if plain else ()), special[part]]
+                plain = ""
+        return [*found, *(model.encode(plain) if plain else ())]
 
     def _inject(self) -> None:
         """Have the model read the prompt for calls, and what it has written of the call."""

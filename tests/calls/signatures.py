@@ -17,6 +17,14 @@ ANNOTATIONS: dict[str, Any] = {
     "list": list[int],
     "str": str,
 }
+SCHEMAS: dict[str, Any] = {
+    "int": {"type": "integer"},
+    "bool": {"type": "boolean"},
+    "choice": {"enum": ["a", "b c"]},
+    "optional": {"type": ["integer", "null"]},
+    "list": {"type": "array", "items": {"type": "integer"}},
+    "str": {"type": "string"},
+}
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-200, 200),
     "bool": st.booleans(),
@@ -46,6 +54,18 @@ def tool_of(name: str, shape: Shape, is_positional: bool) -> Tool:
     )
     function.__annotations__ = {label: ANNOTATIONS[what] for label, what, _ in shape}
     return Tool(function, name=name)
+
+
+def defined(name: str, shape: Shape) -> dict[str, Any]:
+    """The definition in JSON of the tool that `tool_of` gives."""
+    return {
+        "name": name,
+        "parameters": {
+            "type": "object",
+            "properties": {key: SCHEMAS[kind] for key, kind, _ in shape},
+            "required": [key for key, _, needed in shape if needed],
+        },
+    }
 
 
 @st.composite

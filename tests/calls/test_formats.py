@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.calls.formats import FORMATS, JSON, TOOLDEC, Format, format_named
+from guided.calls.formats import Format, format_named, format_names
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
 from guided.calls.rendering import json_value, render_call, render_result
@@ -23,21 +23,8 @@ from guided.patterns.parse import parse
 from tests.calls.signatures import calls, inventories, tool_of
 from tests.identifiers import shown
 
-# The two formats below are what a user writes: a few lines of data.
-TOOLKENGPT = Format(
-    name="toolkengpt",
-    trigger="<<",
-    before_name="",
-    after_name=">>(",
-    key="{name}=",
-    separator=", ",
-    close=")",
-    terminator="=",
-    result="{result}",
-    several=("", "\n", ""),
-    is_positional=True,
-    has_plus=True,
-)
+JSON, TOOLDEC = format_named("json"), format_named("tooldec")
+# What a user writes: a few lines of data.
 FUNCTION_TAG = dataclasses.replace(
     JSON,
     name="function-tag",
@@ -48,7 +35,7 @@ FUNCTION_TAG = dataclasses.replace(
     terminator="</function>",
     several=("", "\n", ""),
 )
-ALL = [*FORMATS.values(), TOOLKENGPT, FUNCTION_TAG]
+ALL = [*(format_named(name) for name in format_names()), FUNCTION_TAG]
 
 
 def get_weather(city: str, days: int = 1, *, exact: bool = False) -> None: ...
@@ -58,7 +45,7 @@ WRITTEN = {
     "tooldec": '<T>get_weather(city="Oslo", days=2, exact=true) =',
     "tooldec-positional": '<T>get_weather("Oslo", 2, exact=true)=',
     "json": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_call>',
-    "toolkengpt": '<<get_weather>>("Oslo", 2, exact=true)=',
+    "toolkengpt": '<get_weather>("Oslo", 2, exact=true)=',
     "function-tag": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
 }
 

@@ -28,18 +28,10 @@ from guided.limits import Limits
 from guided.schema.embedding import Value
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language, accepts
-from tests.calls.signatures import Shape, calls, inventories, mutants, tool_of, written
+from tests.calls.signatures import calls, defined, inventories, mutants, tool_of, written
 
 BYTES = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
 STYLES = ["tooldec", "tooldec-positional", "json"]
-SCHEMAS: dict[str, Any] = {
-    "int": {"type": "integer"},
-    "bool": {"type": "boolean"},
-    "choice": {"enum": ["a", "b c"]},
-    "optional": {"type": ["integer", "null"]},
-    "list": {"type": "array", "items": {"type": "integer"}},
-    "str": {"type": "string"},
-}
 TREE: dict[str, Any] = {
     "name": "grow",
     "parameters": {
@@ -65,19 +57,6 @@ ANY_OF: dict[str, Any] = {
         ],
     },
 }
-
-
-def defined(name: str, shape: Shape) -> dict[str, Any]:
-    """The definition in JSON of the tool that `tool_of` gives."""
-    label = lambda name: name.removesuffix("_") if name == "c_" else name  # noqa: E731
-    return {
-        "name": name,
-        "parameters": {
-            "type": "object",
-            "properties": {label(key): SCHEMAS[kind] for key, kind, _ in shape},
-            "required": [label(key) for key, _, needed in shape if needed],
-        },
-    }
 
 
 def plainer(text: str) -> str:

@@ -14,6 +14,7 @@ from guided.calls.digest import digest
 from guided.calls.modes import CALL, CALL_END, TEXT, calls_only, ended_by_calls, running_text
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
+from guided.calls.triggers import Trigger
 from guided.errors import GuidedError, LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
@@ -41,7 +42,7 @@ def mode_of(data: bytes, trigger: bytes, calls: Collection[bytes], goes_on: bool
 @pytest.mark.parametrize("goes_on", [True, False])
 @given(data=st.lists(st.sampled_from([b"a", b"b", b"x=", b"yy=", b"\xff", *TRIGGERS]), max_size=9).map(b"".join))
 def test_T2_text_and_calls_take_turns(trigger: bytes, goes_on: bool, data: bytes) -> None:
-    automaton = running_text(trigger, from_strings(CALLS), Limits(), goes_on)
+    automaton = running_text([Trigger(trigger)], from_strings(CALLS), Limits(), goes_on)
     state, mode = automaton.run(data), mode_of(data, trigger, CALLS, goes_on)
     assert (state >= 0) == (mode is not None)
     if mode is not None:
@@ -51,11 +52,11 @@ def test_T2_text_and_calls_take_turns(trigger: bytes, goes_on: bool, data: bytes
 
 @given(st.binary(max_size=12))
 def test_T2_any_bytes_are_text(data: bytes) -> None:
-    assert running_text(b"<T>", from_strings(CALLS), Limits()).accepts(data.replace(b"<T>", b""))
+    assert running_text([Trigger(b"<T>")], from_strings(CALLS), Limits()).accepts(data.replace(b"<T>", b""))
 
 
 def test_T2_the_start_of_a_text_and_the_end_of_a_call_go_on_alike() -> None:
-    automaton = running_text(b"<T>", from_strings(CALLS), Limits())
+    automaton = running_text([Trigger(b"<T>")], from_strings(CALLS), Limits())
     (end,) = np.flatnonzero(automaton.labels == CALL_END)
     assert np.array_equal(automaton.table[0], automaton.table[end])
     assert automaton.run(b"<T>x=") == end
@@ -63,12 +64,12 @@ def test_T2_the_start_of_a_text_and_the_end_of_a_call_go_on_alike() -> None:
 
 def test_ending_an_automaton_by_calls_is_building_it_so() -> None:
     for trigger in TRIGGERS:
-        whole = running_text(trigger, from_strings(CALLS), Limits())
-        assert ended_by_calls(whole) == running_text(trigger, from_strings(CALLS), Limits(), goes_on=False)
+        whole = running_text([Trigger(trigger)], from_strings(CALLS), Limits())
+        assert ended_by_calls(whole) == running_text([Trigger(trigger)], from_strings(CALLS), Limits(), goes_on=False)
 
 
 def test_without_calls_the_trigger_never_comes() -> None:
-    automaton = running_text(b"aab", None, Limits())
+    automaton = running_text([Trigger(b"aab")], None, Limits())
     assert automaton.accepts(b"aaaa ab")
     assert not automaton.accepts(b"aaab")
     assert set(automaton.labels.tolist()) == {TEXT}
@@ -81,14 +82,14 @@ def test_calls_alone_are_labelled() -> None:
 
 def test_a_call_that_could_go_on_needs_a_terminator() -> None:
     with pytest.raises(GuidedError, match="the format needs a terminator"):
-        running_text(b"a", from_strings([b"x", b"xy"]), Limits())
+        running_text([Trigger(b"a")], from_strings([b"x", b"xy"]), Limits())
 
 
 def test_budgets_are_kept() -> None:
     calls = from_strings(CALLS)
     for limits, what in ((Limits(states=5), "states"), (Limits(transitions=10), "transitions")):
         with pytest.raises(LimitError) as caught:
-            running_text(b"<T>", calls, limits)
+            running_text([Trigger(b"<T>")], calls, limits)
         assert caught.value.what == what
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guided.calls.formats import JSON, TOOLDEC, Format
+from guided.calls.formats import Format, format_named
 from guided.calls.modes import CALL, CALL_END, TEXT
 from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
@@ -248,7 +248,7 @@ SPECIAL = {"<tool_call>": 300, "</tool_call>": 301, "<|user|>": 302}
 
 def test_T3_the_trigger_may_be_a_special_token() -> None:
     vocabulary = Vocabulary([bytes([value]) for value in range(256)], eos=[303], size=304, special=SPECIAL)
-    index = compile(Tools([now], JSON), vocabulary)
+    index = compile(Tools([now], "json"), vocabulary)
     assert {300, 303} <= set(index.allowed(0).tolist())
     assert 302 not in index.allowed(0)
     state = index.next(0, SPECIAL["<tool_call>"])
@@ -263,7 +263,7 @@ def test_T3_the_trigger_may_be_a_special_token() -> None:
 
 def test_T3_an_index_with_special_triggers_comes_back_from_disk(tmp_path: Path) -> None:
     vocabulary = Vocabulary([bytes([value]) for value in range(256)], eos=[303], size=304, special=SPECIAL)
-    index = compile(Tools([now], JSON), vocabulary)
+    index = compile(Tools([now], "json"), vocabulary)
     path = tmp_path / "tools.index"
     index.save(path)
     again = load_index(path, vocabulary)
@@ -428,7 +428,7 @@ def test_a_name_that_a_vocabulary_cannot_spell_is_never_begun() -> None:
     assert spelled(index, after(index, b"<T>")) == {b"n"}
 
 
-@pytest.mark.parametrize("form", [TOOLDEC, JSON], ids=lambda form: form.name)
+@pytest.mark.parametrize("form", [format_named("tooldec"), format_named("json")], ids=lambda form: form.name)
 def test_the_index_of_many_tools_over_a_real_vocabulary(form: Format) -> None:
     tools = [Tool(get_weather, name=f"get_{first}_{second}") for first in "abcdefgh" for second in "stuvwxyz"]
     index = compile(Tools(tools, form), real_vocabulary("smollm2"))

@@ -1,0 +1,243 @@
+"""One call, read byte by byte: its name, its arguments, its close.
+
+The methods are coroutines over bytes that follow the format from left to right with one byte of lookahead. Names, keys and values are
+scanned by the automata that the spec's own automaton is made of.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from guided.calls.formats.format import Format
+from guided.calls.formats.texts import any_of, id_in, least, part, written
+from guided.calls.lowering import Layout, Slot, around, label_node, names_node, read_label, value_node
+from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
+from guided.calls.scanner import Kind, Scanner, Step
+from guided.calls.schema import SchemaType, members
+from guided.calls.spec import Tools
+from guided.calls.values import automaton_of
+from guided.errors import CallError
+from guided.patterns.tree import Literal, Node, alternate, concat
+
+__all__ = ["CallScanner"]
+
+_NAME_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/:") | frozenset(
+    range(128, 256)
+)
+_VALUE_BYTES = _NAME_BYTES | frozenset(b'+"[{')
+
+
+class CallScanner(Scanner):
+    """Reads calls of a spec's tools.
+
+    Attributes
+    ----------
+    call_start : int or None
+        Within a call, where it starts.
+    has_name : bool
+        Within a call, is its name complete?
+    """
+
+    def __init__(self, spec: Tools) -> None:
+        super().__init__()
+        self._layouts, self._form = spec.layouts, spec.format
+        self._reads: list[Read] = []
+        self.call_start: int | None = None
+        self.has_name = False
+        self._refused: CallError | None = None
+
+    def _call(self, start: int, begun: str | None = None) -> Step[Call]:
+        """A call that starts at a place; ``begun``: what has been read of it, up to its name."""
+        form = self._form
+        self.call_start, self.has_name, self._refused = start, False, None
+        if begun is None:
+            begun = yield from self._text("before_name")
+        begins = form.texts("before_name")
+        found = id_in((*begins, *(form.around[1] + text for text in begins)), form.id, begun)
+        name = yield from self.scan(
+            names_node(tuple(self._layouts)), "no tool has a name that goes on like this", "name"
+        )
+        self.has_name = True
+        self._reads.append(CallStarted(name, (self.position - len(name.encode()), self.position)))
+        if (yield from self.peek()) in _NAME_BYTES:
+            raise CallError(
+                f"no tool has a name that begins with {name!r} and goes on like this", "name", self.position
+            )
+        layout = self._layouts[name]
+        before, after = around(layout, form)
+        said = yield from self.scan(any_of(before, form.id), f"expected {before[0]!r}", "syntax")
+        found = found or id_in(before, form.id, said)
+        if layout.whole is None:
+            arguments, said = yield from self._arguments(name, layout)
+        else:
+            arguments = yield from self._object(layout.whole, name)
+            said = yield from self.scan(any_of(after, form.id), f"expected {after[0]!r}", "syntax")
+        return Call(
+            name, arguments, (start, self.position), error=self._refused, id=found or id_in(after, form.id, said)
+        )
+
+    def _text(self, keyword: str) -> Step[str]:
+        """One of the format's texts, as it is written here."""
+        texts = self._form.texts(keyword)
+        return (yield from self.scan(any_of(texts, self._form.id), f"expected {texts[0]!r}", "syntax"))
+
+    def _object(self, kind: SchemaType, tool: str) -> Step[dict[str, Any]]:
+        """All arguments as one JSON object."""
+        begin = self.position
+        reason = f"the arguments of {tool} are {kind.name}, which does not go on like this"
+        spelling = yield from self.scan_value(kind, reason, has_plus=False)
+        found: dict[str, Any] = kind.read(spelling)
+        for name, first, last in members(spelling):
+            place = begin + len(spelling[:first].encode())
+            self._reads.append(ArgumentRead(name, found[name], (place, place + len(spelling[first:last].encode()))))
+        return found
+
+    def _arguments(self, tool: str, layout: Layout) -> Step[tuple[dict[str, Any], str]]:
+        """Everything up to the close, and the close as it is written here."""
+        form = self._form
+        found: dict[str, Any] = {}
+        n_values = n_keys = 0
+        slot: Slot | None = None
+        while True:
+            # Invariant: ``n_values`` values without keys have been read, and the keys before ``n_keys`` are past.
+            value = None if n_keys else _value_slot(layout, n_values)
+            keys = () if value is not None and value.required else _next_keys(layout.keyed[n_keys:])
+            last = keys[-1] if keys else value
+            is_apart = bool(found and form.separator)
+            opener = form.separator if is_apart else form.before_key if value is None else ""
+            missing = last if last is not None and last.required else None
+            close = yield from self._closes(tool, opener if last is not None else None, slot, missing)
+            if close is not None:
+                return found, close
+            if is_apart and value is None:
+                yield from self.scan(part(form.before_key), f"expected {form.before_key!r}", "syntax")
+            begin, slot, spelling = yield from self._argument(tool, value, keys)
+            item = self._decoded(slot, spelling, begin)
+            self._reads.append(ArgumentRead(slot.label, item, (begin, begin + len(spelling.encode()))))
+            if slot is layout.variadic:
+                found.setdefault(slot.label, []).append(item)
+            else:
+                found[slot.label] = item
+            if slot in layout.keyed:
+                n_keys = layout.keyed.index(slot) + 1
+            else:
+                n_values += 1
+
+    def _argument(self, tool: str, value: Slot | None, keys: tuple[Slot, ...]) -> Step[tuple[int, Slot, str]]:
+        """Where a value begins, what it is for, and its spelling; its key is read on the way."""
+        form = self._form
+        begin = self.position
+        if value is not None and (not keys or (yield from self._is_value(value))):
+            return begin, value, (yield from self._value(value))
+        if value is not None:
+            # A value, or in its place a key: told apart when either is complete.
+            names = {slot.label: _key_node(slot.label, form) for slot in keys}
+            options = alternate([*_beside_keys(value, form), *names.values()])
+            found = yield from self.scan(options, _ill_typed(value), "argument")
+            slot = next((slot for slot in keys if automaton_of(names[slot.label]).accepts(found.encode())), None)
+            if slot is None:
+                return begin, value, found
+        else:
+            labels = tuple(slot.label for slot in keys)
+            reason = f"{tool} has no argument here that goes on like this"
+            found = yield from self.scan(label_node(labels, form.is_quoted), reason, "argument")
+            byte = yield from self.peek()
+            if byte != ord('"') if form.is_quoted else byte in _NAME_BYTES:
+                raise CallError(reason, "argument", self.position)
+            slot = keys[labels.index(read_label(found, form.is_quoted))]
+            yield from self.scan(part(form.after_key), f"expected {form.after_key!r}", "syntax")
+        begin = self.position
+        return begin, slot, (yield from self._value(slot))
+
+    def _value(self, slot: Slot) -> Step[str]:
+        """A value, and what stands after it."""
+        form, after = self._form, self._form.after_value.replace("{name}", slot.label)
+        if isinstance(slot.type, SchemaType):
+            found = yield from self.scan_value(slot.type, _ill_typed(slot), form.has_plus)
+        elif after and slot.type.is_bare:
+            # Why at once: text that stands as it is has no other end.
+            node = concat([value_node(slot.type, form.has_plus), part(after)])
+            found = yield from self.scan(node, _ill_typed(slot), "argument")
+            return found[: found.index(least(after))]
+        else:
+            found = yield from self.scan(value_node(slot.type, form.has_plus), _ill_typed(slot), "argument")
+        if after:
+            if (yield from self.peek()) in _VALUE_BYTES:
+                raise CallError(_ill_typed(slot), "argument", self.position)
+            yield from self.scan(part(after), f"expected {after!r}", "syntax")
+        return found
+
+    def _is_value(self, slot: Slot) -> Step[bool]:
+        """Does what comes begin like a value, and like no key?"""
+        if not isinstance(slot.type, SchemaType):
+            return False
+        byte = yield from self.peek()
+        begins = slot.type.begins
+        has_digits = any(map(begins.__contains__, b"0123456789"))
+        return (byte in begins and byte not in b"tfn") or (byte == ord("+") and self._form.has_plus and has_digits)
+
+    def _decoded(self, slot: Slot, spelling: str, begin: int) -> Any:
+        if self._form.has_plus and not slot.type.is_bare:
+            spelling = spelling.removeprefix("+")
+        try:
+            return slot.type.read(spelling)
+        except Exception as error:
+            # A class of the user's own may refuse what its annotations allow; the text is a call all the same.
+            self._refused = CallError(f"argument {slot.label!r} is refused by its type: {error}", "argument", begin)
+            return spelling
+
+    def _closes(self, tool: str, opener: str | None, previous: Slot | None, missing: Slot | None) -> Step[str | None]:
+        """Read the close, or what comes before an argument (None); no opener: no argument may come."""
+        form = self._form
+        closes = form.texts("close")
+        byte = yield from self.peek()
+        kind: Kind = "syntax"
+        reason = "expected " + " or ".join(repr(text) for text in (*(() if missing else closes), opener) if text)
+        if byte in _VALUE_BYTES:
+            # Why: of ``01`` or ``12x`` the type has read what it could.
+            kind = "argument"
+            reason = f"{tool} has no further argument" if previous is None else _ill_typed(previous)
+        elif opener is None and form.separator and byte == ord(form.separator[0]):
+            kind, reason = "argument", f"{tool} has no further argument"
+        if missing is not None:
+            assert opener is not None
+            try:
+                yield from self.scan(part(opener), reason, kind)
+                if not opener and any(byte == ord(text[0]) for text in closes):
+                    raise CallError(reason, kind, self.position)
+            except CallError as error:
+                begun = bytes((*self.scanned, (yield from self.peek())))
+                if not any(written(text).encode().startswith(begun) for text in closes):
+                    raise
+                reason = f"{tool} lacks its argument {missing.label!r}"
+                raise CallError(reason, "argument", self.position) from error
+            return None
+        close = any_of(closes, form.id)
+        found = yield from self.scan(alternate([close] if opener is None else [part(opener), close]), reason, kind)
+        return found if automaton_of(close).accepts(found.encode()) else None
+
+
+def _value_slot(layout: Layout, n_values: int) -> Slot | None:
+    """The next argument without a key."""
+    return layout.positional[n_values] if n_values < len(layout.positional) else layout.variadic
+
+
+def _next_keys(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+    """The arguments that may come next: up to the first that must come."""
+    needed = next((i for i, slot in enumerate(slots) if slot.required), len(slots) - 1)
+    return slots[: needed + 1]
+
+
+@lru_cache(maxsize=4096)
+def _key_node(label: str, form: Format) -> Node:
+    return concat([part(form.before_key), label_node((label,), form.is_quoted), part(form.after_key)])
+
+
+def _beside_keys(slot: Slot, form: Format) -> list[Node]:
+    """The spellings of a value that may begin like a key."""
+    if isinstance(slot.type, SchemaType):
+        return list(map(Literal, slot.type.words))
+    return [value_node(slot.type, form.has_plus)]
+
+
+def _ill_typed(slot: Slot) -> str:
+    return f"argument {slot.label!r} is {slot.type.name}, which does not go on like this"

@@ -1,0 +1,83 @@
+"""`format_of`: the call format of a model, by its chat template.
+
+A format's file lists texts that templates of its family have in them (``seen``), and texts that tell another family (``unseen``). The
+template is searched, never run. Where several formats fit, the one whose texts are longest in all is meant; two of one length are an
+error.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from guided.calls.formats.files import format_named, format_names
+from guided.calls.formats.format import Format
+from guided.errors import SchemaError, shown
+
+__all__ = ["format_of"]
+
+_KEY = "tokenizer.chat_template"
+# Where objects keep a template, or an object that has one: tokenizers, their processors, models of this package, llama-cpp-python.
+_HOLDERS = ("chat_template", "metadata", "hf_tokenizer", "tokenizer")
+_TAG = re.compile(r"<[|｜]?/?[A-Za-z][^<>\s{}'\"]{1,40}>|\[/?[A-Z][A-Z_]{2,20}\]")
+
+
+def format_of(source: Any) -> Format:
+    """The call format of a model's chat template.
+
+    Parameters
+    ----------
+    source : str, Mapping or object
+        The template; or a tokenizer of transformers, a model of `guided.load`, a ``llama_cpp.Llama``, or the metadata of a
+        GGUF file, which have one.
+
+    Raises
+    ------
+    SchemaError
+        There is no template, or it is of no format that comes with the package; the message names the tags seen in it.
+    """
+    template = _template(source)
+    if template is None:
+        reason = f"a {type(source).__name__} has no chat template to tell the format by; give the format's name"
+        raise SchemaError(reason, "", "format")
+    fitting = [
+        (sum(map(len, form.seen)), name)
+        for name, form in ((name, format_named(name)) for name in format_names())
+        if form.seen
+        and all(text in template for text in form.seen)
+        and not any(text in template for text in form.unseen)
+    ]
+    if not fitting:
+        tags = list(dict.fromkeys(_TAG.findall(template)))[:12]
+        seen = f"tags in it: {', '.join(tags)}" if tags else "there are no tags in it"
+        reason = f"the chat template is of no known format of calls; {seen}. Give a format's name: {', '.join(format_names())}"
+        raise SchemaError(reason, "", "chat_template")
+    longest = max(length for length, _ in fitting)
+    names = [name for length, name in fitting if length == longest]
+    if len(names) > 1:
+        raise SchemaError(f"the chat template fits several formats, {', '.join(names)}: name one", "", "chat_template")
+    return format_named(names[0])
+
+
+def _template(source: Any) -> str | None:
+    """The template in an object; the one for tools where there are several."""
+    for _ in range(4):
+        if isinstance(source, str):
+            return source
+        if isinstance(source, list | tuple):
+            # Why: tokenizers of transformers may have a list of templates with names.
+            source = {item.get("name"): item.get("template") for item in source if isinstance(item, Mapping)}
+        if isinstance(source, Mapping):
+            names = (
+                "tool_use",
+                "default",
+                "chat_template",
+                _KEY,
+                *sorted(key for key in source if key == f"{_KEY}.tool_use"),
+            )
+            source = next((source[name] for name in names if isinstance(source.get(name), str)), None)
+        else:
+            holders = (getattr(source, name, None) for name in _HOLDERS)
+            source = next((holder for holder in holders if holder), None)
+        if source is None:
+            return None
+    raise SchemaError(f"no chat template is found in {shown(source)}", "", "chat_template")

@@ -1,0 +1,93 @@
+"""Formats from files: TOML, whose keys are the attributes of `Format`.
+
+Those that come with the package lie in this folder, and are read when they are first asked for.
+"""
+
+import tomllib
+from dataclasses import fields
+from functools import lru_cache
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+
+from guided.calls.formats.format import Format
+from guided.errors import PatternError, SchemaError, shown
+
+__all__ = ["format_named", "format_names", "read_format"]
+
+_SUFFIX = ".toml"
+_KEYS = {item.name for item in fields(Format)} - {"name"}
+
+
+def format_named(item: "str | PathLike[str] | Format") -> Format:
+    """A format by its name, from its file, or the format itself.
+
+    Raises
+    ------
+    SchemaError
+        There is none of this name, or the file is malformed: ``/file`` and the key.
+    OSError
+        The file cannot be read.
+    """
+    if isinstance(item, Format):
+        return item
+    if isinstance(item, PathLike):
+        return read_format(Path(item).read_text(encoding="utf-8"), Path(item).name.removesuffix(_SUFFIX))
+    if not isinstance(item, str):
+        raise TypeError(f"a format is a name, a path or a Format, not {type(item).__name__}")
+    if item not in format_names():
+        raise SchemaError(f"there is no format {shown(item)}; there are {', '.join(format_names())}", "", "format")
+    return _bundled(item)
+
+
+@lru_cache(maxsize=1)
+def format_names() -> tuple[str, ...]:
+    """The names of the formats that come with the package, sorted."""
+    found = [entry.name for entry in files(__package__).iterdir() if entry.name.endswith(_SUFFIX)]
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in found))
+
+
+@lru_cache(maxsize=64)
+def _bundled(name: str) -> Format:
+    return read_format((files(__package__) / f"{name}{_SUFFIX}").read_text(encoding="utf-8"), name)
+
+
+def read_format(text: str, name: str) -> Format:
+    """A format from the text of its file.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        The format's; its file is called so.
+
+    Raises
+    ------
+    SchemaError
+        The text is no TOML, a key is unknown or missing, a value is of another type, or the texts cannot be read back.
+    """
+    place = f"/{name}{_SUFFIX}"
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"is no TOML: {error}", place, "toml") from error
+    for key in values:
+        if key not in _KEYS:
+            raise SchemaError(f"a format has no such key; there are {', '.join(sorted(_KEYS))}", place, key)
+    if values.get("several") == []:
+        values["several"] = None
+    for item in fields(Format):
+        if item.name in _REQUIRED and item.name not in values:
+            raise SchemaError("a format needs this key", place, item.name)
+    try:
+        return Format(name=name, **values)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(str(error), place, str(error).partition(" ")[0]) from error
+    except PatternError as error:
+        raise SchemaError(str(error), place, "id") from error
+    except SchemaError as error:
+        raise SchemaError(error.reason, place, error.keyword) from error
+
+
+_REQUIRED = ("trigger", "before_name", "after_name", "key", "separator", "close", "terminator", "result", "several")

@@ -1,0 +1,74 @@
+r"""The texts that a format is made of: blanks, placeholders, and the pattern of all ways to write one.
+
+**Blanks (spaces, line feeds) are optional**, each of them once; ``{ }`` and ``{\n}`` are a space and a line feed that must stand.
+``{name}`` and ``{id}`` are the name and the id of what is written there; everything else is as it stands. What is rendered has all blanks.
+"""
+
+import re
+from functools import lru_cache
+
+from guided.patterns.parse import parse
+from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional
+
+__all__ = ["BLANKS", "any_of", "id_in", "least", "part", "written"]
+
+BLANKS = " \n"
+_TOKENS = re.compile(r"\{([ \n]|id|name)\}|([ \n])|([^ \n{]+|\{)")
+
+
+def written(text: str, name: str = "", id: str = "") -> str:  # noqa: A002 - the placeholder's name
+    """A text as it is rendered."""
+    values = {"name": name, "id": id}
+    return "".join(
+        values.get(placeholder, placeholder) if placeholder else blank or solid
+        for placeholder, blank, solid in _TOKENS.findall(text)
+    )
+
+
+def least(text: str) -> str:
+    """The shortest way to write a text, ids and names empty: without its optional blanks."""
+    return "".join(
+        (placeholder if placeholder in BLANKS else "") if placeholder else solid
+        for placeholder, _, solid in _TOKENS.findall(text)
+    )
+
+
+@lru_cache(maxsize=4096)
+def part(text: str, id_pattern: str = "") -> Node:
+    """All ways to write a text."""
+    items: list[Node] = []
+    solid = ""
+    for placeholder, blank, found in _TOKENS.findall(text):
+        if placeholder == "id" or blank:
+            # Why Intersect: the pattern of ids sees an id and nothing around it.
+            node = Intersect((parse(id_pattern),)) if placeholder else optional(Literal(blank))
+            items.extend((Literal(solid), node))
+            solid = ""
+        else:
+            solid += placeholder or found
+    return concat([*items, Literal(solid)])
+
+
+@lru_cache(maxsize=4096)
+def any_of(texts: tuple[str, ...], id_pattern: str = "") -> Node:
+    """All ways to write any of some texts."""
+    return alternate(part(text, id_pattern) for text in texts)
+
+
+def id_in(texts: tuple[str, ...], id_pattern: str, found: str) -> str | None:
+    """The id in one way to write some texts, if it has one."""
+    for text in texts:
+        if "{id}" in text:
+            match = _with_id(text, id_pattern).fullmatch(found)
+            if match is not None:
+                return match["id"]
+    return None
+
+
+@lru_cache(maxsize=256)
+def _with_id(text: str, id_pattern: str) -> re.Pattern[str]:
+    written = (
+        f"(?P<id>{id_pattern})" if placeholder == "id" else f"{blank}?" if blank else re.escape(placeholder or solid)
+        for placeholder, blank, solid in _TOKENS.findall(text)
+    )
+    return re.compile("".join(written), re.DOTALL)

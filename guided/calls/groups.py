@@ -1,0 +1,115 @@
+"""How calls stand together: alone, several, or in a list, with what begins and ends them; as a tree, and as a search for triggers.
+
+`Count` says how many there may be. `tree_of_calls` is the tree of what follows the trigger in running text, or of the whole text where
+nothing but calls is said; the parser reads it in the same order.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from guided.calls.formats.format import Format
+from guided.calls.formats.texts import any_of, part
+from guided.calls.triggers import Trigger
+from guided.errors import SchemaError, shown
+from guided.patterns.tree import Literal, Node, alternate, concat, repeat
+
+__all__ = ["Count", "opening", "tree_of_calls", "triggers_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many calls there may be.
+
+    Attributes
+    ----------
+    fewest : int
+        At least 1.
+    most : int or None
+        None: no bound.
+    is_counted : bool
+        Are the calls of running text counted, too? Otherwise this is about calls that stand together.
+    """
+
+    fewest: int = 1
+    most: int | None = 1
+    is_counted: bool = False
+
+    @classmethod
+    def of(cls, item: Any, form: Format) -> "Count":
+        """The count that ``parallel_tool_calls`` means.
+
+        Parameters
+        ----------
+        item : bool, or pair of int
+            False: one; True: any number, at least one; least and greatest number, the latter None where there is no bound.
+
+        Raises
+        ------
+        SchemaError
+            The format has one call at a time.
+        """
+        if isinstance(item, bool):
+            count = cls(1, None) if item else cls()
+        else:
+            match item:
+                case (int() as fewest, (int() | None) as most) if not isinstance(fewest, bool):
+                    count = cls(fewest, most, is_counted=True)
+                case _:
+                    raise TypeError(f"parallel_tool_calls is a bool or a pair of numbers, not {shown(item)}")
+            if fewest < 1 or (most is not None and most < fewest):
+                raise ValueError(f"parallel_tool_calls are at least 1, and at most as many as that, not {shown(item)}")
+        if form.several is None and count.most != 1:
+            reason = f"format {form.name!r} has one call at a time"
+            raise SchemaError(reason, "", "parallel_tool_calls")
+        return count
+
+    def in_text(self, form: Format) -> tuple[int, int | None]:
+        """The least and greatest number of calls, or of lists of calls, that running text has, if it has any."""
+        if not self.is_counted:
+            return 1, None
+        return (1, 1) if form.is_listed else (self.fewest, self.most)
+
+
+def opening(form: Format) -> Node:
+    """All ways to begin a call, or a list of calls, at the beginning of a text."""
+    triggers = [text.lstrip("\n") for text in form.texts("trigger")]
+    return alternate(concat([Literal(text.rstrip(" \n")), _blanks(text)]) for text in triggers)
+
+
+def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
+    """What begins a call in running text."""
+    if not form.by_name:
+        return [Trigger(text.rstrip(" \n").encode()) for text in form.texts("trigger")]
+    before = (form.around[0] if form.is_listed else "") + form.before_name
+    own = [(before + name + form.after_name[0]).encode() for name in names]
+    return [Trigger(form.trigger.encode() + text, len(text)) for text in own]
+
+
+def tree_of_calls(call: Node, form: Format, count: Count, is_running: bool) -> Node:
+    """The tree of what follows the trigger; where nothing but calls is said, of everything."""
+    before, between, after = map(part, form.around)
+    end = any_of(form.texts("terminator"))
+    if form.is_listed:
+        listed = concat([before, _several(call, between, count), after])
+        return concat([_blanks(form.trigger) if is_running else opening(form), listed, end])
+    if is_running:
+        return concat([_blanks(form.trigger), call, end])
+    if form.is_tagged:
+        return _several(concat([opening(form), call, end]), between, count)
+    several = concat([before, _several(call, between, count), after])
+    if count.most == 1:
+        return call
+    return alternate([call, several]) if count.fewest == 1 else several
+
+
+def _several(call: Node, between: Node, count: Count) -> Node:
+    if count.most == 1:
+        return call
+    most = None if count.most is None else count.most - 1
+    return concat([call, repeat(concat([between, call]), count.fewest - 1, most)])
+
+
+def _blanks(trigger: str) -> Node:
+    """The blanks at the end of a trigger, which are optional."""
+    return part(trigger[len(trigger.rstrip(" \n")) :])

@@ -1,0 +1,190 @@
+"""Readers of calls written from the documentation of each model family, by `re` and `json`: they share nothing with the package.
+
+A reader gets a whole text, prose and calls, and gives names and arguments, or raises ValueError.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["READERS", "Found"]
+
+Found = list[tuple[str, Any]]
+
+
+def _object(call: dict[str, Any], key: str = "arguments") -> tuple[str, Any]:
+    if not isinstance(call["name"], str) or not isinstance(call[key], dict):
+        raise ValueError(f"{call} is no call")
+    return call["name"], call[key]
+
+
+def _load(text: str) -> Any:
+    def refuse(name: str) -> Any:
+        raise ValueError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def _blocks(begin: str, end: str, text: str) -> list[str]:
+    """What stands between two tags; each tag that begins is closed."""
+    found = re.findall(re.escape(begin) + "(.*?)" + re.escape(end), text, re.DOTALL)
+    if text.count(begin) != len(found) or text.count(end) != len(found):
+        raise ValueError("an open tag")
+    return found
+
+
+def hermes(text: str) -> Found:
+    return [_object(_load(block)) for block in _blocks("<tool_call>", "</tool_call>", text)]
+
+
+def json_calls(text: str) -> Found:
+    if "<tool_call>" in text:
+        return hermes(text)
+    found = _load(text)
+    return [_object(call) for call in (found if isinstance(found, list) else [found])]
+
+
+def _listed(*triggers: str, end: str = "") -> Callable[[str], Found]:
+    def read(text: str) -> Found:
+        places = [(text.index(trigger), trigger) for trigger in triggers if trigger in text]
+        place, trigger = min(places)
+        rest = text[place + len(trigger) :].lstrip()
+        calls, after = json.JSONDecoder().raw_decode(rest)
+        if not rest[after:].lstrip().startswith(end):
+            raise ValueError("the list does not end")
+        return [_object(call) for call in calls]
+
+    return read
+
+
+def openai(text: str) -> Found:
+    message, _ = json.JSONDecoder().raw_decode(text[text.index('{"tool_calls"') :])
+    found = []
+    for call in message["tool_calls"]:
+        if call["type"] != "function" or not isinstance(call.get("id", ""), str):
+            raise ValueError("no call")
+        found.append(_object(call["function"]))
+    return found
+
+
+def mistral_args(text: str) -> Found:
+    found = []
+    for block in text.split("[TOOL_CALLS]")[1:]:
+        match = re.match(r"(?P<name>[^\[{]+)(\[CALL_ID\][a-zA-Z0-9]{9})?\[ARGS\]", block)
+        if match is None:
+            raise ValueError(block)
+        arguments, _ = json.JSONDecoder().raw_decode(block[match.end() :])
+        found.append((match["name"], arguments))
+    return found
+
+
+def deepseek_v3(text: str) -> Found:
+    (calls,) = _blocks("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", text)
+    found = []
+    for block in _blocks("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", calls):
+        match = re.fullmatch(r"function<｜tool▁sep｜>([^\n]*)\n```json\n(.*)\n```", block, re.DOTALL)
+        if match is None:
+            raise ValueError(block)
+        found.append((match[1], _load(match[2])))
+    return found
+
+
+def deepseek_v31(text: str) -> Found:
+    (calls,) = _blocks("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", text)
+    blocks = _blocks("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", calls)
+    return [(name, _load(arguments)) for name, _, arguments in (block.partition("<｜tool▁sep｜>") for block in blocks)]
+
+
+def llama_json(text: str) -> Found:
+    found: Found = []
+    while (match := re.search(r'\{(?="name":|"type": "function", "name":)', text)) is not None:
+        call, end = json.JSONDecoder().raw_decode(text[match.start() :])
+        found.append(_object(call, "parameters" if "parameters" in call else "arguments"))
+        text = text[match.start() + end :]
+    return found
+
+
+def llama_function(text: str) -> Found:
+    blocks = _blocks("<function=", "</function>", text)
+    return [(name, _load(arguments)) for name, _, arguments in (block.partition(">") for block in blocks)]
+
+
+def harmony(text: str) -> Found:
+    match = re.search(
+        r"(?:<\|channel\|>(?:commentary|analysis)|<\|start\|>assistant) to=functions\.([^ <]+)"
+        r"(?:<\|channel\|>commentary)?(?: ?<\|constrain\|>json| json)?<\|message\|>",
+        text,
+    )
+    if match is None:
+        raise ValueError("no message to a function")
+    arguments, _ = json.JSONDecoder().raw_decode(text[match.end() :])
+    return [(match[1], arguments)]
+
+
+def react(text: str) -> Found:
+    match = re.search(r"^Action: ?([^\n]+)\nAction Input: ?", text, re.MULTILINE)
+    if match is None:
+        raise ValueError("no action")
+    arguments, _ = json.JSONDecoder().raw_decode(text[match.end() :])
+    return [(match[1], arguments)]
+
+
+class _Names(ast.NodeTransformer):
+    """JSON's words in what is otherwise an expression of Python."""
+
+    words = {"true": True, "false": False, "null": None}  # noqa: RUF012 - a constant
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.words:
+            raise ValueError(node.id)
+        return ast.copy_location(ast.Constant(self.words[node.id]), node)
+
+
+def called(text: str) -> tuple[str, Any]:
+    """Name and arguments of an expression that is a call; those without keys are under ``""``."""
+    name, rest = text[: text.index("(")], text[text.index("(") :]
+    # Why: surrogate pairs are one character to JSON, and two to Python.
+    rest = re.sub(
+        r"(\\u[dD][89abAB][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})", lambda m: json.loads(f'"{m[0]}"'), rest
+    )
+    # Python's keywords are no names of its arguments.
+    rest = re.sub(r'"(?:[^"\\]|\\.)*"|(\w+)=', lambda m: m[0] if m[1] is None else f"k_{m[0]}", rest)
+    call = ast.parse(f"f{rest}", mode="eval").body
+    assert isinstance(call, ast.Call)
+    arguments = {str(item.arg)[2:]: ast.literal_eval(_Names().visit(item.value)) for item in call.keywords}
+    values = [ast.literal_eval(_Names().visit(item)) for item in call.args]
+    return name, {**arguments, **({"": values} if values else {})}
+
+
+def _calls_between(begin: str, opener: str, end: str) -> Callable[[str], Found]:
+    """Calls as expressions, with something around them; alone they have nothing after them, and maybe nothing before."""
+
+    def read(text: str) -> Found:
+        call = r"([\w.\-/:]+)" + re.escape(opener) + r"((?:\"(?:[^\"\\]|\\.)*\"|[^\"()])*\))"
+        tagged = f"{re.escape(begin)}{call} ?{re.escape(end)}"
+        return [called(f"{name}({rest}") for name, rest in re.findall(call if re.match(call, text) else tagged, text)]
+
+    return read
+
+
+READERS: dict[str, Callable[[str], Found]] = {
+    "deepseek-v3": deepseek_v3,
+    "deepseek-v3.1": deepseek_v31,
+    "granite": _listed("<|tool_call|>", "<tool_call>"),
+    "harmony": harmony,
+    "hermes": hermes,
+    "json": json_calls,
+    "llama-function": llama_function,
+    "llama-json": llama_json,
+    "mistral": _listed("[TOOL_CALLS]"),
+    "mistral-args": mistral_args,
+    "openai": openai,
+    "phi": _listed("functools"),
+    "phi-4-mini": _listed("<|tool_call|>", end="<|/tool_call|>"),
+    "react": react,
+    "tooldec": _calls_between("<T>", "(", "="),
+    "tooldec-positional": _calls_between("<T>", "(", "="),
+    "toolkengpt": _calls_between("<", ">(", "="),
+}

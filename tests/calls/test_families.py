@@ -1,0 +1,361 @@
+"""Every format that comes with the package: rendered, read, streamed, mutated, walked, against readers from the families' documentation."""
+
+import dataclasses
+import json
+import random
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guided.calls.formats import Format, format_named, format_names
+from guided.calls.groups import triggers_of
+from guided.calls.parse import CallParser, parse_text
+from guided.calls.reads import Call, CallRead, Read, TextRead
+from guided.calls.rendering import render_calls, render_results
+from guided.calls.spec import Tools
+from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
+from guided.errors import CallError, SchemaError
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.calls.families import READERS, Found
+from tests.calls.languages import Language
+from tests.calls.signatures import calls, defined, inventories, tool_of
+
+FORMATS = [format_named(name) for name in format_names()]
+SEVERAL = [form for form in FORMATS if form.several is not None]
+every_format = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+
+
+def get_weather(city: str, day: Literal["today", "tomorrow"], days: int = 1, exact: bool = False) -> None: ...
+def get_weather_now(city: str) -> None: ...
+def now() -> None: ...
+
+
+TOOLS = [get_weather, get_weather_now, now]
+OSLO = Call("get_weather", {"city": "Oslo", "day": "today", "days": 2, "exact": True}, (0, 0))
+BERGEN = Call("get_weather_now", {"city": 'Bergen, "by" the </sea>'}, (0, 0))
+NOW = Call("now", {}, (0, 0))
+
+
+def told(found: Sequence[Call]) -> list[tuple[str, dict[str, Any]]]:
+    return [(call.name, call.arguments) for call in found]
+
+
+def by_position(found: Found, spec: Tools) -> Found:
+    """The same calls; values without keys have the names that their places have."""
+    named: Found = []
+    for name, arguments in found:
+        rest = {key: value for key, value in arguments.items() if key}
+        slots = spec.layouts[name].positional
+        named.append((name, {**{slot.label: value for slot, value in zip(slots, arguments.get("", ()))}, **rest}))  # noqa: B905
+    return named
+
+
+def test_every_format_has_a_reader() -> None:
+    assert set(READERS) == set(format_names())
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_T17_what_is_rendered_is_accepted_and_read(form: Format, choice: str, data: st.DataObject) -> None:
+    shapes = data.draw(inventories(form.is_positional))
+    several = form.several is not None and data.draw(st.booleans())
+    definitions: list[Any] = [tool_of(name, shape, form.is_positional) for name, shape in shapes.items()]
+    if data.draw(st.booleans()):
+        definitions = [defined(name, shape) for name, shape in shapes.items()]
+    spec = Tools(definitions, form, tool_choice=choice, parallel_tool_calls=several)
+    given = []
+    for _ in range(data.draw(st.integers(1, 3)) if several else 1):
+        name = data.draw(st.sampled_from(sorted(shapes)))
+        given.append(Call(name, data.draw(calls(shapes[name], form.is_positional)), (0, 0)))
+    text = render_calls(given, spec.layouts, form, is_alone=choice != "auto")
+    said = f"Well.{text}" if choice == "auto" else text
+    assert Language(spec).accepts(said.encode()), said
+    found = parse_text(said, spec)
+    assert told(found) == told(given)
+    assert by_position(READERS[form.name](said), spec) == told(given)
+    if form.is_listed or len(given) == 1:
+        assert "".join(said.encode()[slice(*call.span)].decode() for call in found) == text
+
+
+def joined(reads: Sequence[Read]) -> list[Read]:
+    """Reads in which text that was told in pieces is one."""
+    found: list[Read] = []
+    for read in reads:
+        last = found[-1] if found else None
+        if isinstance(read, TextRead) and isinstance(last, TextRead):
+            found[-1] = dataclasses.replace(last, data=last.data + read.data)
+        else:
+            found.append(read)
+    return found
+
+
+def reads_of(spec: Tools, pieces: Sequence[bytes]) -> list[Read]:
+    parser = CallParser(spec)
+    found = [read for piece in pieces for read in parser.feed(piece)]
+    return joined([*found, *parser.close()])
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_streamed_at_every_split_a_text_is_read_as_it_is_at_once(form: Format, choice: str) -> None:
+    spec = Tools(TOOLS, form, tool_choice=choice, parallel_tool_calls=form.several is not None)
+    given = [OSLO, NOW] if form.several else [OSLO]
+    data = render_calls(given, spec.layouts, form, is_alone=choice != "auto").encode()
+    if choice == "auto":
+        data = b"Hm <t [" + data + b"\nso <"
+    whole = reads_of(spec, [data])
+    assert told([read.call for read in whole if isinstance(read, CallRead)]) == told(given)
+    for place in range(1, len(data)):
+        assert reads_of(spec, [data[:place], data[place:]]) == whole
+    assert reads_of(spec, [data[place : place + 1] for place in range(len(data))]) == whole
+
+
+MUTANTS: list[tuple[str, str, str]] = [
+    # What is replaced in the call to Oslo, by what, and the class of the error.
+    ("get_weather", "get_wether", "name"),
+    ("get_weather", "get_weath", "name"),
+    ("get_weather", "get_weather_no", "name"),
+    ("get_weather", "get_weather_nowx", "name"),
+    ("get_weather", "get_rain", "name"),
+    ("get_weather", "Get_weather", "name"),
+    ("city", "town", "argument"),
+    ("city", "cit", "argument"),
+    ("today", "monday", "argument"),
+    ("today", "toda", "argument"),
+    ("2", '"2"', "argument"),
+    ("2", "2.5", "argument"),
+    ("2", "02", "argument"),
+    ("true", "1", "argument"),
+    ("exact", "extra", "argument"),
+]
+
+
+def replaced(form: Format, text: str, old: str, new: str) -> str | None:
+    """The text with a mutation, or None where the format has no such thing to mutate."""
+    place = text.find(old, len(form.trigger) if old in form.trigger else 0)
+    return None if place < 0 else text[:place] + new + text[place + len(old) :]
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize(("old", "new", "kind"), MUTANTS)
+def test_T5_mutants_are_refused_with_their_class_where_they_begin(
+    form: Format, choice: str, old: str, new: str, kind: str
+) -> None:
+    spec, language = spec_of(form, choice)
+    text = replaced(form, render_calls([OSLO], spec.layouts, form, is_alone=choice != "auto"), old, new)
+    if text is None:
+        return
+    if form.by_name and choice == "auto" and kind == "name":
+        # Without a tool's name it is no call, but text.
+        assert language.accepts(text.encode())
+        assert parse_text(text, spec) == []
+        return
+    assert not language.accepts(text.encode())
+    with pytest.raises(CallError) as caught:
+        parse_text(text, spec)
+    assert caught.value.position == language.died_at(text.encode())
+    assert caught.value.kind == kind
+
+
+@cache
+def spec_of(form: Format, choice: str) -> tuple[Tools, Language]:
+    spec = Tools(TOOLS, form, tool_choice=choice)
+    return spec, Language(spec)
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_T18_T19_T26_missing_and_further_arguments_and_cut_calls_are_refused(form: Format, choice: str) -> None:
+    spec, language = spec_of(form, choice)
+    loose = Tools(
+        [
+            {"name": "get_weather", "parameters": {"properties": {key: {} for key in ("city", "day", "days", "exact", "z")}}},
+            {"name": "now", "parameters": {"properties": {"z": {}}}},
+        ],
+        dataclasses.replace(form, is_positional=False),
+    )  # fmt: skip
+    for name, arguments in (
+        ("get_weather", {"city": "Oslo"}),
+        ("get_weather", {}),
+        ("get_weather", {**OSLO.arguments, "z": 1}),
+        ("now", {"z": 1}),
+    ):
+        call = Call(name, arguments, (0, 0))
+        text = render_calls([call], loose.layouts, loose.format, is_alone=choice != "auto")
+        assert not language.accepts(text.encode()), text
+        with pytest.raises(CallError) as caught:
+            parse_text(text, spec)
+        assert caught.value.kind == "argument", text
+        assert caught.value.position == language.died_at(text.encode())
+    data = render_calls([OSLO], spec.layouts, form, is_alone=choice != "auto").encode()
+    begun = len(spec.format.trigger.encode()) if choice == "auto" else 0
+    for place in range(len(data)):
+        parser = CallParser(spec)
+        parser.feed(data[:place])
+        assert language.died_at(data[:place]) == place
+        if place < begun or (form.by_name and choice == "auto" and place < data.index(b"(")):
+            continue
+        assert not language.accepts(data[:place]), data[:place]
+        with pytest.raises(CallError, match="ends inside a call"):
+            parser.close()
+
+
+@every_format
+def test_tool_choice_none_is_text_without_calls(form: Format) -> None:
+    spec = Tools(TOOLS, form, tool_choice="none")
+    language = Language(spec)
+    said = render_calls([NOW], Tools(TOOLS, form).layouts, form)
+    assert language.accepts(b"Hm <t [ {")
+    assert not language.accepts(said.encode())
+    with pytest.raises(CallError, match="no tool may be called") as caught:
+        parse_text(said, spec)
+    assert caught.value.position == language.died_at(said.encode())
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["now", ["now", "get_weather_now"]])
+def test_tool_choice_of_names_allows_those(form: Format, choice: Any) -> None:
+    spec = Tools(TOOLS, form, tool_choice=choice)
+    language = Language(spec)
+    layouts = Tools(TOOLS, form).layouts
+    for call in (NOW, BERGEN, OSLO):
+        text = render_calls([call], layouts, form, is_alone=True)
+        assert language.accepts(text.encode()) == (call.name in choice), text
+
+
+@pytest.mark.parametrize("form", SEVERAL, ids=lambda form: form.name)
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("parallel", [(1, 1), (1, 3), (2, 2), (2, None), (3, 4)])
+def test_parallel_calls_are_as_many_as_are_asked_for(
+    form: Format, choice: str, parallel: tuple[int, int | None]
+) -> None:
+    spec = Tools(TOOLS, form, tool_choice=choice, parallel_tool_calls=parallel)
+    language, layouts = Language(spec), Tools(TOOLS, form, parallel_tool_calls=True).layouts
+    fewest, most = parallel
+    for count in range(1, 6):
+        text = render_calls([NOW] * count, layouts, form, is_alone=choice != "auto")
+        if choice == "auto":
+            text = f"So.{text}."
+        is_asked_for = fewest <= count and (most is None or count <= most)
+        assert language.accepts(text.encode()) == is_asked_for, text
+        if is_asked_for:
+            assert len(parse_text(text, spec)) == count
+        else:
+            with pytest.raises(CallError):
+                parse_text(text, spec)
+    if choice == "auto":
+        assert language.accepts(b"So.")
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.several is None], ids=lambda form: form.name)
+def test_formats_with_one_call_at_a_time_refuse_several(form: Format) -> None:
+    with pytest.raises(SchemaError, match="one call at a time") as caught:
+        Tools(TOOLS, form, parallel_tool_calls=True)
+    assert caught.value.keyword == "parallel_tool_calls"
+    with pytest.raises(SchemaError, match="one call at a time"):
+        render_calls([NOW, NOW], Tools(TOOLS, form).layouts, form)
+
+
+@pytest.mark.parametrize("parallel", [0, (0, 1), (2, 1), "2", (1,), (True, 2)])
+def test_odd_numbers_of_calls_are_refused(parallel: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="parallel_tool_calls"):
+        Tools(TOOLS, parallel_tool_calls=parallel)
+
+
+@cache
+def vocabulary_of(form: Format) -> Vocabulary:
+    """Bytes, and pieces of calls in the format as a tokenizer may cut them."""
+    spec = Tools(TOOLS, form)
+    chance = random.Random(form.name)
+    pieces = set()
+    for call in (OSLO, BERGEN, NOW):
+        data = render_calls([call], spec.layouts, form).encode()
+        for _ in range(40):
+            place = chance.randrange(len(data))
+            pieces.add(data[place : place + chance.randint(2, 9)])
+    tokens = [*(bytes([value]) for value in range(256)), *sorted(pieces - {bytes([value]) for value in range(256)})]
+    return Vocabulary([*tokens, None], eos=[len(tokens)])
+
+
+def walked(index: Index, begun: bytes, budget: int, chance: random.Random) -> bytes:
+    """A text by random logits, ended within a budget."""
+    guide = index.guide()
+    guide.advance_many(list(begun))
+    found, left = bytearray(begun), budget + guide.remaining
+    while not guide.is_accepting or len(found) == len(begun):
+        words = guide.mask_within(left)
+        allowed = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+        token = int(chance.choice(allowed.tolist()))
+        if token in index.vocabulary.eos:
+            break
+        guide.advance(token)
+        found += index.vocabulary.tokens[token] or b""
+        left -= 1
+    return bytes(found)
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required", ["get_weather", "now"]], ids=["auto", "required", "two"])
+def test_T1_random_walks_are_calls_to_an_independent_reader(form: Format, choice: Any) -> None:
+    spec = Tools(TOOLS, form, tool_choice=choice, max_length=12, max_digits=4)
+    index = compile_spec(spec if choice != "auto" else spec.first_call(), vocabulary_of(form))
+    chance = random.Random(f"{form.name} {choice}")
+    for _ in range(12):
+        trigger = chance.choice(triggers_of(form, spec.layouts)).text
+        begun = b"Hm. " + trigger if choice == "auto" else b""
+        text = walked(index, begun, chance.randint(0, 40), chance).decode()
+        found = parse_text(text, spec)
+        assert len(found) == 1
+        assert by_position(READERS[form.name](text), spec) == told(found), text
+        for call in found:
+            assert call.name in spec.layouts
+            inspect_arguments(call)
+
+
+def inspect_arguments(call: Call) -> None:
+    """Are the arguments those of the function, with their types?"""
+    expected: dict[str, Any] = {"city": str, "day": str, "days": int, "exact": bool}
+    required = {"get_weather": {"city", "day"}, "get_weather_now": {"city"}, "now": set()}[call.name]
+    allowed = set(expected) if call.name == "get_weather" else required
+    assert required <= call.arguments.keys() <= allowed
+    for key, value in call.arguments.items():
+        assert type(value) is expected[key]
+    assert call.arguments.get("day", "today") in ("today", "tomorrow")
+
+
+def test_T4_in_react_the_word_action_inside_a_thought_does_not_switch() -> None:
+    spec = Tools(TOOLS, "react")
+    language = Language(spec)
+    thought = "Thought: I take Action: get_rain, an action that is none. Action Input: nothing\n"
+    for said in (thought, f"{thought}\nAction: now\nAction Input: {{}}\nThought: Action: x\nFinal Answer: Action: y"):
+        assert language.accepts(said.encode()), said
+    assert told(parse_text(said, spec)) == [("now", {})]
+    for said in ("Action: get_rain", f"{thought}Action: get_rain"):
+        assert not language.accepts(said.encode())
+        assert language.died_at(said.encode()) == len(said) - len("rain")
+    # At the beginning of a text, and after a result, a line begins.
+    assert told(parse_text("Action: now\nAction Input: {}", spec)) == [("now", {})]
+    assert language.accepts(b"Action: now\nAction Input: {}Action: now\nAction Input: {}")
+
+
+@every_format
+def test_results_are_written_as_the_format_has_them(form: Format) -> None:
+    given = [dataclasses.replace(OSLO, result='a "b"\n'), dataclasses.replace(NOW, error=ValueError("no"))]
+    pieces = render_results(given, form)
+    assert len(pieces) == 2
+    text = "".join(piece for group in pieces for piece, _ in group)
+    assert text.startswith(form.results[0])
+    assert text.endswith(form.results[2])
+    assert "{" + "result}" not in text
+    said = [piece for group in pieces for piece, is_result in group if is_result]
+    shown = ['a "b"\n', "error: ValueError: no"]
+    assert said == ([json.dumps(item) for item in shown] if "{json}" in form.result else shown)
