@@ -243,7 +243,9 @@ class Writing:
                 case CallRead():
                     yield from self._called(read.call)
         calls = self._calls[n_before:]
-        answers = self._answer(calls) if calls and self._manner.has_segments and self._reason is None else [""] * len(calls)
+        answers = (
+            self._answer(calls) if calls and self._manner.has_segments and self._reason is None else [""] * len(calls)
+        )
         for call, answer in zip(calls, answers, strict=True):
             self._text += answer
             if call.name in self._manner.runnable:

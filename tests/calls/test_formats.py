@@ -4,16 +4,17 @@ import dataclasses
 import datetime
 import enum
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.calls.formats import Format, format_named, format_names
+from guided.calls.formats import Format, format_named, format_names, read_format
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
-from guided.calls.rendering import json_value, render_call, render_result
+from guided.calls.rendering import json_value, render_call, render_calls, render_result
 from guided.calls.scalars import bare, text
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
@@ -35,43 +36,69 @@ FUNCTION_TAG = dataclasses.replace(
     terminator="</function>",
     several=("", "\n", ""),
 )
-ALL = [*(format_named(name) for name in format_names()), FUNCTION_TAG]
+SIMPLE = [*map(format_named, ("json", "tooldec", "tooldec-positional", "toolkengpt")), FUNCTION_TAG]
 
 
 def get_weather(city: str, days: int = 1, *, exact: bool = False) -> None: ...
 
 
 WRITTEN = {
+    "deepseek-v3": """<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
+```json
+{"city": "Oslo", "days": 2, "exact": true}
+```<｜tool▁call▁end｜><｜tool▁calls▁end｜>""",
+    "deepseek-v3.1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
+    '{"city": "Oslo", "days": 2, "exact": true}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "granite": '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]',
+    "harmony": "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+    '{"city": "Oslo", "days": 2, "exact": true}',
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_call>',
+    "json": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_call>',
+    "llama-function": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
+    "llama-json": '{"name": "get_weather", "parameters": {"city": "Oslo", "days": 2, "exact": true}}',
+    "mistral": '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]',
+    "mistral-args": '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 2, "exact": true}',
+    "openai": '{"tool_calls": [{"id": "call_0", "type": "function", "function": '
+    '{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}}]}',
+    "phi": 'functools[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]',
+    "phi-4-mini": '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]<|/tool_call|>',
+    "react": '\nAction: get_weather\nAction Input: {"city": "Oslo", "days": 2, "exact": true}',
     "tooldec": '<T>get_weather(city="Oslo", days=2, exact=true) =',
     "tooldec-positional": '<T>get_weather("Oslo", 2, exact=true)=',
-    "json": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_call>',
     "toolkengpt": '<get_weather>("Oslo", 2, exact=true)=',
     "function-tag": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
 }
 
 
-@pytest.mark.parametrize("form", ALL, ids=lambda form: form.name)
-def test_a_call_is_written_with_every_blank_and_read_back(form: Format) -> None:
+@pytest.mark.parametrize("name", format_names())
+def test_a_call_is_written_as_the_family_documents_it(name: str) -> None:
+    form = format_named(name)
+    spec = Tools([get_weather], form)
+    call = Call("get_weather", {"city": "Oslo", "days": 2, "exact": True}, (0, 0))
+    assert render_calls([call], spec.layouts, form) == WRITTEN[name]
+    assert form.source
+
+
+@pytest.mark.parametrize("form", SIMPLE, ids=lambda form: form.name)
+def test_blanks_may_be_left_out(form: Format) -> None:
     spec = Tools([get_weather], form)
     arguments = {"city": "Oslo", "days": 2, "exact": True}
-    text = form.trigger + render_call("get_weather", arguments, spec.layouts["get_weather"], form) + form.terminator
+    text = render_calls([Call("get_weather", arguments, (0, 0))], spec.layouts, form)
     assert text == WRITTEN[form.name]
     for said in (text, text.replace(", ", ",").replace(": ", ":").replace("\n", "").replace(") =", ")=")):
         (call,) = parse_text(f"Well, {said} so.", spec)
         assert (call.name, call.arguments) == ("get_weather", arguments)
-    assert spec.lower(Limits()).accepts(text.encode())
+        assert spec.lower(Limits()).accepts(said.encode())
 
 
-@pytest.mark.parametrize("form", ALL, ids=lambda form: form.name)
 @given(data=st.data())
-def test_what_is_written_is_read_back(form: Format, data: st.DataObject) -> None:
-    shapes = data.draw(inventories(form.is_positional))
-    spec = Tools(
-        [tool_of(name, shape, form.is_positional) for name, shape in shapes.items()], form, tool_choice="required"
-    )
+def test_what_a_format_of_ones_own_writes_is_read_back(data: st.DataObject) -> None:
+    shapes = data.draw(inventories(False))
+    tools = [tool_of(name, shape, False) for name, shape in shapes.items()]
+    spec = Tools(tools, FUNCTION_TAG, tool_choice="required")
     name = data.draw(st.sampled_from(sorted(shapes)))
-    arguments = data.draw(calls(shapes[name], form.is_positional))
-    text = render_call(name, arguments, spec.layouts[name], form)
+    arguments = data.draw(calls(shapes[name], False))
+    text = render_call(name, arguments, spec.layouts[name], FUNCTION_TAG)
     assert spec.lower(Limits()).accepts(text.encode())
     (call,) = parse_text(text, spec)
     assert (call.name, call.arguments) == (name, arguments)
@@ -178,6 +205,25 @@ REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
     ({"several": ("[", "]", "]")}, "tells it from what is between", "several"),
     ({"several": ("a", ", ", "b")}, "begin like one", "several"),
     ({"several": ("{", ", ", "}"), "before_name": "{"}, "begin like one", "several"),
+    ({"several": ("[", ", ", "]"), "is_tagged": True}, "belongs to trigger and terminator", "several"),
+    (
+        {"several": ("", "", ""), "is_listed": True, "terminator": "", "close": ")"},
+        "where a list of calls ends",
+        "several",
+    ),
+    ({"several": ("[", " ", ""), "is_listed": True, "before_name": "=="}, "where a list of calls ends", "several"),
+    ({"several": ("", "")}, "has 3 texts, not 2", "several"),
+    ({"values": "xml"}, "is one of json, python, raw", "values"),
+    ({"also": {"key": ["{name}:"]}}, "only these may vary", "also"),
+    ({"also": {"close": []}}, "there is no other close", "also"),
+    ({"also": {"after_name": ["x("]}}, "could go on a name", "after_name"),
+    ({"also": {"close": ["]"], "trigger": [" "]}}, "a trigger begins", "trigger"),
+    ({"by_name": True, "trigger": "< "}, "optional blanks before the name", "by_name"),
+    ({"by_name": True, "also": {"trigger": ["["]}}, "several ways to begin", "by_name"),
+    ({"separator": "", "after_value": "x"}, "could go on a value", "after_value"),
+    ({"before_name": "{id}:"}, "what {id} stands for", "id"),
+    ({"id": "[0-9]+"}, "what {id} stands for", "id"),
+    ({"id": "[0-9]+", "before_name": "{id}:", "id_example": "a"}, "is no id", "id_example"),
 ]
 
 
@@ -192,12 +238,57 @@ def test_a_format_that_cannot_be_read_is_refused(changes: Mapping[str, Any], rea
 def test_wrong_types_are_type_errors() -> None:
     with pytest.raises(TypeError, match="trigger is a str, not int"):
         dataclasses.replace(TOOLDEC, trigger=3)
-    with pytest.raises(TypeError, match="a format is a name or a Format, not int"):
+    with pytest.raises(TypeError, match="a format is a name, a path or a Format, not int"):
         format_named(3)  # type: ignore[arg-type]
 
 
+FILE = """
+trigger = "<call>"
+before_name = ""
+after_name = "("
+key = "{name}="
+separator = ","
+close = ")"
+terminator = "</call>"
+result = "{result}"
+several = ["", ",", ""]
+"""
+
+
+def test_a_format_of_ones_own_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(FILE)
+    spec = Tools([get_weather], path)
+    assert spec.format.name == "mine"
+    (call,) = parse_text('<call>get_weather(city="Oslo",days=2)</call>', spec)
+    assert call.arguments == {"city": "Oslo", "days": 2}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason", "keyword"),
+    [
+        ('trigger = "<call>"', "trigger = <call>", "is no TOML", "toml"),
+        ('trigger = "<call>"', "", "needs this key", "trigger"),
+        ('close = ")"', "close = 3", "close is a str, not int", "close"),
+        ('close = ")"', 'close = ")"\nfoo = 1', "has no such key", "foo"),
+        ('close = ")"', 'close = ","', "begins like the separator", "close"),
+        ('several = ["", ",", ""]', "several = [1]", "several is a list of str", "several"),
+        ('close = ")"', 'close = ")"\nid = "("\nid_example = "("', "stands for", "id"),
+        ('before_name = ""', 'before_name = "{id}:"\nid = "("\nid_example = "("', "is no pattern", "id"),
+        ('close = ")"', 'close = ")"\nis_listed = "yes"', "is_listed is a bool, not str", "is_listed"),
+        ('close = ")"', 'close = ")"\nseen = "yes"', "seen is a list of str", "seen"),
+        ('several = ["", ",", ""]', 'several = ["", ",", ""]\nalso = 3', "also", "also"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_its_name_and_key(old: str, new: str, reason: str, keyword: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        read_format(FILE.replace(old, new), "mine")
+    assert reason in str(caught.value)
+    assert (caught.value.pointer, caught.value.keyword) == ("/mine.toml", keyword)
+
+
 def test_an_unknown_format_is_named_with_those_there_are() -> None:
-    with pytest.raises(SchemaError, match="there is no format 'xml'; there are tooldec, tooldec-positional, json"):
+    with pytest.raises(SchemaError, match=r"there is no format 'xml'; there are deepseek-v3, .*, json, .*tooldec"):
         Tools([get_weather], "xml")
 
 

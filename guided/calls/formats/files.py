@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from guided.calls.formats.format import Format
-from guided.errors import PatternError, SchemaError, shown
+from guided.errors import SchemaError, shown
 
 __all__ = ["format_named", "format_names", "read_format"]
 
@@ -84,8 +84,6 @@ def read_format(text: str, name: str) -> Format:
         return Format(name=name, **values)
     except (TypeError, ValueError) as error:
         raise SchemaError(str(error), place, str(error).partition(" ")[0]) from error
-    except PatternError as error:
-        raise SchemaError(str(error), place, "id") from error
     except SchemaError as error:
         raise SchemaError(error.reason, place, error.keyword) from error
 

@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from guided.calls.formats.texts import BLANKS, least, written
-from guided.errors import SchemaError, shown
+from guided.calls.values import automaton_of
+from guided.errors import PatternError, SchemaError, shown
+from guided.patterns.parse import parse
 
 __all__ = ["LABEL", "VALUES", "Format"]
 
@@ -197,6 +199,8 @@ class Format:
             if count and len(value) != count:
                 raise self._refuse(f"has {count} texts, not {len(value)}", keyword)
             object.__setattr__(self, keyword, tuple(value))
+        if not isinstance(self.also, Mapping | tuple):
+            raise TypeError(f"also is a mapping from names of texts to lists of str, not {type(self.also).__name__}")
         also = dict(self.also)
         for keyword, value in also.items():
             if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
@@ -264,7 +268,11 @@ class Format:
         )
         if has_id != bool(self.id):
             raise self._refuse("is the pattern of what {id} stands for", "id")
-        if self.id and not re.fullmatch(self.id, self.id_example):
+        try:
+            found = parse(self.id)
+        except PatternError as error:
+            raise self._refuse(f"is no pattern: {error}", "id") from error
+        if self.id and not automaton_of(found).accepts(self.id_example.encode()):
             raise self._refuse("is no id", "id_example")
 
     def _refuse(self, reason: str, keyword: str) -> SchemaError:
