@@ -38,7 +38,9 @@ def example(question, function, *numbers):
 
 
 TOOLS = [
-    guided.Tool(add, examples=[example("What is 30 plus 47?", add, 30, 47), example("Add 3, 4 and 51.", add, 3, 4, 51)]),
+    guided.Tool(
+        add, examples=[example("What is 30 plus 47?", add, 30, 47), example("Add 3, 4 and 51.", add, 3, 4, 51)]
+    ),
     guided.Tool(subtract, examples=[example("What is 205 minus 61?", subtract, 205, 61)]),
     guided.Tool(multiply, examples=[example("What is 18 times 9?", multiply, 18, 9)]),
     guided.Tool(divide, examples=[example("What is 361 divided by 4?", divide, 361, 4)]),

@@ -28,6 +28,7 @@ EXAMPLES = {
         "4 copies of Walden are ordered.",
     ),
 }
+BOOKS = {"Moby-Dick": ("Herman Melville", 7), "Typee": ("Herman Melville", 1), "Emma": ("Jane Austen", 3)}
 QUESTIONS = [
     "Which books by Herman Melville do you have?",
     "How many copies of Moby-Dick are there?",
@@ -67,16 +68,14 @@ def main(model, questions, address):
 class Bookshop(BaseHTTPRequestHandler):
     """The server of the example."""
 
-    books = {"Moby-Dick": ("Herman Melville", 7), "Typee": ("Herman Melville", 1), "Emma": ("Jane Austen", 3)}
-
     def do_GET(self):
         address = urlsplit(self.path)
         if address.path == "/books":
             (author,) = parse_qs(address.query)["author"]
-            self.give([title for title, (name, _) in self.books.items() if name == author])
+            self.give([title for title, (name, _) in BOOKS.items() if name == author])
         else:
             title = unquote(address.path.split("/")[2])
-            self.give({"copies": self.books.get(title, ("", 0))[1]})
+            self.give({"copies": BOOKS.get(title, ("", 0))[1]})
 
     def do_POST(self):
         order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,0 +1,115 @@
+"""The examples in ``docs/examples`` run: with a model that says what it is told to, and with the default model."""
+
+import importlib.util
+import urllib.request
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import guided
+from guided.generate.function_model import FunctionModel
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.generate.models import default_model
+
+EXAMPLES = Path(guided.__file__).resolve().parent.parent / "docs" / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+def example(name: str) -> ModuleType:
+    """The example as a module, anew."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Answering(FunctionModel):
+    """Answers each question as it is told to, byte by byte, and ends then."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
+        super().__init__(self._logits, vocabulary, lambda text: list(text.encode()))
+        self.answers = {f"{question}\nA:".encode(): answer.encode() for question, answer in answers.items()}
+
+    def _logits(self, tokens: list[int]) -> np.ndarray:
+        context = bytes(tokens)
+        found = [(context.rfind(question), question) for question in self.answers]
+        place, question = max(found)
+        said, answer = context[place + len(question) :], self.answers[question]
+        logits = np.zeros(257)
+        logits[256] = 1
+        if answer.startswith(said) and said != answer:
+            logits[answer[len(said)]] = 9
+        return logits
+
+
+def test_the_calculator_works_out_what_the_model_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("calculator")
+    model = Answering(
+        {
+            "Add 1, 2 and 4.": " <T>add(1, 2, 4)=7 is the answer.",
+            "What is 1 divided by 0?": " <T>divide(1, 0)=error: ZeroDivisionError: float division by zero",
+        }
+    )
+    module.main(model, ["Add 1, 2 and 4.", "What is 1 divided by 0?"])
+    assert capsys.readouterr().out.splitlines() == [
+        "Add 1, 2 and 4.",
+        "    add {'numbers': [1.0, 2.0, 4.0]} -> 7",
+        "    <T>add(1, 2, 4)=7 is the answer.",
+        "What is 1 divided by 0?",
+        "    divide {'first': 1.0, 'second': 0.0} -> float division by zero",
+        "    <T>divide(1, 0)=error: ZeroDivisionError: float division by zero",
+    ]
+
+
+def test_the_assistant_asks_before_it_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("assistant")
+    call = '<T>add_event(day="today", time="20:15", title="chess") ='
+    said = {"yes": "added", "no": "error: CallRefused: no"}
+    for answer, result in said.items():
+        model = Answering({"Chess at 20:15!": f" {call} {result}\nOk."})
+        module.main(model, ["Chess at 20:15!"], confirm=lambda _call, answer=answer: answer == "yes" or answer)
+        assert capsys.readouterr().out == f"Chess at 20:15!\n \n    {call}\n    {result}\nOk.\n\n"
+    assert module.CALENDAR["today"] == ["09:00 dentist", "20:15 chess"]
+    model = Answering({"Rain?": ' <T>get_weather(city="Berlin", day="tomorrow") = sunny, 21 C\nNo.'})
+    module.main(model, ["Rain?"])
+    assert capsys.readouterr().out.endswith("    sunny, 21 C\nNo.\n\n")
+
+
+def test_the_rest_client_sends_what_the_model_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("rest_client")
+    texts = {
+        "Melville?": ' <T>find_books(author="Herman Melville", limit=9) = ["Moby-Dick", "Typee"]\nTwo.',
+        "Emma?": ' <T>get_stock(title="Emma") = {"copies": 3}\nThree.',
+        "Order!": ' <T>order_book(body={"title": "Emma", "copies": 2}) = {"ordered": 2}\nDone.',
+    }
+    module.main(Answering(texts), list(texts), module.serve())
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.strip() for line in lines if line.startswith("    <T>")] == [
+        text.split("\n")[0].strip() for text in texts.values()
+    ]
+    assert [line.strip() for line in lines if line.strip() in ("Two.", "Three.", "Done.")] == [
+        "Two.",
+        "Three.",
+        "Done.",
+    ]
+    with urllib.request.urlopen(module.serve() + "/books?author=Nobody", timeout=60) as answer:
+        assert answer.read() == b"[]"
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("name", NAMES)
+def test_with_the_default_model(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    module = example(name)
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    address = (module.serve(),) if hasattr(module, "serve") else ()
+    module.main(default_model(), module.QUESTIONS[:1], *address)
+    assert module.QUESTIONS[0] in capsys.readouterr().out
+
+
+def test_every_example_has_a_test() -> None:
+    assert NAMES == ["assistant", "calculator", "rest_client"]
