@@ -83,7 +83,7 @@ def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spellin
     alphabet = _alphabet(spelling)
     lowered = spec.pushdown(limits, alphabet)
     shared = _shared(spelling, lowered.family)
-    tables = PushdownIndex(lowered.automaton, spelling, limits, shared, lowered.n_common)
+    tables = PushdownIndex(lowered.automaton, spelling, limits, shared, lowered.n_common, lowered.masks)
     notes = lowered.notes
     if not all(alphabet):
         notes = (*notes, "texts that need bytes without a token of their own are left out")

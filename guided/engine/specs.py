@@ -13,6 +13,7 @@ from guided.automata.build import from_strings, from_tree
 from guided.automata.pushdown import Pushdown
 from guided.engine import interegular
 from guided.errors import SchemaError, shown
+from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.limits import Limits
 from guided.patterns.parse import parse
 
@@ -46,6 +47,8 @@ class Lowered:
         What is recorded instead of enforced: JSON Pointer and keyword.
     notes : tuple of str
         What else a user should know.
+    masks : type
+        What makes the masks.
     """
 
     automaton: Pushdown
@@ -53,6 +56,7 @@ class Lowered:
     n_common: int
     unenforced: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    masks: type[MaskMaker] = Masks
 
 
 @runtime_checkable

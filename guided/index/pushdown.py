@@ -23,7 +23,7 @@ from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
 from guided.errors import LimitError
 from guided.index.pushdown_budget import Budgets
-from guided.index.pushdown_masks import Masks, Shared
+from guided.index.pushdown_masks import MaskMaker, Masks, Shared
 from guided.index.stacks import Place, Spot, Stacks, Texts
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -43,6 +43,8 @@ class PushdownIndex:
         The stacks met so far.
     size : int
         Width of masks in tokens.
+
+    ``masks`` is what makes them: by tokens, or by lexemes (`guided.index.lexeme_masks`).
     """
 
     initial, final = 0, 1
@@ -54,6 +56,7 @@ class PushdownIndex:
         limits: Limits,
         shared: Shared | None = None,
         n_shared: int = 0,
+        masks: type[MaskMaker] = Masks,
     ) -> None:
         self.automaton = automaton
         self.vocabulary = vocabulary
@@ -63,7 +66,7 @@ class PushdownIndex:
         self._limits = limits
         self._lock = RLock()
         self.stacks = Stacks(automaton)
-        self._masker = Masks(self.stacks, vocabulary, limits, shared or Shared(vocabulary), n_shared)
+        self._masker = masks(self.stacks, vocabulary, limits, shared or Shared(vocabulary), n_shared)
         self._next: dict[int, int] = {}
         # Of each state on whose stack some cell records, the bytes read on top of each.
         self._texts: dict[int, Texts] = {}

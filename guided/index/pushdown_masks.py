@@ -8,6 +8,7 @@ and read one by one. Equal masks are one array.
 Not thread-safe: the index that asks holds a lock.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from threading import RLock
 
@@ -23,7 +24,7 @@ from guided.kernels import pushdown as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Masks", "Shared"]
+__all__ = ["MaskMaker", "Masks", "Shared"]
 
 # About 20 kB each.
 _MOST_PLANS = 2000
@@ -72,8 +73,8 @@ class Shared:
         return found
 
 
-class Masks:
-    """Makes the masks of one index.
+class MaskMaker(ABC):
+    """What makes the masks of one index. Equal masks are one array.
 
     Attributes
     ----------
@@ -83,25 +84,16 @@ class Masks:
 
     def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
         self.stacks = stacks
-        self.vocabulary = vocabulary
         self.size = vocabulary.size
         self.shared = shared
         self._tokens = vocabulary.tokens
         self._n_shared = n_shared
-        self._plans: dict[Hashable, Plan] = {}
         self._interned: dict[int, list[Int32Array]] = {}
         self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
-        # A node of the trie is deferred once at most.
-        self._deferred: Int32Array = np.empty((len(shared.trie.byte), 4), np.int32)
-        self._later: list[int] = []
-        # Pairs of rests that may follow a place, as a mask, and those that hang on what was read.
-        self._after: dict[tuple[int, bool, Place], tuple[Int32Array, list[int]]] = {}
-        depth = shared.trie.max_depth + 2
-        # Scratch of `likeness.is_like`.
-        self._twin: Int32Array = np.zeros(0, np.int32)
-        self._frames: Int32Array = np.zeros((depth, 9), np.int32)
-        # A byte may push more than once, by a chain of reactions.
-        self._pushed: Int32Array = np.empty((64 * depth, 3), np.int32)
+
+    @abstractmethod
+    def mask(self, place: Place, texts: Texts) -> Int32Array:
+        """The mask of a place without EOS: a new array."""
 
     def intern(self, words: Int32Array) -> Int32Array:
         """The one read-only mask with this content."""
@@ -114,6 +106,25 @@ class Masks:
             self.room -= 1
             bucket.append(words)
         return words
+
+
+class Masks(MaskMaker):
+    """Makes the masks of one index, token by token."""
+
+    def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
+        super().__init__(stacks, vocabulary, limits, shared, n_shared)
+        self._plans: dict[Hashable, Plan] = {}
+        # A node of the trie is deferred once at most.
+        self._deferred: Int32Array = np.empty((len(shared.trie.byte), 4), np.int32)
+        self._later: list[int] = []
+        # Pairs of rests that may follow a place, as a mask, and those that hang on what was read.
+        self._after: dict[tuple[int, bool, Place], tuple[Int32Array, list[int]]] = {}
+        depth = shared.trie.max_depth + 2
+        # Scratch of `likeness.is_like`.
+        self._twin: Int32Array = np.zeros(0, np.int32)
+        self._frames: Int32Array = np.zeros((depth, 9), np.int32)
+        # A byte may push more than once, by a chain of reactions.
+        self._pushed: Int32Array = np.empty((64 * depth, 3), np.int32)
 
     def mask(self, place: Place, texts: Texts) -> Int32Array:
         """The mask without EOS."""

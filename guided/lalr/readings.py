@@ -1,0 +1,273 @@
+"""`Reader`: the readings of a prefix (`guided.lalr.prefix`) on stacks of which only the upper part is known.
+
+A `Reading` is a hypothesis whose stack is given by the cells above a base that it shares with the other readings of the prefix. Where a
+step needs a cell of the base, it raises `Beneath`; whoever knows that cell tries again with it. So a set of readings is a state of an
+automaton with one stack, the base, and nearly always the set has one reading with nothing above the base.
+
+A lexeme that could end where it stands is not split into two readings until it has to be: the reading stands for both. Only where a byte
+goes on with the lexeme to where it could not end, both are kept, as one may fail where the other does not; and only if some context
+lets the other one live (`Reader.may_part`).
+
+Not here: numbers, tables, and stacks that are wholly known.
+"""
+
+from typing import NamedTuple
+
+from guided.arrays import DEAD
+from guided.errors import GrammarError, LimitError
+from guided.lalr.cells import Cells
+from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
+from guided.lalr.lexing import Lexing, Said, last_characters
+from guided.lalr.scanner import Scanner
+from guided.lalr.tables import LalrTables
+
+__all__ = ["Beneath", "Reader", "Reading"]
+
+_MOST_READINGS = 256
+_NONE: frozenset[int] = frozenset()
+_NO_INDENTS = Indents()
+
+
+class Beneath(Exception):
+    """A cell of the base is needed."""
+
+
+class Reading(NamedTuple):
+    """One reading of a prefix.
+
+    Attributes
+    ----------
+    above : tuple of int
+        Cells of the parser's stack above the base.
+    scanned : int
+        The scanner's state in the lexeme at hand; DEAD where none can begin, but the text may end.
+    text : bytes
+        The last bytes of that lexeme, as far as an event may lie back.
+    is_fresh : bool
+        Nothing of the lexeme has been read.
+    column : int
+        Column of the lexeme, where it may become a newline of an Indenter.
+    watchers : frozenset of int
+        Scanner states of lexemes that have ended.
+    """
+
+    above: tuple[int, ...]
+    scanned: int
+    text: bytes
+    is_fresh: bool
+    column: int
+    watchers: frozenset[int]
+
+
+class Reader:
+    """Reads bytes with the lexer and the parser of one grammar.
+
+    Parameters
+    ----------
+    tables : LalrTables
+    scanner : Scanner
+    cells : Cells
+    alphabet : bytes, length 256
+        1 for each byte that can come.
+
+    Attributes
+    ----------
+    labels : list of int
+        By state of the scanner: the labels that it can still lead to, as bits.
+    ignored : int
+        Bit of text that is ignored; that of a terminal is its number.
+    """
+
+    def __init__(self, tables: LalrTables, scanner: Scanner, cells: Cells, alphabet: bytes) -> None:
+        self.cells = cells
+        self.indenter = Indenter(tables)
+        self.end = tables.end
+        self.lexing = Lexing(tables, scanner, self.indenter, alphabet)
+        newline = self.indenter.newline
+        if newline >= 0 and any(
+            said and said[0] == newline and said[1] for said in (*self.lexing.events, *self.lexing.ends)
+        ):
+            raise GrammarError("the newline of an Indenter looks ahead of its end", tables.symbols[newline])
+        self.newline = 1 << newline if newline >= 0 else 0
+        self._closing = sum(1 << terminal for terminal in self.indenter.closing)
+
+    def allowed(self, cell: int) -> int:
+        """The labels that a lexeme may have on a stack with this cell on top, as bits; with ``$END`` where the text may end."""
+        _, _, expected, indents = self.cells.known[cell]
+        if cell == 0 and self.indenter.newline >= 0:
+            indents = _NO_INDENTS
+        found = expected | 1 << self.lexing.ignored
+        if indents is not None:
+            if indents.parentheses:
+                found |= self.newline
+            else:
+                found &= ~self._closing
+            if len(indents.columns) > 1:
+                dedent = self.indenter.at_end(indents)[0]
+                found &= ~(1 << self.end)
+                if dedent >= 0 and expected >> dedent & 1:
+                    found |= 1 << self.end
+        return found
+
+    def indents(self, cell: int) -> Indents:
+        """The indents of a text with this cell on top."""
+        return self.cells.known[cell].indents or _NO_INDENTS
+
+    def wanted(self, reading: Reading) -> int:
+        """The labels that a reading can still lead to, as bits; with ``$END`` where the text may end."""
+        found = self.lexing.labels[reading.scanned] if reading.scanned >= 0 else 0
+        return found | 1 << self.end if reading.is_fresh else found
+
+    def begin(self, above: tuple[int, ...], left: int, watchers: frozenset[int] = _NONE) -> Reading:
+        """The begin of a lexeme on a stack whose top is known."""
+        state = self.cells.known[above[-1]].state
+        return Reading(above, self.lexing.starts[self.lexing.contexts[state]][left], b"", True, NO_NEWLINE, watchers)
+
+    def lives(self, reading: Reading) -> bool:
+        """Can something come of a reading? Yes, as long as its stack is not known."""
+        return not reading.above or bool(self.allowed(reading.above[-1]) & self.wanted(reading))
+
+    def _stays(self, reading: Reading, event: Said | None) -> bool:
+        """Can something come of a reading whose lexeme may go on?"""
+        if event is None or not event[1]:
+            return self.lives(reading)
+        # What stands behind the lexeme may not be what can come there: then only longer ones count.
+        if not reading.above:
+            raise Beneath
+        later = 0
+        for target in set(self.lexing.rows[reading.scanned]) - {DEAD}:
+            later |= self.lexing.labels[target]
+        own = self.lexing.ends[reading.scanned]
+        later |= 1 << own[0] if own else 0
+        return bool(self.allowed(reading.above[-1]) & later) or bool(self.ended(reading, event, _NONE))
+
+    def moved(self, watchers: frozenset[int], byte: int) -> frozenset[int] | None:
+        """Watchers after a byte; None where one meets an event."""
+        if not watchers:
+            return watchers
+        found = {self.lexing.rows[watcher][self.lexing.classes[byte]] for watcher in watchers} - {DEAD}
+        return None if any(self.lexing.events[watcher] for watcher in found) else frozenset(found)
+
+    def going(self, reading: Reading, byte: int, watchers: frozenset[int]) -> Reading | None:
+        """A reading whose lexeme goes on with a byte; None where it cannot."""
+        scanned = self.lexing.rows[reading.scanned][self.lexing.classes[byte]] if reading.scanned >= 0 else DEAD
+        if scanned < 0:
+            return None
+        column = NO_NEWLINE
+        if self.lexing.labels[scanned] & self.newline:
+            column = self.indenter.column(reading.column, byte)
+        text = self.lexing.kept(reading.text + bytes([byte]), scanned) if self.lexing.tails[scanned] >= 0 else b""
+        return Reading(reading.above, scanned, text, False, column, watchers)
+
+    def read(self, readings: set[Reading] | frozenset[Reading], byte: int) -> set[Reading]:
+        """What readings become with a byte.
+
+        Raises
+        ------
+        Beneath
+            A cell of the base is needed.
+        """
+        found: set[Reading] = set()
+        work = list(readings)
+        while work:
+            reading = work.pop()
+            watchers = self.moved(reading.watchers, byte)
+            if watchers is None or reading.scanned < 0:
+                continue
+            going = self.going(reading, byte, watchers)
+            if going is not None:
+                event, goes_on = self.lexing.arrived(going.scanned, byte)
+                if event is not None and not goes_on:
+                    found |= self.ended(going, event, watchers)
+                elif self._stays(going, event):
+                    found.add(going)
+                if event is not None:
+                    continue
+            event = None if reading.is_fresh else self.lexing.events[reading.scanned]
+            if event is not None:
+                if going is not None and not event[1] and not self.lexing.may_part(event, byte, going.scanned):
+                    continue
+                own = {reading.scanned} if self.lexing.goes_on[reading.scanned] else _NONE
+                work += self.ended(reading, event, reading.watchers | own)
+            if len(found) > _MOST_READINGS or len(work) > _MOST_READINGS:
+                raise LimitError(
+                    "readings", max(len(found), len(work)), _MOST_READINGS, "its terminals leave too many open"
+                )
+        return found
+
+    def ended(self, reading: Reading, said: Said, watchers: frozenset[int]) -> set[Reading]:
+        """What a reading becomes where its lexeme ends by a match, with these watchers in addition; the text behind is read again."""
+        label, back, left = said
+        above = self.fed(reading.above, label, reading.column)
+        if above is None:
+            return set()
+        if not above:
+            raise Beneath
+        begun = self.begin(above, left)
+        found = {begun} if self.lives(begun) else set()
+        for byte in last_characters(reading.text, back):
+            found = self.read(found, byte)
+        return {one._replace(watchers=one.watchers | watchers) for one in found}
+
+    def fed(self, above: tuple[int, ...], label: int, column: int) -> tuple[int, ...] | None:
+        """The cells above the base after a lexeme has been taken for a label; None where it cannot come."""
+        if label == self.lexing.ignored:
+            return above
+        if not above:
+            raise Beneath
+        said = self.indenter.tokens(self.indents(above[-1]), label, column)
+        if said is None:
+            return None
+        tokens, indents = said
+        return self.fed_all(above, tokens, indents)
+
+    def fed_all(self, above: tuple[int, ...], tokens: tuple[int, ...], indents: Indents) -> tuple[int, ...] | None:
+        """The cells above the base after these terminals; None where one cannot come."""
+        cells = self.cells
+        stack = list(above)
+        if tokens:
+            stack[-1] = cells.with_indents(stack[-1], None)
+        for terminal in tokens:
+            if not cells.known[stack[-1]].expected >> terminal & 1:
+                return None
+            while True:
+                action = cells.actions[cells.known[stack[-1]].state][terminal]
+                if action >= 0:
+                    stack.append(cells.push(stack[-1], action))
+                    break
+                rule, length = cells.rules[-1 - action]
+                if length >= len(stack):
+                    raise Beneath
+                del stack[len(stack) - length :]
+                target = cells.gotos[cells.known[stack[-1]].state][rule]
+                stack.append(cells.push(stack[-1], target))
+                if terminal == cells.end and target == cells.end_state:
+                    return tuple(stack)
+        if self.indenter.newline >= 0:
+            stack[-1] = cells.with_indents(stack[-1], indents)
+        return tuple(stack)
+
+    def may_end(self, readings: set[Reading] | frozenset[Reading]) -> bool:
+        """May the text end here?
+
+        Raises
+        ------
+        Beneath
+            A cell of the base is needed.
+        """
+        work = list(readings)
+        while work:
+            reading = work.pop()
+            if any(self.lexing.ends[watcher] for watcher in reading.watchers):
+                continue
+            if reading.is_fresh:
+                if not reading.above:
+                    raise Beneath
+                indents = self.indents(reading.above[-1])
+                if self.fed_all(reading.above, (*self.indenter.at_end(indents), self.end), indents) is not None:
+                    return True
+                continue
+            said = self.lexing.ends[reading.scanned] or self.lexing.events[reading.scanned]
+            if said is not None:
+                work += self.ended(reading, said, _NONE)
+        return False
