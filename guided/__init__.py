@@ -44,7 +44,7 @@ _HOMES = {
     "json": "guided.generate.schemas",
     "load": "guided.integrations.load",
     "lark_grammar": "guided.engine.lark_grammar",
-    "load_index": "guided.engine.files",
+    "load_index": "guided.calls.files",
     "read_tools": "guided.calls.sources.documents",
     "regex": "guided.generate.texts",
     "tools": "guided.generate.api",
@@ -67,13 +67,13 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton as Automaton
+    from guided.calls.files import load_index as load_index
     from guided.calls.formats.format import Format as Format
     from guided.calls.sources.documents import read_tools as read_tools
     from guided.calls.spec import Tools as Tools
     from guided.calls.tool import Example as Example
     from guided.calls.tool import Tool as Tool
     from guided.engine.compile import compile as compile  # noqa: A004
-    from guided.engine.files import load_index as load_index
     from guided.engine.index import Index as Index
     from guided.engine.json_schema import JsonSchema as JsonSchema
     from guided.engine.lark_grammar import lark_grammar as lark_grammar

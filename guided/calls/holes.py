@@ -9,16 +9,18 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, Int64Array, freeze
 from guided.automata.automaton import Automaton
-from guided.calls.modes import CALL
+from guided.calls.modes import CALL, TEXT
 from guided.calls.schema import SchemaType
-from guided.errors import LimitError
+from guided.errors import LimitError, SchemaError
 from guided.patterns.tree import Literal, Node
-from guided.schema.embedding import Frame, Value
+from guided.schema.frames import Frame, Value
 
-__all__ = ["MARKS", "Holes", "frame_of", "has_marks"]
+__all__ = ["MARKS", "NAME", "Holes", "frame_of", "has_marks", "split_at_name"]
 
 _FIRST, _DIGITS = 0xF0000, 4
 MARKS = frozenset(chr(_FIRST + digit) for digit in range(16))
+# Stands for the name of a tool.
+NAME = chr(_FIRST + 16)
 _LEAD, _LAST = chr(_FIRST).encode()[:-1], chr(_FIRST).encode()[-1]
 
 
@@ -50,7 +52,10 @@ class Holes:
 def frame_of(automaton: Automaton, holes: Holes) -> Frame:
     """The frame that an automaton with marks stands for. O(states)."""
     table = automaton.table.copy()
-    source, number, at = _marks(automaton, np.flatnonzero(automaton.labels == CALL).astype(np.int32))
+    source, number, at = _marks(automaton, np.flatnonzero(automaton.labels != TEXT).astype(np.int32))
+    # Of two marks after one another, the end of the first and the beginning of the second look like a third.
+    known = number < len(holes.values)
+    source, number, at = source[known], number[known], at[known]
     table[source, automaton.classes[_LEAD[0]]] = DEAD
     kept = _reachable(table, source, at)
     renamed: Int32Array = np.cumsum(kept, dtype=np.int32) - 1
@@ -61,6 +66,40 @@ def frame_of(automaton: Automaton, holes: Holes) -> Frame:
         freeze(found[np.argsort(found[:, 0], kind="stable")]),
         holes.values,
     )
+
+
+def split_at_name(automaton: Automaton) -> tuple[Frame, Automaton]:
+    """What stands before and what after the `NAME` in an automaton of calls with labels.
+
+    Returns
+    -------
+    Frame
+        Of the calls, with a hole in place of the name.
+    Automaton
+        Of what follows the name.
+
+    Raises
+    ------
+    SchemaError
+        Names stand in several places, or are spelled otherwise.
+    """
+    table, classes = automaton.table, automaton.classes
+    source = at = np.flatnonzero(automaton.labels == CALL).astype(np.int32)
+    n_live = (table >= 0) @ np.bincount(classes, minlength=table.shape[1])
+    for count, byte in enumerate(NAME.encode()):
+        source, at = source[(n_live[at] == 1) | (count == 0)], at[(n_live[at] == 1) | (count == 0)]
+        at = table[at, classes[byte]]
+        source, at = source[at >= 0], at[at >= 0]
+    if len(source) != 1:
+        raise SchemaError("calls with as many tools have the name in one place, spelled as it is", "", "format")
+    before = table.copy()
+    before[source, classes[_LEAD[0]]] = DEAD
+    frame = Frame(
+        Automaton(freeze(before), classes, automaton.accepting, automaton.labels),
+        np.array([[source[0], 0, at[0]]], np.int32),
+        (Value(True),),
+    )
+    return frame, Automaton.from_table(table, classes, automaton.accepting, automaton.labels, int(at[0]))
 
 
 def has_marks(automaton: Automaton) -> bool:

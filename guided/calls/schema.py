@@ -21,8 +21,9 @@ from guided.errors import SchemaError
 from guided.index.stacks import Place, Stacks
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
-from guided.schema.embedding import Value, value_machine
+from guided.schema.embedding import value_machine
 from guided.schema.formula import Formulas
+from guided.schema.frames import Value
 from guided.schema.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.kinds import Kinds
 from guided.schema.lowering import Lowering

@@ -1,25 +1,27 @@
 """The spec `Tools`: what a model may say that has tools to call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from functools import lru_cache
+from itertools import islice
 from os import PathLike
 from typing import Any, Literal
 
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree, one_budget
+from guided.automata.build import one_budget
 from guided.calls.constraints import MOST_DIGITS, Caps
 from guided.calls.digest import digest
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS
-from guided.calls.groups import Count, tree_of_calls, triggers_of
+from guided.calls.groups import Count
 from guided.calls.holes import Holes, frame_of, has_marks
-from guided.calls.lowering import Layout, call_tree, layout_of
-from guided.calls.modes import calls_only, reasoning_before, running_text
+from guided.calls.inventory import Inventory, Layouts
+from guided.calls.lowering import call_tree
 from guided.calls.naming import inventory
 from guided.calls.schema import VALUES
+from guided.calls.texts import Texts
 from guided.calls.tool import Tool
 from guided.calls.values import ValueType, automaton_of
 from guided.engine.specs import fingerprint_of
@@ -30,7 +32,11 @@ from guided.patterns import tree
 from guided.patterns.tree import Node
 from guided.schema.json_values import text_of
 
-__all__ = ["FirstCall", "Tools"]
+__all__ = ["MANY", "FirstCall", "Tools"]
+
+# More tools than this are lowered when a text gets past their names, if they are by definitions.
+MANY = 100
+_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -87,7 +93,11 @@ class Tools:
     engine: str
     count: Count
     reasoning: tuple[str, str] | None
-    layouts: Mapping[str, Layout] = field(repr=False)
+    layouts: Layouts = field(repr=False)
+    is_large: bool = field(repr=False)
+    _caps: Caps = field(repr=False)
+    _strict: bool = field(repr=False)
+    _inventories: dict[bool, Inventory] = field(repr=False)
     _arguments: tuple[Any, ...] = field(repr=False)
 
     def __init__(
@@ -114,9 +124,14 @@ class Tools:
         choice = _choice(tool_choice, found)
         chosen = () if choice == "none" else found
         if not isinstance(choice, str):
-            chosen = tuple(tool for tool in found if tool.name in choice)
-        with one_budget():
-            layouts = {tool.name: layout_of(tool.name, tool.parameters(caps, strict), form) for tool in chosen}
+            names = frozenset(choice)
+            chosen = tuple(tool for tool in found if tool.name in names)
+        layouts = Layouts({tool.name: tool for tool in chosen}, form, caps, bool(strict))
+        is_large = len(chosen) > MANY and not form.by_name and all(map(_is_deferrable, chosen))
+        if not is_large:
+            with one_budget():
+                for name in layouts:
+                    layouts[name]
         values = {
             "tools": found,
             "format": form,
@@ -126,6 +141,10 @@ class Tools:
             "count": count,
             "reasoning": _reasoning(reasoning, form),
             "layouts": layouts,
+            "is_large": is_large,
+            "_caps": caps,
+            "_strict": bool(strict),
+            "_inventories": {},
             "_arguments": (
                 found,
                 form,
@@ -149,6 +168,8 @@ class Tools:
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says: equal languages that are written alike have the same."""
+        if self.is_large:
+            return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         found, holes = _tree(self) if self.layouts else (tree.Literal(""), Holes())
         values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in holes.values]
@@ -164,12 +185,64 @@ class Tools:
     @property
     def markers(self) -> tuple[str, ...]:
         """Texts that may be special tokens of a vocabulary: what begins and what ends a call, and what else a format has of them."""
-        form = self.format
-        found = form.markers or (form.start, form.terminator.strip())
-        thought = tuple(text.strip() for text in self.reasoning or ())
-        return (*(found if self.is_running_text or form.is_tagged or form.is_listed else form.markers), *thought)
+        return _texts(self).markers
 
-    def lower(self, limits: Limits) -> Automaton | Template:
+    def inventory(self, goes_on: bool = True) -> Inventory:
+        """The spec that lowers a tool when a text gets past its name, for tools by definitions; so `lower` does where there are many.
+
+        ``goes_on``: does text follow a call?
+        """
+        found = self._inventories.get(goes_on)
+        if found is None:
+            made = Inventory.of(self.layouts, _texts(self, goes_on), self._caps, self._strict)
+            found = self._inventories.setdefault(goes_on, made)
+        return found
+
+    def changed(
+        self, add: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]] = (), remove: Iterable[str] = ()
+    ) -> "Tools":
+        """The spec with other tools and without some; this one stays as it is.
+
+        Where there are many tools, those that stay cost nothing but to be copied, and an index compiled from the result costs what one
+        of a rebuild does.
+
+        Parameters
+        ----------
+        add : iterable of tools
+        remove : iterable of str
+            Names.
+
+        Raises
+        ------
+        SchemaError
+            A name to remove is not there, two tools have one name, or none is left.
+        """
+        gone = tuple(dict.fromkeys(remove))
+        known = self.layouts.tools if self.is_large else {tool.name for tool in self.tools}
+        for name in gone:
+            if name not in known:
+                raise SchemaError(f"there is no tool {shown(name)}", f"/{name}", "remove")
+        added = tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in add)
+        names = {tool.name for tool in added}
+        is_plain = self.is_large and isinstance(self.tool_choice, str) and len(names) == len(added)
+        if not is_plain or len(self.tools) + len(added) - len(gone) <= MANY or not all(map(_is_deferrable, added)):
+            kept = [tool for tool in self.tools if tool.name not in gone]
+            return Tools([*kept, *added], *self._arguments[1:])
+        for name in names:
+            if name in known and name not in gone:
+                raise SchemaError("a tool has this name already", f"/{name}", "name")
+        copy = object.__new__(Tools)
+        for item in fields(Tools):
+            object.__setattr__(copy, item.name, getattr(self, item.name))
+        layouts = self.layouts.changed(added, gone)
+        tools = tuple(layouts.tools.values())
+        inventories = {key: found.changed(layouts, added, gone) for key, found in self._inventories.items()}
+        for name, value in (("tools", tools), ("layouts", layouts), ("_inventories", inventories)):
+            object.__setattr__(copy, name, value)
+        object.__setattr__(copy, "_arguments", (tools, *self._arguments[1:]))
+        return copy
+
+    def lower(self, limits: Limits) -> Automaton | Template | Inventory:
         """The automaton, with labels (`guided.calls.modes`); a frame of one where some arguments need a stack.
 
         Raises
@@ -183,21 +256,12 @@ class Tools:
         """The spec of the texts up to and including their first call."""
         return FirstCall(self)
 
-    def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool) -> Automaton | Template:
-        calls = from_tree(_tree(self)[0], limits) if self.layouts else None
-        if self.is_running_text:
-            triggers = triggers_of(self.format, self.layouts or [tool.name for tool in self.tools])
-            found = running_text(triggers, calls, limits, goes_on, *self.count.in_text(self.format))
-        else:
-            assert calls is not None
-            found = calls_only(calls)
-        if self.reasoning is not None:
-            begin, end = (text.strip(BLANKS).encode() for text in self.reasoning)
-            blanks = (
-                b"" if self.is_running_text else self.reasoning[1][len(self.reasoning[1].rstrip(BLANKS)) :].encode()
-            )
-            found = reasoning_before(begin, end, blanks, found)
-        holes = _tree(self)[1] if self.layouts else Holes()
+    def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool) -> Automaton | Template | Inventory:
+        if self.is_large:
+            return self.inventory(goes_on)
+        holes = Holes()
+        call = call_tree(tuple(self.layouts.items()), self.format, holes) if self.layouts else None
+        found = _texts(self, goes_on).automaton(call, self.layouts or [tool.name for tool in self.tools], limits)
         if not holes.values:
             return found
         for name, layout in self.layouts.items():
@@ -230,7 +294,7 @@ class FirstCall:
         """As those of `Tools`."""
         return self.tools.markers
 
-    def lower(self, limits: Limits) -> Automaton | Template:
+    def lower(self, limits: Limits) -> Automaton | Template | Inventory:
         """As that of `Tools`.
 
         Raises
@@ -241,12 +305,19 @@ class FirstCall:
         return self.tools._lowered(limits, self.fingerprint, goes_on=False)
 
 
+def _is_deferrable(tool: Tool) -> bool:
+    return tool.is_definition and not tool.types
+
+
+def _texts(spec: Tools, goes_on: bool = True) -> Texts:
+    return Texts(spec.format, spec.is_running_text, spec.count, spec.reasoning, goes_on)
+
+
 @lru_cache(maxsize=256)
 def _tree(spec: Tools) -> tuple[Node, Holes]:
     """The tree of what follows the trigger, or of the whole text where nothing but calls is said; and the holes in it."""
-    form, holes = spec.format, Holes()
-    call = call_tree(tuple(spec.layouts.items()), form, holes)
-    return tree_of_calls(call, form, spec.count, spec.is_running_text), holes
+    holes = Holes()
+    return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, holes)), holes
 
 
 def _reasoning(item: Any, form: Format) -> tuple[str, str] | None:
@@ -278,10 +349,11 @@ def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
     if not isinstance(choice, Iterable):
         raise TypeError(f"tool_choice is a name or a list of names, not {type(choice).__name__}")
     names = tuple(dict.fromkeys(choice))
-    known = [tool.name for tool in tools]
+    known = {tool.name: None for tool in tools}
     for name in names:
         if name not in known:
-            raise SchemaError(f"there is no tool {shown(name)}; there are {', '.join(known)}", "", "tool_choice")
+            listed = ", ".join([*islice(known, _SHOWN), *(["..."] if len(known) > _SHOWN else [])])
+            raise SchemaError(f"there is no tool {shown(name)}; there are {listed}", "", "tool_choice")
     if not names:
         raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")
     return names

@@ -47,9 +47,17 @@ class Example:
 
 
 class Source(Protocol):
-    """A document that holds the schemas of many tools."""
+    """A document that holds the schemas of many tools.
+
+    Attributes
+    ----------
+    kind : str
+    fingerprint : str
+        SHA-256 in hex of the document.
+    """
 
     kind: str
+    fingerprint: str
 
     @property
     def data(self) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ def inspect_index(
       guided inspect indices/date.index --vocabulary tokenizer.json
       guided inspect indices/date.index --graph date.svg
     """
-    from guided.engine.files import load_index, read_index_file
+    from guided.calls.files import load_index, read_index_file
 
     found = read_index_file(file)
     if found.automaton is None:

@@ -141,7 +141,7 @@ class Asked:
             The file is no index, or one for another vocabulary; the spec can not be compiled.
         """
         if self.file is not None:
-            from guided.engine.files import load_index
+            from guided.calls.files import load_index
 
             return load_index(self.file, vocabulary)
         from guided.engine.compile import compile as compile_spec
@@ -160,7 +160,7 @@ class Asked:
         with progress(COMPILING):
             spec = self.spec
             if self.file is not None:
-                from guided.engine.files import read_index_file
+                from guided.calls.files import read_index_file
 
                 found = read_index_file(self.file)
                 if found.automaton is not None:

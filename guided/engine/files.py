@@ -29,12 +29,17 @@ from guided.index.storage import read_arrays
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["IndexFile", "load_index", "read_index_file"]
+__all__ = ["IndexFile", "add_stack_spec", "load_index", "read_index_file"]
 
 # Specs that need a stack, by the kind of their files.
 _STACK_SPECS: dict[str, type[StackSpec]] = {"json schema": JsonSchema, "template": Template}
 _SHAPES = {"table": 2}
 _DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
+
+
+def add_stack_spec(spec: type[StackSpec]) -> None:
+    """Have files hold indices of a kind of specs that another layer defines."""
+    _STACK_SPECS[spec.kind] = spec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,13 +160,14 @@ def _read(path: str | os.PathLike[str], *, mmap: bool) -> IndexFile:
         _number(path, fields, "tokens"),
         tuple(_pair(each) for each in _texts(path, fields, "unenforced")),
         _texts(path, fields, "notes"),
-        _origin(path, str(kind), fields) if has_stack else None,
+        _origin(path, str(kind), fields, arrays.pop("data", None)) if has_stack else None,
     )
 
 
-def _origin(path: str | os.PathLike[str], kind: str, fields: dict[str, Any]) -> Origin:
+def _origin(path: str | os.PathLike[str], kind: str, fields: dict[str, Any], data: npt.NDArray[Any] | None) -> Origin:
     try:
-        spec = _STACK_SPECS[kind].from_data(_text(path, fields, "data"))
+        text = _text(path, fields, "data") if data is None else data.tobytes().decode("utf-8", "surrogatepass")
+        spec = _STACK_SPECS[kind].from_data(text)
     except ValueError as error:
         raise IndexFormatError(f"{path} is damaged: {error}") from error
     return Origin(remake, spec, _limits(path, fields))

@@ -7,6 +7,8 @@ from functools import cached_property
 from operator import index as as_index
 from typing import Any
 
+import numpy as np
+
 from guided.arrays import Int32Array
 from guided.engine.specs import StackSpec
 from guided.errors import VocabularyError, shown
@@ -19,7 +21,10 @@ from guided.index.storage import write_arrays
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Index", "Origin"]
+__all__ = ["MOST_DATA", "Index", "Origin"]
+
+# A spec whose text is longer is an array of its file.
+MOST_DATA = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +135,13 @@ class Index:
         }
         if isinstance(self.tables, PushdownIndex):
             assert self.origin is not None, "an index with a stack knows its spec"
-            made_of = {"data": self.origin.spec.data, "limits": asdict(self.origin.limits)}
-            write_arrays(path, {**fields, **made_of, "kind": self.origin.spec.kind}, explored_arrays(self.tables))
+            data, arrays = self.origin.spec.data, explored_arrays(self.tables)
+            made_of: dict[str, Any] = {"limits": asdict(self.origin.limits)}
+            if len(data) <= MOST_DATA:
+                made_of["data"] = data
+            else:
+                arrays = {**arrays, "data": np.frombuffer(data.encode("utf-8", "surrogatepass"), np.uint8)}
+            write_arrays(path, {**fields, **made_of, "kind": self.origin.spec.kind}, arrays)
         else:
             write_arrays(path, {**fields, "kind": KIND}, self.tables.arrays())
 

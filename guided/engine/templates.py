@@ -12,7 +12,8 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
-from guided.schema.embedding import Embedding, Frame, Value
+from guided.schema.embedding import Embedding, around_of
+from guided.schema.frames import Frame, Value
 from guided.schema.json_values import text_of, value_of
 
 __all__ = ["Template"]
@@ -96,7 +97,7 @@ class Template:
         VocabularyError
             All texts need bytes that the alphabet lacks.
         """
-        automaton = Embedding(self.frame, self.options, limits, alphabet)
+        automaton = Embedding(around_of(self.frame), self.options, limits, alphabet)
         return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls)
 
 

@@ -25,7 +25,7 @@ from guided.engine.templates import Template
 from guided.errors import CallError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
-from guided.schema.embedding import Value
+from guided.schema.frames import Value
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language, accepts
 from tests.calls.signatures import calls, defined, inventories, mutants, tool_of, written

@@ -6,9 +6,12 @@ operation's: ``sqs.SendMessage``.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
+from guided.engine.specs import fingerprint_of
 from guided.errors import SchemaError
+from guided.schema.json_values import text_of
 
 __all__ = ["Service", "operations"]
 
@@ -48,13 +51,19 @@ class Service:
                 raise SchemaError("a model of a service has metadata, operations and shapes", f"/{key}", key)
         self.content = content
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the document."""
+        return fingerprint_of(self.kind, text_of(self.content))
+
     @property
     def data(self) -> dict[str, Any]:
         """What schemas are made of."""
         operations = {
             name: {"input": item["input"]} for name, item in self.content["operations"].items() if "input" in item
         }
-        return {"metadata": {}, "operations": operations, "shapes": self.content["shapes"]}
+        shapes = {name: _unsaid(shape) for name, shape in self.content["shapes"].items()}
+        return {"metadata": {}, "operations": operations, "shapes": shapes}
 
     def schema(self, key: str) -> dict[str, Any]:
         """The schema of an operation's arguments, by the operation's name.
@@ -83,6 +92,14 @@ class Service:
             if isinstance(text, str):
                 inner["description"] = text
         return {**schema, "definitions": dict(sorted(found.items()))} if found else schema
+
+
+def _unsaid(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """A shape without what is for people."""
+    found = {key: value for key, value in shape.items() if key != "documentation"}
+    if "members" in found:
+        found["members"] = {label: {"shape": member["shape"]} for label, member in found["members"].items()}
+    return found
 
 
 def operations(service: Service) -> Iterator[tuple[str, str, str]]:

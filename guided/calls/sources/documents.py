@@ -6,6 +6,7 @@ Anthropic's or MCP's form, and one definition. Files hold such a document as JSO
 """
 
 import gzip
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -14,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from guided.calls.sources import botocore, rest
-from guided.calls.tool import Entry, Source, Tool
+from guided.calls.tool import Entry, Tool
 from guided.errors import SchemaError
 from guided.schema.json_values import check_levels
 
 __all__ = ["SOURCES", "read_tools"]
 
 # Sources by their kind, for files.
-SOURCES: Mapping[str, Callable[[Mapping[str, Any]], Source]] = {"rest": rest.Rest, "botocore": botocore.Service}
+SOURCES: Mapping[str, type[rest.Rest] | type[botocore.Service]] = {"rest": rest.Rest, "botocore": botocore.Service}
 _GZIP = b"\x1f\x8b"
 
 
@@ -61,16 +62,18 @@ def read_tools(
     OSError
         The file cannot be read.
     """
-    content = _content(source) if isinstance(source, str | os.PathLike) else source
+    content, digest = _content(source) if isinstance(source, str | os.PathLike) else (source, None)
     if not isinstance(content, Mapping):
         return [Tool(item) for item in content]
     check_levels(content)
     if "openapi" in content or "swagger" in content:
         document = rest.Rest(content)
+        _named(document, digest)
         runs = {} if send is None else {"send": send}
         found = _entries(document, rest.operations(document), select, name, runs)
     elif "operations" in content and "shapes" in content:
         service = botocore.Service(content)
+        _named(service, digest)
         found = _entries(service, botocore.operations(service), select, name, {})
     else:
         return [Tool(item) for item in _definitions(content)]
@@ -79,6 +82,12 @@ def read_tools(
         for tool in tools:
             tool.parameters()
     return tools
+
+
+def _named(source: Any, digest: str | None) -> None:
+    """A source that was read from a file has the fingerprint of the file, which is known sooner."""
+    if digest is not None:
+        source.fingerprint = digest
 
 
 def _entries(
@@ -112,11 +121,11 @@ def _definitions(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     )
 
 
-def _content(path: str | os.PathLike[str]) -> Any:
+def _content(path: str | os.PathLike[str]) -> tuple[Any, str]:
     data = Path(path).read_bytes()
     try:
         if data.startswith(_GZIP):
             data = gzip.decompress(data)
-        return json.loads(data)
+        return json.loads(data), hashlib.sha256(data).hexdigest()
     except (ValueError, RecursionError, EOFError, OSError) as error:
         raise SchemaError(f"{path} is no JSON: {error}", "", "file") from error

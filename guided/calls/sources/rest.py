@@ -12,9 +12,11 @@ References lead anywhere in the document. Schemas are lowered when they are aske
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
+from guided.engine.specs import fingerprint_of
 from guided.errors import SchemaError
 from guided.schema.bundling import bundled
 from guided.schema.json_values import text_of
@@ -212,6 +214,11 @@ class Rest:
         self.content = content
         self.is_swagger = "openapi" not in content
         self.is_older = not str(version).startswith("3.1")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the document."""
+        return fingerprint_of(self.kind, text_of(self.content))
 
     @property
     def data(self) -> dict[str, Any]:

@@ -1,0 +1,316 @@
+"""`CallStates`: the automaton of calls of many tools, of which only what texts get to exists.
+
+It is put together from parts: *top*, the text with a hole wherever a call stands; *before*, what stands before the name in every call;
+the names (`guided.calls.names`); and for each tool the *rest*, what follows its name, made when a text has got past the name. Tools with
+the same arguments share one rest.
+
+A *place* is a place of one part:
+
+    (TOP, state)                          in the text around calls
+    (BEFORE, state, behind)               in a call before its name; ``behind`` is the state of top after the call
+    (NAME, low, high, depth, behind)      in a name
+    (REST, number of the rest, state)     after the name
+
+and a state is a set of places, as in a subset construction: nearly always one. Where a call may begin, its places are added to those of the
+text; where a rest may end, those of the text behind it. What a name's end adds is left out until a byte is read that no name goes on with.
+
+Complexity: O(1) for a state, vectorized for names; a rest costs what its tool does, once. The number of tools is in none of it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, Int64Array
+from guided.calls.names import Names
+from guided.errors import SchemaError, VocabularyError
+from guided.schema.frames import ANY, Frame, FrameStates, Hole, Value
+
+__all__ = ["CallStates", "Parts"]
+
+TOP, BEFORE, NAME, REST = range(4)
+_Place: TypeAlias = tuple[int, ...]
+# Places of names made known at once, or a few more.
+_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What calls are put together from.
+
+    Attributes
+    ----------
+    top : Frame
+        Of the text, with a hole for each call.
+    before : Frame
+        Of a call, with a hole for the name.
+    names : Names
+    rest : callable
+        From the name of a tool to a key, equal for tools with the same arguments, and what makes the frame of what follows its name.
+    firsts : bytes
+        Bytes that may follow a name.
+    following : bytes
+        Bytes that may follow a value in a rest.
+    """
+
+    top: Frame
+    before: Frame
+    names: Names
+    rest: Callable[[str], tuple[Hashable, Callable[[], Frame]]]
+    firsts: bytes
+    following: bytes
+
+
+class CallStates:
+    """The states of calls; implements `guided.schema.frames.Around`.
+
+    Parameters
+    ----------
+    parts : Parts
+    letters, is_empty
+        As those of `FrameStates`.
+
+    Attributes
+    ----------
+    n_rests : int
+        Rests made so far.
+
+    Raises
+    ------
+    VocabularyError
+        All texts need bytes that are no letters.
+    """
+
+    def __init__(self, parts: Parts, letters: BoolArray, is_empty: Callable[[Value], bool]) -> None:
+        self._parts, self._letters, self._is_empty = parts, letters, is_empty
+        self.following = parts.following
+        self._top = FrameStates(parts.top, letters, lambda _: False)
+        self._before = FrameStates(parts.before, letters, lambda _: False)
+        self._firsts = [byte for byte in parts.firsts if letters[byte]]
+        self._rests: list[tuple[FrameStates, int]] = []
+        self._rest_numbers: dict[tuple[Hashable, int], int] = {}
+        self._frames: dict[Hashable, FrameStates] = {}
+        self._numbers: dict[tuple[_Place, ...], int] = {}
+        self._states: list[tuple[_Place, ...]] = []
+        self._names = parts.names.spelled_with(letters)
+        if not letters.all():
+            live = [self._frame(self._names[place].decode()).is_live for place in range(len(self._names))]
+            self._names = self._names.only(np.array(live, np.bool_))
+        if not self._top.is_live or not self._before.is_live or not len(self._names):
+            raise VocabularyError("every text of the spec needs a byte that no token of the vocabulary has alone")
+        self._state([(TOP, 0)])
+
+    @property
+    def n_rests(self) -> int:
+        """Rests made so far."""
+        return len(self._frames)
+
+    # States
+
+    def _state(self, places: Sequence[_Place]) -> int:
+        """The number of a set of places, with all that is added to it."""
+        found: set[_Place] = set()
+        work = list(places)
+        while work:
+            place = work.pop()
+            added, is_needed = self._added(place)
+            if is_needed and place not in found:
+                found.add(place)
+            work.extend(added)
+        key = tuple(sorted(found))
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._states)
+            self._states.append(key)
+        return number
+
+    def _added(self, place: _Place) -> tuple[list[_Place], bool]:
+        """The places that one adds, and whether anything else is possible there."""
+        kind, state = place[0], place[1]
+        if kind == TOP:
+            behind = int(self._top.behind[state])
+            goes_on = bool((self._top.row(state) >= 0).any()) or bool(self._top.accepting[state])
+            return ([] if behind < 0 else [(BEFORE, 0, behind)]), goes_on or behind < 0
+        if kind == BEFORE:
+            has_name = self._before.behind[state] >= 0
+            goes_on = bool((self._before.row(state) >= 0).any())
+            return ([(NAME, 0, len(self._names), 0, place[2])] if has_name else []), goes_on or not has_name
+        if kind == REST:
+            rest, behind = self._rests[state]
+            ends = bool(rest.accepting[place[2]])
+            goes_on = bool((rest.row(place[2]) != DEAD).any())
+            return ([(TOP, behind)] if ends else []), goes_on or not ends
+        return [], True
+
+    def _frame(self, name: str) -> FrameStates:
+        """What follows the name of a tool."""
+        key, make = self._parts.rest(name)
+        found = self._frames.get(key)
+        if found is None:
+            frame = make()
+            if not set(frame.following) <= set(self.following):
+                raise SchemaError("something else follows a value than in calls of other tools", "", "format")
+            found = self._frames[key] = FrameStates(frame, self._letters, self._is_empty)
+        return found
+
+    def _rest(self, at: int, behind: int) -> int:
+        name = self._names[at].decode()
+        key = self._parts.rest(name)[0], behind
+        found = self._rest_numbers.get(key)
+        if found is None:
+            self._rests.append((self._frame(name), behind))
+            found = self._rest_numbers[key] = len(self._rests) - 1
+        return found
+
+    def _ended(self, low: int, depth: int, behind: int) -> int | None:
+        """The rest of the tool whose name ends at a place; None where none does."""
+        if self._names.lengths[low] != depth:
+            return None
+        return self._rest(low, behind)
+
+    # What the embedding asks for
+
+    def near(self, state: int, control_of: Int32Array) -> tuple[Int32Array, Int32Array, BoolArray]:
+        """Of the places of a part that stand alone, the nearest ones, of a name's, or all; else the state itself."""
+        places = self._states[state]
+        if len(places) == 1 and places[0][0] == NAME:
+            return self._near_name(places[0], control_of)
+        if len(places) == 1 and places[0][0] in (TOP, REST):
+            return self._whole_part(places[0], state, control_of)
+        row: Int32Array = np.full(256, DEAD, np.int32)
+        for byte in range(256):
+            if self._letters[byte] and (after := self._after(places, byte)):
+                row[byte] = self._state(after)
+        hole = self.hole(state)
+        if hole is not None:
+            begins = [byte for byte in hole.value.begins or ANY if self._letters[byte]]
+            if (row[begins] >= 0).any():
+                raise SchemaError("it is not clear whether a value begins or the call goes on", "", "format")
+            row[begins] = UNKNOWN
+        for place in places:
+            if place[0] == NAME and self._names.lengths[place[1]] == place[3]:
+                # Why: what follows a name is made where a text gets past it.
+                row[self._firsts] = np.where(row[self._firsts] >= 0, row[self._firsts], UNKNOWN)
+        return np.array([state], np.int32), row[None, :], np.array([self._ends(places)])
+
+    def _ends(self, places: tuple[_Place, ...]) -> bool:
+        return any(place[0] == TOP and bool(self._top.accepting[place[1]]) for place in places)
+
+    def _whole_part(
+        self, place: _Place, state: int, control_of: Int32Array
+    ) -> tuple[Int32Array, Int32Array, BoolArray]:
+        """All states of a part that stand alone and have no control."""
+        part = self._top if place[0] == TOP else self._rests[place[1]][0]
+        lead = (TOP,) if place[0] == TOP else (REST, place[1])
+        numbers = np.array([self._state([(*lead, inner)]) for inner in range(part.n_states)], np.int32)
+        rows = part.rows(np.arange(part.n_states, dtype=np.int32))
+        rows = np.where(rows >= 0, numbers[rows], rows).astype(np.int32)
+        alone = np.array([self._states[number] == ((*lead, inner),) for inner, number in enumerate(numbers.tolist())])
+        known = np.array([number < len(control_of) and control_of[number] >= 0 for number in numbers.tolist()])
+        kept = alone & (~known | (numbers == state))
+        ends = part.accepting[kept] if place[0] == TOP else np.zeros(int(kept.sum()), np.bool_)
+        return numbers[kept], rows[kept], ends
+
+    def _near_name(self, place: _Place, control_of: Int32Array) -> tuple[Int32Array, Int32Array, BoolArray]:
+        _, first, last, depth, behind = place
+        low, high = np.array([first], np.int64), np.array([last], np.int64)
+        numbers: Int32Array = np.array([self._numbers[(place,)]], np.int32)
+        found: list[Int32Array] = []
+        rows: list[Int32Array] = []
+        while len(numbers) and sum(map(len, found)) < _AT_ONCE:
+            parent, low, high, byte, ends = self._names.below(low, high, depth)
+            depth += 1
+            below = self._numbered(low, high, depth, behind)
+            row = np.full((len(numbers), 256), DEAD, np.int32)
+            row[np.flatnonzero(ends)[:, None], self._firsts] = UNKNOWN
+            row[parent, byte] = below
+            found.append(numbers)
+            rows.append(row)
+            known = np.zeros(len(below), np.bool_)
+            inside = below < len(control_of)
+            known[inside] = control_of[below[inside]] >= 0
+            numbers, low, high = below[~known], low[~known], high[~known]
+        states = np.concatenate(found)
+        return states, np.concatenate(rows), np.zeros(len(states), np.bool_)
+
+    def _numbered(self, low: Int64Array, high: Int64Array, depth: int, behind: int) -> Int32Array:
+        """The states of places of names, which stand alone."""
+        numbers, states = self._numbers, self._states
+        found = []
+        for first, last in zip(low.tolist(), high.tolist(), strict=True):
+            key = ((NAME, first, last, depth, behind),)
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(states)
+                states.append(key)
+            found.append(number)
+        return np.array(found, np.int32)
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after a byte; DEAD where there is none."""
+        after = self._after(self._states[state], byte) if self._letters[byte] else []
+        return self._state(after) if after else DEAD
+
+    def _after(self, places: tuple[_Place, ...], byte: int) -> list[_Place]:
+        """The places after a byte, without what they add."""
+        found: list[_Place] = []
+        for place in places:
+            if place[0] == NAME:
+                _, low, high, depth, behind = place
+                begin, end = self._within(low, high, depth, byte)
+                if begin < end:
+                    found.append((NAME, begin, end, depth + 1, behind))
+                elif byte in self._firsts and (rest := self._ended(low, depth, behind)) is not None:
+                    target = self._rests[rest][0].step(0, byte)
+                    if target >= 0:
+                        found.append((REST, rest, target))
+                continue
+            part = (self._top, self._before, None)[place[0]] if place[0] != REST else self._rests[place[1]][0]
+            assert part is not None
+            target = part.step(place[2 if place[0] == REST else 1], byte)
+            if target >= 0:
+                found.append((place[0], target, *place[2:]) if place[0] != REST else (REST, place[1], target))
+        return found
+
+    def _within(self, low: int, high: int, depth: int, byte: int) -> tuple[int, int]:
+        """The names of an interval that go on with a byte."""
+
+        def letter(at: int) -> bytes:
+            return self._names[at][depth : depth + 1]
+
+        wanted = bytes([byte])
+        begin = bisect_left(range(low, high), wanted, key=letter) + low
+        end = bisect_left(range(begin, high), True, key=lambda at: letter(at) > wanted) + begin
+        return begin, end
+
+    def hole(self, state: int) -> Hole | None:
+        """The hole of a state: that of a rest."""
+        for place in self._states[state]:
+            if place[0] == REST:
+                inner = self._rests[place[1]][0].hole(place[2])
+                if inner is not None:
+                    return Hole(inner.value, self._state([(REST, place[1], inner.behind)]))
+        return None
+
+    def way(self, state: int) -> bytes:
+        """From a state to the next value, or to the end of a call and of the text, by the shortest of the names."""
+        places = self._states[state]
+        if self._ends(places):
+            return b""
+        # A call that has begun is completed; what follows the name comes before the name, and that before what is around.
+        for place in reversed(places):
+            if place[0] == REST:
+                rest = self._rests[place[1]][0]
+                if (way := rest.way(place[2])) or rest.hole(place[2]) is not None:
+                    return way
+            elif place[0] == NAME:
+                _, low, high, depth, behind = place
+                at = self._names.shortest(low, high)
+                name = self._names[at][depth:]
+                return name or self._rests[self._rest(at, behind)][0].way(0)
+            elif way := (self._top if place[0] == TOP else self._before).way(place[1]):
+                return way
+        return b""

@@ -1,0 +1,279 @@
+"""`Inventory`: the spec of calls of very many tools, which lowers a tool when a text gets past its name.
+
+The language is that of `guided.calls.spec.Tools`; how it is put together is in `guided.calls.call_states`. Only tools by JSON definitions
+are in it. What cannot be lowered is refused when a text gets there, with its place.
+"""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any, ClassVar
+
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree, one_budget
+from guided.calls.call_states import CallStates, Parts
+from guided.calls.constraints import Caps
+from guided.calls.formats.format import Format
+from guided.calls.groups import Count
+from guided.calls.holes import NAME, Holes, frame_of, split_at_name
+from guided.calls.lowering import Layout, call_tree, layout_of
+from guided.calls.modes import calls_only
+from guided.calls.names import Names
+from guided.calls.schema import VALUES, type_of_schema
+from guided.calls.sources.documents import SOURCES
+from guided.calls.texts import Texts
+from guided.calls.tool import Entry, Tool
+from guided.engine.specs import Lowered, fingerprint_of
+from guided.errors import SchemaError
+from guided.limits import Limits
+from guided.schema.embedding import Embedding
+from guided.schema.frames import Frame
+from guided.schema.json_values import text_of, value_of
+
+__all__ = ["Inventory", "Layouts"]
+
+_MODULUS = 1 << 256
+# Arguments that between them have everything that may stand around a value.
+_NUMBER = {"type": "number"}
+_SAMPLES: tuple[dict[str, Any], ...] = (
+    {"type": "object", "properties": {}},
+    {"type": "object", "properties": {"a": _NUMBER, "b": _NUMBER, "c": _NUMBER}, "required": ["a"]},
+    {"type": "object", "properties": {"a": _NUMBER, "b": _NUMBER}},
+)
+
+
+class Layouts(Mapping[str, Layout]):
+    """The layouts of tools by name, each made when it is asked for.
+
+    Parameters
+    ----------
+    tools : Mapping of str to Tool
+    """
+
+    def __init__(self, tools: Mapping[str, Tool], form: Format, caps: Caps, strict: bool) -> None:
+        self.tools = tools
+        self._form, self._caps, self._strict = form, caps, strict
+        self._made: dict[str, Layout] = {}
+
+    def changed(self, added: Iterable[Tool], removed: Iterable[str]) -> "Layouts":
+        """With other tools and without some; what is made of those that stay is kept."""
+        tools, made = dict(self.tools), dict(self._made)
+        for name in removed:
+            del tools[name]
+            made.pop(name, None)
+        tools.update((tool.name, tool) for tool in added)
+        found = Layouts(tools, self._form, self._caps, self._strict)
+        found._made = made
+        return found
+
+    def __getitem__(self, name: str) -> Layout:
+        found = self._made.get(name)
+        if found is None:
+            with one_budget():
+                parameters = self.tools[name].parameters(self._caps, self._strict)
+                found = self._made[name] = layout_of(name, parameters, self._form)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tools)
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inventory:
+    """Calls of many tools.
+
+    Attributes
+    ----------
+    layouts : Layouts
+        Of the tools, all by JSON definitions.
+    texts : Texts
+    caps : Caps
+    strict : bool
+    names : Names
+    total : int
+        Sum of the tools' own fingerprints as numbers: to add a tool is to add its one.
+    """
+
+    kind: ClassVar[str] = "inventory"
+
+    layouts: Layouts = field(repr=False)
+    texts: Texts
+    caps: Caps
+    strict: bool
+    names: Names = field(repr=False)
+    total: int = field(repr=False)
+
+    @classmethod
+    def of(cls, layouts: Layouts, texts: Texts, caps: Caps, strict: bool) -> "Inventory":
+        """The spec of some tools. O(n log n) in their number."""
+        total = sum(map(_number, layouts.tools.values()))
+        return cls(layouts, texts, caps, strict, Names.of(layouts), total % _MODULUS)
+
+    def changed(self, layouts: Layouts, added: Sequence[Tool], removed: Sequence[str]) -> "Inventory":
+        """With other tools and without some. O(n) copies, no work for tools that stay."""
+        total = self.total + sum(map(_number, added)) - sum(_number(self.layouts.tools[name]) for name in removed)
+        names = self.names.changed([tool.name for tool in added], removed)
+        return replace(self, layouts=layouts, names=names, total=total % _MODULUS)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of what the spec says, whatever the order of its tools."""
+        texts = replace(self.texts, goes_on=True)
+        found = fingerprint_of(self.kind, text_of([asdict(texts), asdict(self.caps), self.strict]), f"{self.total:x}")
+        # The same as that of `guided.calls.spec.FirstCall`.
+        return found if self.texts.goes_on else fingerprint_of("first call", found)
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts that may be special tokens of a vocabulary."""
+        return self.texts.markers
+
+    @property
+    def data(self) -> str:
+        """Documents and definitions as text, compressed."""
+        sources: dict[int, int] = {}
+        held: list[Any] = []
+        listed = []
+        for tool in self.layouts.tools.values():
+            entry = tool.schema
+            if isinstance(entry, Entry) and not isinstance(entry.source, Given):
+                number = sources.setdefault(id(entry.source), len(sources))
+                if number == len(held):
+                    held.append([entry.source.kind, entry.source.fingerprint, entry.source.data])
+                listed.append([tool.name, number, entry.key])
+            else:
+                listed.append([tool.name, -1, entry.source.data if isinstance(entry, Entry) else entry])
+        content = {
+            "texts": asdict(self.texts), "caps": asdict(self.caps), "strict": self.strict, "sources": held, "tools": listed,
+        }  # fmt: skip
+        return b64encode(
+            zlib.compress(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
+        ).decode()
+
+    @classmethod
+    def from_data(cls, data: str) -> "Inventory":
+        """The spec of what `data` gave.
+
+        Raises
+        ------
+        ValueError
+            The text is something else.
+        """
+        try:
+            content = value_of(zlib.decompress(b64decode(data, validate=True)).decode("utf-8", "surrogatepass"))
+            sources = [_source(kind, fingerprint, document) for kind, fingerprint, document in content["sources"]]
+            tools = {
+                name: Tool(Entry(name, "", sources[number] if number >= 0 else Given(key), key if number >= 0 else ""))
+                for name, number, key in content["tools"]
+            }
+            about = content["texts"]
+            form = Format(**{name: _hashable(value) for name, value in about["form"].items()})
+            reasoning = _hashable(about["reasoning"])
+            texts = Texts(form, bool(about["is_running"]), Count(**about["count"]), reasoning, bool(about["goes_on"]))
+            caps, strict = Caps(**content["caps"]), bool(content["strict"])
+            return cls.of(Layouts(tools, form, caps, strict), texts, caps, strict)
+        except (KeyError, IndexError, TypeError, AttributeError, RecursionError, zlib.error, SchemaError) as error:
+            raise ValueError(f"this is no inventory: {error}") from error
+
+    def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
+        """The automaton of the texts.
+
+        Raises
+        ------
+        SchemaError, LimitError
+        VocabularyError
+            All texts need bytes that the alphabet lacks.
+        """
+        automaton = Embedding(partial(CallStates, self._parts(limits)), VALUES, limits, alphabet)
+        return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls)
+
+    def _parts(self, limits: Limits) -> Parts:
+        top, before, firsts, following = _around(self.texts, limits)
+        return Parts(top, before, self.names, partial(self._rest, limits), firsts, following)
+
+    def _rest(self, limits: Limits, name: str) -> tuple[Hashable, Callable[[], Frame]]:
+        layout = self.layouts[name]
+        return layout, partial(_rest_frame, layout, self.texts.form, limits)
+
+
+class Given:
+    """The source of one definition."""
+
+    kind = "given"
+
+    def __init__(self, schema: Any) -> None:
+        self.data = schema
+        self.fingerprint = fingerprint_of(self.kind, text_of(schema))
+
+    def schema(self, _key: str) -> Any:
+        """The definition's schema."""
+        return self.data
+
+
+def _source(kind: str, fingerprint: str, document: Any) -> Any:
+    found = SOURCES[kind](document)
+    found.fingerprint = fingerprint
+    return found
+
+
+def _number(tool: Tool) -> int:
+    """Fingerprint of a tool's name and arguments, as a number."""
+    if isinstance(tool.schema, Entry):
+        what = (tool.schema.source.fingerprint, tool.schema.key)
+    else:
+        what = (Given(tool.schema).fingerprint, "")
+    return int(fingerprint_of("tool", tool.name, *what), 16)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=64)
+def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
+    """What is the same for all tools: text, what stands before names, the bytes after names and after values."""
+    holes, form = Holes(), texts.form
+    anything = type_of_schema(True, "", "")
+    # Why the second: calls may follow each other directly, and no end of its mark with a beginning of it is a mark.
+    holes.mark(anything, b"-")
+    top = frame_of(texts.automaton(holes.mark(anything), (), limits), holes)
+    before, _ = split_at_name(_call(Layout((), None, ()), form, Holes(), limits))
+    firsts: set[int] = set()
+    following: set[int] = set()
+    layouts = [
+        layout_of("tool", Tool({"name": "tool", "parameters": schema}).parameters(), form) for schema in _SAMPLES
+    ]
+    if form.is_json:
+        layouts.append(Layout((), None, (), type_of_schema({"type": "object"}, "", "")))
+    for layout in layouts:
+        rest = _rest_frame(layout, form, limits)
+        following.update(rest.following)
+        row = rest.automaton.table[0, rest.automaton.classes]
+        firsts.update(byte for byte in range(256) if row[byte] >= 0)
+    following.update(byte for state in top.holes[:, 2].tolist() for byte in _onward(top, state))
+    return top, before, bytes(sorted(firsts)), bytes(sorted(following))
+
+
+def _onward(frame: Frame, state: int) -> list[int]:
+    row = frame.automaton.table[state, frame.automaton.classes]
+    return [byte for byte in range(256) if row[byte] >= 0]
+
+
+def _call(layout: Layout, form: Format, holes: Holes, limits: Limits) -> Automaton:
+    """The automaton of calls of a tool with a stand-in for its name."""
+    return calls_only(from_tree(call_tree([(NAME, layout)], form, holes), limits))
+
+
+def _rest_frame(layout: Layout, form: Format, limits: Limits) -> Frame:
+    """What follows the name in calls with a layout."""
+    holes = Holes()
+    return frame_of(split_at_name(_call(layout, form, holes, limits))[1], holes)

@@ -1,0 +1,351 @@
+"""Inventories of many tools: the same language as that of the automaton that has all of it, made of no more than what texts get to."""
+
+import itertools
+import json
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guided.calls import spec as spec_module
+from guided.calls.call_states import CallStates
+from guided.calls.files import load_index
+from guided.calls.formats.files import format_named, format_names
+from guided.calls.inventory import Inventory
+from guided.calls.names import Names
+from guided.calls.parse import parse_text
+from guided.calls.sources.documents import read_tools
+from guided.calls.spec import MANY, Tools
+from guided.calls.tool import Tool
+from guided.engine.compile import compile  # noqa: A004
+from guided.engine.index import Index
+from guided.errors import IndexFormatError, SchemaError, VocabularyError
+from guided.index.pushdown import PushdownIndex
+from guided.schema.embedding import Embedding
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.calls.sources.documents import OPENAPI, SERVICE
+from tests.masks import bits
+
+# Every byte, and tokens that cross the borders of names, arguments and calls.
+PIECES = [
+    b"ge", b"get", b"get_", b"t_a", b't"', b'", "', b'": {"', b'{"name": "', b"}}", b"}}\n", b"(", b"t(", b"a=", b'a": ',
+    b", ", b")", b") =",    b"1", b"12", b"1, ", b"1)", b"1}}", b"true", b'"x"', b"<T>", b"<T>g", b"</", b"<tool_call>",
+    b"]", b"[", b"},", b"{}",
+]  # fmt: skip
+VOCABULARY = Vocabulary([bytes([value]) for value in range(256)] + PIECES + [None], eos=[256 + len(PIECES)])
+TYPES: list[Any] = [
+    {"type": "integer"},
+    {"type": "number"},
+    {"enum": ["x", "get"]},
+    {"type": "boolean"},
+    {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+    {"$ref": "#/$defs/tree"},
+]
+TREE = {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}, "maxItems": 1}}
+
+
+def definition(name: str, labels: Mapping[str, tuple[int, bool]]) -> dict[str, Any]:
+    properties = {label: TYPES[kind] for label, (kind, _) in labels.items()}
+    required = [label for label, (_, needed) in labels.items() if needed]
+    parameters = {"type": "object", "properties": properties, "required": required, "$defs": TREE}
+    return {"name": name, "parameters": parameters}
+
+
+def many(count: int, prefix: str = "tool") -> list[dict[str, Any]]:
+    return [definition(f"{prefix}_{number}", {"a": (number % 3, True)}) for number in range(count)]
+
+
+# Formats that know calls by their names have all of them in the automaton of text.
+FORMS = [name for name in format_names() if not format_named(name).by_name]
+NAMES = st.sampled_from(["g", "get", "get_a", "get_ab", "t", "get.t", "a", "1"])
+LABELS = st.dictionaries(
+    st.sampled_from(["a", "b", "get"]), st.tuples(st.integers(0, len(TYPES) - 1), st.booleans()), max_size=3
+)
+INVENTORIES = st.dictionaries(NAMES, LABELS, min_size=1, max_size=5)
+
+
+def around(index: Index) -> CallStates:
+    assert isinstance(index.tables, PushdownIndex)
+    assert isinstance(index.tables.automaton, Embedding)
+    found = index.tables.automaton._around
+    assert isinstance(found, CallStates)
+    return found
+
+
+def assert_same(one: Index, other: Index, data: st.DataObject, longest: int = 30) -> None:
+    """Both allow the same along a random text that keeps to calls where it can."""
+    guides = one.guide(), other.guide()
+    keen = list(range(256, len(one.vocabulary) - 1))
+    for _ in range(longest):
+        masks = [guide.mask() for guide in guides]
+        assert np.array_equal(*masks)
+        assert guides[0].is_accepting == guides[1].is_accepting
+        # An explicit automaton still has names that cannot be spelled, which lead nowhere.
+        assert guides[1].forced().startswith(guides[0].forced())
+        allowed = bits(masks[0])
+        assert allowed, "an allowed token never leads to a dead end"
+        wanted = [token for token in allowed if token in keen] or allowed
+        token = data.draw(st.sampled_from(wanted if data.draw(st.integers(0, 3)) else allowed))
+        for guide in guides:
+            guide.advance(token)
+        if guides[0].is_finished:
+            break
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=8)
+@given(st.data())
+def test_T23_the_lazy_automaton_allows_what_the_explicit_one_does(form: str, data: st.DataObject) -> None:
+    inventory = data.draw(INVENTORIES)
+    choice = data.draw(st.sampled_from(["auto", "required"]))
+    counts = [False] if format_named(form).several is None else [False, True, (1, 2), (2, 3)]
+    several, reasoning = (
+        data.draw(st.sampled_from(counts)),
+        data.draw(st.sampled_from([False, ("<think>", "</think>\n")])),
+    )
+    tools = [definition(name, labels) for name, labels in inventory.items()]
+    spec = Tools(tools, form, tool_choice=choice, parallel_tool_calls=several, reasoning=reasoning)
+    first = choice == "auto" and data.draw(st.booleans())
+    explicit = compile(spec.first_call() if first else spec, VOCABULARY)
+    lazy = compile(spec.inventory(goes_on=not first), VOCABULARY)
+    assert_same(explicit, lazy, data)
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_T23_over_a_vocabulary_that_lacks_bytes(data: st.DataObject) -> None:
+    lacking = data.draw(st.sets(st.sampled_from(b"gt_.1[tru"), max_size=3))
+    tokens = [bytes([value]) for value in range(256) if value not in lacking]
+    vocabulary = Vocabulary([*tokens, b'{"name": "', None], eos=[len(tokens) + 1])
+    tools = [definition(name, labels) for name, labels in data.draw(INVENTORIES).items()]
+    spec = Tools(tools, "tooldec", tool_choice="required")
+    try:
+        explicit = compile(spec, vocabulary)
+    except VocabularyError:
+        with pytest.raises(VocabularyError):
+            compile(spec.inventory(), vocabulary)
+        return
+    assert_same(explicit, compile(spec.inventory(), vocabulary), data)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=10)
+@given(st.data())
+def test_T28_every_place_is_completed_within_its_budget(form: str, data: st.DataObject) -> None:
+    tools = [definition(name, labels) for name, labels in data.draw(INVENTORIES).items()]
+    choice = data.draw(st.sampled_from(["auto", "required"]))
+    spec = Tools(tools, form, tool_choice=choice)
+    index = compile(spec.inventory(), VOCABULARY)
+    guide, text = index.guide(), b""
+    for left in range(guide.remaining + data.draw(st.integers(1, 30)), 0, -1):
+        allowed = bits(guide.mask_within(left))
+        token = data.draw(st.sampled_from(allowed))
+        guide.advance(token)
+        if guide.is_finished:
+            break
+        text += VOCABULARY[token] or b""
+    assert guide.is_accepting
+    parse_text(text, spec)
+
+
+def test_many_tools_by_definitions_are_an_inventory() -> None:
+    assert not Tools(many(MANY)).is_large
+    spec = Tools(many(MANY + 1))
+    assert spec.is_large
+    assert isinstance(spec.lower(spec_module.Limits()), Inventory)
+    assert not Tools([*many(MANY + 1), Tool(definition("typed", {"a": (0, True)}), types={"a": int})]).is_large
+    index = compile(spec.first_call(), VOCABULARY)
+    assert index.spec_fingerprint == spec.first_call().fingerprint
+    assert compile(spec, VOCABULARY).spec_fingerprint == spec.fingerprint
+
+
+def test_T22_tools_with_the_same_arguments_share_what_follows_the_name() -> None:
+    """Counted in rests and in controls: one more call of a tool with known arguments makes those of its name and no more."""
+    tools = [definition(f"tool_{number}", {"a": (4, True), "b": (number % 2, False)}) for number in range(40)]
+    index = compile(Tools(tools, tool_choice="required").inventory(), VOCABULARY)
+    made = []
+    for number in range(40):
+        text = json.dumps({"name": f"tool_{number}", "arguments": {"a": [1], "b": 1}})
+        guide = index.guide()
+        guide.advance_many([VOCABULARY.tokens.index(bytes([byte])) for byte in text.encode()])
+        assert guide.is_accepting
+        assert isinstance(index.tables, PushdownIndex)
+        made.append(index.tables.automaton.tables.n_controls)
+    assert around(index).n_rests == 2
+    assert len(set(made[2:])) == 1
+
+
+def test_T22_equal_arguments_of_different_documents_share_one_rest() -> None:
+    tools = [Tool(tool.schema, name=f"{tool.name}_{copy}") for copy in "ab" for tool in read_tools(OPENAPI)]
+    tools += read_tools(SERVICE)
+    index = compile(Tools(tools, tool_choice="required").inventory(), VOCABULARY)
+    for name in ("getPet_a", "getPet_b"):
+        assert index.accepts(json.dumps({"name": name, "arguments": {"id": 1}}).encode())
+    assert around(index).n_rests == 1
+
+
+def test_T11_adding_a_tool_equals_a_rebuild_and_touches_no_other() -> None:
+    tools, new = many(MANY + 20), definition("tool_1_new", {"b": (5, True)})
+    spec = Tools(tools)
+    index = compile(spec, VOCABULARY)
+    text = b'<tool_call>{"name": "tool_1_new", "arguments": {"b": [[]]}}</tool_call>'
+    before = spec.layouts["tool_1"]
+    grown = spec.changed(add=[new])
+    rebuilt = Tools([new, *tools])
+    assert grown.fingerprint == rebuilt.fingerprint != spec.fingerprint
+    assert grown.layouts["tool_1"] is before
+    assert compile(grown, VOCABULARY).accepts(text)
+    assert not compile(spec, VOCABULARY).accepts(text)
+    assert not index.accepts(text)
+    one, other = compile(grown, VOCABULARY).guide(), compile(rebuilt, VOCABULARY).guide()
+    for byte in text:
+        assert np.array_equal(one.mask(), other.mask())
+        one.advance(byte)
+        other.advance(byte)
+    (call,) = parse_text(text, grown)
+    assert call.arguments == {"b": [[]]}
+
+
+def test_T12_removing_tools_equals_a_rebuild() -> None:
+    tools = many(MANY + 20)
+    gone = ["tool_3", "tool_33", "tool_119"]
+    spec = Tools(tools).changed(remove=gone)
+    rebuilt = Tools([tool for tool in tools if tool["name"] not in gone])
+    assert spec.fingerprint == rebuilt.fingerprint
+    index = compile(spec, VOCABULARY)
+    for number in (3, 33, 34, 119):
+        text = b'<tool_call>{"name": "tool_%d", "arguments": {"a": %s}}</tool_call>' % (
+            number,
+            b'"x"' if number % 3 == 2 else b"1",
+        )
+        assert index.accepts(text) == (f"tool_{number}" not in gone)
+    assert spec.changed(add=[tool for tool in tools if tool["name"] in gone]).fingerprint == Tools(tools).fingerprint
+    small = Tools(tools).changed(remove=[f"tool_{number}" for number in range(1, MANY + 20)])
+    assert not small.is_large
+    assert [tool.name for tool in small.tools] == ["tool_0"]
+
+
+def test_T12_a_subset_for_one_request() -> None:
+    tools = many(MANY + 50)
+    some = [f"tool_{number}" for number in range(0, MANY + 50, 7)]
+    spec = Tools(tools, tool_choice=some)
+    index = compile(spec, VOCABULARY)
+    for number in range(30):
+        text = b'{"name": "tool_%d", "arguments": {"a": %s}}' % (number, b'"x"' if number % 3 == 2 else b"1")
+        assert index.accepts(text) == (number % 7 == 0)
+    large = [f"tool_{number}" for number in range(MANY + 1)]
+    assert (
+        compile(Tools(tools, tool_choice=large), VOCABULARY).spec_fingerprint
+        == Tools(many(MANY + 1), tool_choice="required").fingerprint
+    )
+
+
+@given(st.sets(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=12), st.data())
+def test_names_are_a_trie(names: set[str], data: st.DataObject) -> None:
+    removed = data.draw(st.sets(st.sampled_from(sorted(names)), max_size=len(names) - 1))
+    added = data.draw(st.sets(st.text("abc", min_size=1, max_size=6), max_size=4)) - names
+    found = Names.of(names).changed(added, removed)
+    kept = (names - removed) | added
+    assert [found[place].decode() for place in range(len(found))] == sorted(kept)
+    low, high = np.array([0], np.int64), np.array([len(found)], np.int64)
+    prefixes = [b""]
+    for depth in range(8):
+        parent, low, high, byte, ends = found.below(low, high, depth)
+        assert [prefix.decode() in kept for prefix in prefixes] == ends.tolist()
+        prefixes = [
+            prefixes[above] + bytes([letter]) for above, letter in zip(parent.tolist(), byte.tolist(), strict=True)
+        ]
+        assert prefixes == sorted({name.encode()[: depth + 1] for name in kept if len(name) > depth})
+        for begin, end, prefix in zip(low.tolist(), high.tolist(), prefixes, strict=True):
+            assert [name for name in sorted(kept) if name.encode().startswith(prefix)] == [
+                found[place].decode() for place in range(begin, end)
+            ]
+            at = found.shortest(begin, end)
+            assert len(found[at]) == min(len(found[place]) for place in range(begin, end))
+        if not prefixes:
+            break
+
+
+@pytest.mark.parametrize("is_explored", [False, True])
+def test_an_inventory_comes_back_from_disk_and_from_other_processes(is_explored: bool, tmp_path: Path) -> None:
+    tools = [*many(MANY), *read_tools(OPENAPI), *read_tools(SERVICE)]
+    spec = Tools(tools, tool_choice="required")
+    index = compile(spec, VOCABULARY)
+    if is_explored:
+        index.explore(30)
+    path = tmp_path / "tools.index"
+    index.save(path)
+    text = b'{"name": "smallservice.PutTree", "arguments": {"Tree": [[]]}}'
+    for again in (load_index(path, VOCABULARY), pickle.loads(pickle.dumps(index))):
+        assert again.spec_fingerprint == spec.fingerprint
+        assert again.accepts(text)
+        one, other = index.guide(), again.guide()
+        for byte in text:
+            assert np.array_equal(one.mask(), other.mask())
+            one.advance(byte)
+            other.advance(byte)
+    load_index(path, VOCABULARY).save(tmp_path / "again.index")
+    if not is_explored:
+        assert (tmp_path / "again.index").read_bytes() == path.read_bytes()
+
+
+def test_a_large_inventory_is_an_array_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guided.engine.index.MOST_DATA", 100)
+    index = compile(Tools(many(MANY + 1), tool_choice="required"), VOCABULARY)
+    path = tmp_path / "tools.index"
+    index.explore(5)
+    index.save(path)
+    again = load_index(path, VOCABULARY)
+    assert again.accepts(b'{"name": "tool_7", "arguments": {"a": 1}}')
+    assert again.n_states == index.n_states
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(IndexFormatError):
+        load_index(path, VOCABULARY)
+
+
+@pytest.mark.parametrize("data", ["", "AAAA", "e30="])
+def test_data_that_is_no_inventory_is_refused(data: str) -> None:
+    with pytest.raises(ValueError, match=r"no inventory|padding|base64"):
+        Inventory.from_data(data)
+
+
+def test_what_cannot_be_lowered_is_refused_where_a_text_gets_there() -> None:
+    paths = {f"/{number}": {"get": {}} for number in itertools.chain(range(MANY), ["bad"])}
+    paths["/bad"]["get"] = {"parameters": [{"name": "x", "in": "query", "schema": {"type": "odd"}}]}
+    tools = read_tools({"openapi": "3.1.0", "paths": paths}, check=False)
+    index = compile(Tools(tools, tool_choice="required"), VOCABULARY)
+    assert index.accepts(b'{"name": "get_7", "arguments": {}}')
+    with pytest.raises(SchemaError, match="a type is one of") as caught:
+        index.accepts(b'{"name": "get_bad", "arguments": {}}')
+    assert caught.value.pointer == "/get_bad/x"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"remove": ["nothing"]}, "there is no tool 'nothing'"),
+        ({"add": [definition("tool_1", {})]}, "has this name already"),
+        ({"add": [definition("x", {}), definition("x", {})]}, "two tools have this name"),
+    ],
+)
+def test_changes_that_make_no_sense_are_refused(change: Any, reason: str) -> None:
+    with pytest.raises(SchemaError, match=reason):
+        Tools(many(MANY + 1)).changed(**change)
+
+
+def test_small_specs_change_as_large_ones_do() -> None:
+    def now() -> str: ...
+
+    spec = Tools(many(3)).changed(add=[now], remove=["tool_1"])
+    assert [tool.name for tool in spec.tools] == ["tool_0", "tool_2", "now"]
+    replaced = Tools(many(MANY + 2)).changed(add=[definition("tool_1", {})], remove=["tool_1"])
+    assert replaced.layouts["tool_1"].keyed == ()
+    with pytest.raises(SchemaError, match="there is no tool"):
+        Tools(many(1)).changed(remove=["tool_0"])
