@@ -18,6 +18,7 @@ _HOMES = {
     "Format": "guided.calls.formats.format",
     "FunctionModel": "guided.generate.function_model",
     "Generator": "guided.generate.generator",
+    "Grammar": "guided.engine.grammar",
     "GrammarError": "guided.errors",
     "Guide": "guided.guide.guide",
     "GuidedError": "guided.errors",
@@ -41,9 +42,9 @@ _HOMES = {
     "choice": "guided.generate.texts",
     "compile": "guided.engine.compile",
     "generator": "guided.generate.api",
+    "grammar": "guided.generate.grammars",
     "json": "guided.generate.schemas",
     "load": "guided.integrations.load",
-    "lark_grammar": "guided.engine.lark_grammar",
     "load_index": "guided.calls.files",
     "read_tools": "guided.calls.sources.documents",
     "regex": "guided.generate.texts",
@@ -74,9 +75,9 @@ if TYPE_CHECKING:
     from guided.calls.tool import Example as Example
     from guided.calls.tool import Tool as Tool
     from guided.engine.compile import compile as compile  # noqa: A004
+    from guided.engine.grammar import Grammar as Grammar
     from guided.engine.index import Index as Index
     from guided.engine.json_schema import JsonSchema as JsonSchema
-    from guided.engine.lark_grammar import lark_grammar as lark_grammar
     from guided.engine.specs import Choice as Choice
     from guided.engine.specs import Regex as Regex
     from guided.errors import CallError as CallError
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from guided.generate.events import Result as Result
     from guided.generate.function_model import FunctionModel as FunctionModel
     from guided.generate.generator import Generator as Generator
+    from guided.generate.grammars import grammar as grammar
     from guided.generate.schemas import json as json
     from guided.generate.texts import choice as choice
     from guided.generate.texts import regex as regex

@@ -22,7 +22,7 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
 
     Parameters
     ----------
-    spec : Regex, Choice, Tools or JsonSchema
+    spec : Regex, Choice, Tools, JsonSchema or Grammar
         What may be said.
     vocabulary : Vocabulary
         The tokens of the model.
@@ -36,7 +36,7 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
 
     Raises
     ------
-    PatternError, SchemaError
+    PatternError, SchemaError, GrammarError
         The spec is malformed or cannot be enforced; with its place.
     VocabularyError
         The vocabulary cannot spell any text of the spec.
@@ -53,7 +53,7 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
     has_stack = callable(getattr(spec, "pushdown", None))
     if isinstance(spec, type) or not (has_stack or isinstance(spec, Spec)):
         given = f"the class {spec.__name__}" if isinstance(spec, type) else type(spec).__name__
-        raise TypeError(f"a spec is expected (Regex, Choice, Tools, JsonSchema), not {given}")
+        raise TypeError(f"a spec is expected (Regex, Choice, Tools, JsonSchema, Grammar), not {given}")
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(
             f"a Vocabulary is expected, not {type(vocabulary).__name__}: Vocabulary.from_tokenizer(...) makes one"

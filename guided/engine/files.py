@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from guided.automata.automaton import Automaton
 from guided.engine.compile import remake
+from guided.engine.grammar import Grammar
 from guided.engine.index import Index, Origin
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import StackSpec
@@ -32,7 +33,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["IndexFile", "add_stack_spec", "load_index", "read_index_file"]
 
 # Specs that need a stack, by the kind of their files.
-_STACK_SPECS: dict[str, type[StackSpec]] = {"json schema": JsonSchema, "template": Template}
+_STACK_SPECS: dict[str, type[StackSpec]] = {"json schema": JsonSchema, "template": Template, "grammar": Grammar}
 _SHAPES = {"table": 2}
 _DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
 

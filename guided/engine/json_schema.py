@@ -1,15 +1,17 @@
 """`JsonSchema`: the spec of the JSON texts whose values a schema allows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import InvalidOperation
 from typing import Any, ClassVar, Literal, TypedDict
 
+from guided.engine.grammar import Grammar
 from guided.engine.specs import Lowered, fingerprint_of
-from guided.errors import LimitError, SchemaError, VocabularyError
+from guided.errors import LimitError, SchemaError, VocabularyError, shown
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
+from guided.schema.grammar.lark import MOST_RULES, lark_grammar
 from guided.schema.inputs import input_of
 from guided.schema.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.lowering import Lowering
@@ -30,6 +32,7 @@ class SchemaOptions(TypedDict, total=False):
     unsupported: Literal["refuse", "record"]
     registry: Mapping[str, Any] | None
     operation: str | None
+    engine: Literal["nested", "lalr"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -58,6 +61,8 @@ class JsonSchema:
         Schemas that ``$ref`` may lead to, by URI. Nothing is fetched.
     operation : str, optional
         Of a document of OpenAPI: which operation, by ``operationId`` or as ``"POST /pets"``.
+    engine : {"nested", "lalr"}
+        What runs the texts: formulas and their derivatives; or the Lark grammar that `lark` gives, which says less (docs/json-schema.md).
 
     Attributes
     ----------
@@ -82,6 +87,7 @@ class JsonSchema:
     schema: Any
     options: JsonOptions
     registry: Mapping[str, Any] = field(repr=False)
+    engine: Literal["nested", "lalr"]
     _text: str = field(repr=False)
     _reader: TypeReader | None = field(repr=False)
     _unenforced: tuple[tuple[str, str], ...] = field(repr=False)
@@ -98,7 +104,10 @@ class JsonSchema:
         unsupported: Literal["refuse", "record"] = "refuse",
         registry: Mapping[str, Any] | None = None,
         operation: str | None = None,
+        engine: Literal["nested", "lalr"] = "nested",
     ) -> None:
+        if engine not in ("nested", "lalr"):
+            raise ValueError(f"engine is 'nested' or 'lalr', not {shown(engine)}")
         options = JsonOptions(whitespace, property_order, numbers, escapes, format, unsupported)
         given = input_of(schema, operation)
         if given.unenforced and unsupported == "refuse":
@@ -109,6 +118,7 @@ class JsonSchema:
             ("schema", given.schema),
             ("options", options),
             ("registry", known),
+            ("engine", engine),
             ("_text", _text_of(given.schema, known)),
             ("_reader", given.reader),
             ("_unenforced", given.unenforced),
@@ -116,12 +126,13 @@ class JsonSchema:
             object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
-        return hash((self._text, self.options))
+        return hash((self._text, self.options, self.engine))
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of schema, registry and options."""
-        return fingerprint_of("json schema", self._text, repr(self.options))
+        kind = "json schema" if self.engine == "nested" else "json schema by lalr"
+        return fingerprint_of(kind, self._text, repr(self.options))
 
     @property
     def data(self) -> str:
@@ -132,6 +143,7 @@ class JsonSchema:
                 "registry": self.registry,
                 "options": asdict(self.options),
                 "unenforced": self._unenforced,
+                "engine": self.engine,
             }
         )
 
@@ -146,7 +158,7 @@ class JsonSchema:
         """
         try:
             content = value_of(data)
-            spec = cls(True, **content["options"], registry=content["registry"])
+            spec = cls(True, **content["options"], registry=content["registry"], engine=content["engine"])
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
             unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
@@ -164,6 +176,9 @@ class JsonSchema:
         VocabularyError
             There are texts, but all need bytes that the alphabet lacks.
         """
+        if self.engine == "lalr":
+            lowered = Grammar(self.lark(limits=limits)).pushdown(limits, alphabet)
+            return replace(lowered, unenforced=self._unenforced, notes=())
         machine, lowering = self._machine(limits, alphabet)
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
@@ -178,6 +193,24 @@ class JsonSchema:
         lowering = Lowering(self.schema, self.options, formulas, limits, self.registry)
         lowering.check()
         return Machine(lowering, formulas, self.options, limits, alphabet), lowering
+
+    def lark(self, *, limits: Limits | None = None, most_rules: int = MOST_RULES) -> str:
+        """The texts as a grammar: ``lark.Lark(spec.lark(), parser="lalr")`` accepts them and no others.
+
+        Parameters
+        ----------
+        limits : Limits, optional
+        most_rules : int
+            Largest number of states of objects and arrays, and of alternatives of rules.
+
+        Raises
+        ------
+        SchemaError
+            The schema is malformed, no value satisfies it, or no context-free grammar says what a keyword asks for.
+        LimitError
+            The grammar would be too large.
+        """
+        return lark_grammar(self.schema, self.options, limits or Limits(), self.registry, most_rules=most_rules).text
 
     def read(self, text: str | bytes) -> Any:
         """The value of a text: an instance of the type that was given; of a schema, the parsed JSON, numbers as int and float.

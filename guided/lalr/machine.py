@@ -85,6 +85,11 @@ class LalrMachine(Pushdown):
         """Control in which a whole text has been read."""
         return self._end
 
+    @property
+    def is_empty(self) -> bool:
+        """Can no text even begin?"""
+        return not self.is_open(self._start, 0)
+
     def readings(self, control: int) -> frozenset[Reading]:
         """What a control stands for."""
         return self._sets[control]

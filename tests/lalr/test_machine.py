@@ -1,7 +1,7 @@
-"""The automaton with a stack against the readings of prefixes, cells against the parser's own stacks, masks against reading token by token."""
+"""The automaton with a stack against the readings of prefixes, its cells against the parser's stacks, its masks against reading tokens."""
 
 import random
-from typing import Any
+from typing import Any, ClassVar
 
 import lark
 import pytest
@@ -141,8 +141,8 @@ _NL: /(\r?\n[\t ]*)+/
 
 class Blocks(lark.indenter.Indenter):
     NL_type = "_NL"
-    OPEN_PAREN_types = ["LPAR"]
-    CLOSE_PAREN_types = ["RPAR"]
+    OPEN_PAREN_types: ClassVar = ["LPAR"]
+    CLOSE_PAREN_types: ClassVar = ["RPAR"]
     INDENT_type, DEDENT_type = "_INDENT", "_DEDENT"
     tab_len = 8
 

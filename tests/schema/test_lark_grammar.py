@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from guided.engine.json_schema import JsonSchema
-from guided.engine.lark_grammar import lark_grammar as grammar_of_spec
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
@@ -223,7 +222,7 @@ def test_names_and_comments_hold_whatever_the_schema_has() -> None:
 
 def test_the_tree_has_keys_and_values_and_no_punctuation() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    text = grammar_of_spec(JsonSchema(schema))
+    text = JsonSchema(schema).lark()
     (value,) = lark.Lark(text, parser="lalr").parse('{"n": 1}').children
     assert isinstance(value, lark.Tree)
     assert [(child.type, str(child)) for child in value.children if isinstance(child, lark.Token)] == [

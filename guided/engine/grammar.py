@@ -1,0 +1,176 @@
+"""`Grammar`: the spec of the texts that Lark parses by a grammar."""
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from guided.engine.specs import Lowered, fingerprint_of
+from guided.errors import GrammarError, VocabularyError
+from guided.index.lexeme_masks import LexemeMasks
+from guided.lalr.machine import LalrMachine
+from guided.lalr.packed import packed, unpacked
+from guided.lalr.scanner import scanner_of
+from guided.lalr.sources import Source, source_of
+from guided.lalr.tables import LalrTables, Start
+from guided.limits import Limits
+from guided.schema.json_values import text_of, value_of
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+__all__ = ["Grammar"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Grammar:
+    """The texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts, and no others. See docs/lark.md.
+
+    Parameters
+    ----------
+    grammar : str, path or lark.Lark
+        A grammar's text (it has a colon or a line feed), the name of one that comes with the package (docs/grammars.md), ``"python"`` for
+        the grammar of Python that comes with Lark, a file, or a Lark object that parses by LALR.
+    start : str
+        The start rule; ``"file_input"`` for ``"python"``.
+    postlex : lark.indenter.Indenter, optional
+        What turns columns into INDENT and DEDENT; ``"python"`` and ``"python3"`` bring their own.
+    lexer : {"contextual", "basic"}
+        As in Lark.
+    import_paths : sequence of path
+        Folders where ``%import`` looks.
+
+    Attributes
+    ----------
+    tables : LalrTables
+        What Lark built.
+    start : str
+
+    Raises
+    ------
+    GrammarError
+        Lark refuses the grammar, it asks for what no automaton can do, or there is no such name or file; with the rule or terminal.
+    LimitError
+        It is too large.
+    TypeError, ValueError
+        An argument is of another type, or unknown.
+
+    Examples
+    --------
+    >>> spec = Grammar('start: "a" start "b" | "c"')
+    >>> spec.parse("acb").data
+    'start'
+    """
+
+    kind: ClassVar[str] = "grammar"
+
+    tables: LalrTables = field(repr=False)
+    start: str
+    _source: Source | None = field(repr=False)
+
+    def __init__(
+        self,
+        grammar: "str | os.PathLike[str] | Lark",
+        start: str = "start",
+        postlex: object | None = None,
+        lexer: str = "contextual",
+        import_paths: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
+        source = source_of(grammar, start, postlex, lexer, import_paths)
+        tables = source.tables(Limits())
+        self._set(tables, source.start, source)
+        _start(tables, source.start)
+
+    def _set(self, tables: LalrTables, start: str, source: Source | None) -> None:
+        for name, value in (("tables", tables), ("start", start), ("_source", source)):
+            object.__setattr__(self, name, value)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grammar) and self.fingerprint == other.fingerprint
+
+    def __reduce__(self) -> Any:
+        return Grammar.from_data, (self.data,)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the tables and the start: whatever Lark makes the same of is the same."""
+        return fingerprint_of("grammar", self.data)
+
+    @property
+    def data(self) -> str:
+        """The tables as text, with the version of Unicode that its patterns mean."""
+        return text_of({"tables": packed(self.tables), "start": self.start, "unicode": unicodedata.unidata_version})
+
+    @classmethod
+    def from_data(cls, data: str) -> "Grammar":
+        """The spec of what `data` gave; it has no parser.
+
+        Raises
+        ------
+        ValueError
+            The text is something else, or means another version of Unicode than this Python's.
+        """
+        content = value_of(data)
+        try:
+            version, start = content["unicode"], str(content["start"])
+            tables = unpacked(content["tables"])
+            _start(tables, start)
+        except (KeyError, TypeError, GrammarError) as error:
+            raise ValueError(f"this is no grammar: {error}") from error
+        if version != unicodedata.unidata_version:
+            raise ValueError(
+                f"its patterns mean characters of Unicode {version}, and this Python has {unicodedata.unidata_version}"
+            )
+        spec = cls.__new__(cls)
+        spec._set(tables, start, None)
+        return spec
+
+    def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
+        """The automaton of the texts.
+
+        Raises
+        ------
+        GrammarError
+            A terminal asks for what no automaton can do, or there is no text.
+        LimitError
+        VocabularyError
+            There are texts, but all need bytes that the alphabet lacks.
+        """
+        machine = self._machine(limits, alphabet)
+        if machine.is_empty:
+            if not all(alphabet) and not self._machine(limits, bytes([1] * 256)).is_empty:
+                raise VocabularyError(
+                    "every text of the grammar needs a byte that no token of the vocabulary has alone"
+                )
+            raise GrammarError("no text can be parsed from it", self.start)
+        return Lowered(machine, "grammar", 0, notes=self.tables.notes, masks=LexemeMasks)
+
+    def _machine(self, limits: Limits, alphabet: bytes) -> LalrMachine:
+        scanner = scanner_of(self.tables.lexer, limits)
+        return LalrMachine(self.tables, scanner, _start(self.tables, self.start), limits, alphabet)
+
+    def parse(self, text: str) -> Any:
+        """What Lark makes of a text.
+
+        Raises
+        ------
+        GrammarError
+            The text is none of the grammar, or the spec is from a file of an index and has no parser.
+        LimitError
+            It nests too deep for Lark.
+        """
+        if self._source is None:
+            raise GrammarError("a grammar from a file of an index has no parser: make it from its text", self.start)
+        return self._source.parse(text)
+
+
+def _start(tables: LalrTables, name: str) -> Start:
+    for start in tables.starts:
+        if start.name == name:
+            return start
+    known = ", ".join(start.name for start in tables.starts)
+    raise GrammarError(f"the grammar was not read with this start; there are: {known}", name)

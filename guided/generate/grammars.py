@@ -1,0 +1,66 @@
+"""The function that makes generators of texts by a grammar: `grammar`."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from guided.engine.grammar import Grammar
+from guided.engine.index import Index
+from guided.generate.generator import Generator
+from guided.generate.model import LanguageModel
+from guided.generate.texts import index_of
+from guided.limits import Limits
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+__all__ = ["grammar"]
+
+
+def grammar(
+    model: LanguageModel,
+    grammar: "Grammar | str | os.PathLike[str] | Lark",
+    start: str = "start",
+    postlex: object | None = None,
+    lexer: str = "contextual",
+    import_paths: Sequence[str | os.PathLike[str]] = (),
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+) -> Generator:
+    """Texts that Lark parses by a grammar.
+
+    Parameters
+    ----------
+    model : guided.Model
+        Gives the logits.
+    grammar : Grammar, str, path or lark.Lark
+        What `Grammar` takes: a grammar's text, a name such as ``"json"`` or ``"python"``, a file, a Lark object.
+    start, postlex, lexer, import_paths
+        Those of `Grammar`, which brings its own.
+    index : Index, optional
+        Of the same grammar for the model's vocabulary, compiled before.
+    limits : Limits, optional
+        Budgets of the compile.
+
+    Returns
+    -------
+    Generator
+        Its results' ``value`` is Lark's tree of the text.
+
+    Raises
+    ------
+    GrammarError
+        Lark refuses the grammar, no text can be parsed from it, or it asks for what no automaton can do; with the rule or terminal.
+    LimitError, VocabularyError, IndexFormatError
+        As in `regex`.
+    TypeError
+        An argument is of another type.
+    """
+    if isinstance(grammar, Grammar):
+        spec = grammar
+        if (start, postlex, lexer, tuple(import_paths)) != ("start", None, "contextual", ()):
+            raise TypeError("a Grammar has its own start, postlex, lexer and import_paths")
+    else:
+        spec = Grammar(grammar, start, postlex, lexer, import_paths)
+    return Generator(model, index_of(spec, model, index, limits), spec.parse)

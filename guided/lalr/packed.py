@@ -1,0 +1,121 @@
+"""`LalrTables` as text and back, for files of indices: what is loaded needs neither Lark nor the grammar's text.
+
+Arrays are compressed; everything that another array or number refers to is checked when it comes back.
+"""
+
+import zlib
+from base64 import b64decode, b64encode
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from guided.arrays import Int32Array, freeze
+from guided.lalr.tables import Conflict, Indentation, LalrTables, Start
+from guided.lalr.terminals import Lexer, LexerContext, Terminal
+
+__all__ = ["packed", "unpacked"]
+
+_ARRAYS = (
+    "action_indptr", "action_symbol", "action_value", "goto_indptr", "goto_symbol", "goto_state", "rule_origin",
+    "rule_length", "context",
+)  # fmt: skip
+
+
+def packed(tables: LalrTables) -> dict[str, Any]:
+    """The tables as what JSON can say."""
+    lexer = tables.lexer
+    return {
+        "symbols": list(tables.symbols),
+        "end": tables.end,
+        "arrays": {
+            name: b64encode(zlib.compress(getattr(tables, name).astype("<i4").tobytes(), 6)).decode()
+            for name in _ARRAYS
+        },
+        "rules": list(tables.rules),
+        "starts": [asdict(start) for start in tables.starts],
+        "terminals": [asdict(terminal) for terminal in lexer.terminals],
+        "ignored": sorted(lexer.ignored),
+        "keywords": [list(pair) for pair in lexer.keywords],
+        "contexts": [[list(context.terminals), list(context.keywords)] for context in lexer.contexts],
+        "indentation": asdict(tables.indentation) if tables.indentation else None,
+        "conflicts": [asdict(conflict) for conflict in tables.conflicts],
+    }
+
+
+def unpacked(content: dict[str, Any]) -> LalrTables:
+    """The tables of what `packed` gave.
+
+    Raises
+    ------
+    ValueError
+        It is something else, or refers to what it does not hold.
+    """
+    try:
+        arrays: dict[str, Int32Array] = {
+            name: freeze(
+                np.frombuffer(zlib.decompress(b64decode(content["arrays"][name], validate=True)), "<i4"), np.int32
+            )
+            for name in _ARRAYS
+        }
+        lexer = Lexer(
+            tuple(Terminal(str(one["name"]), str(one["pattern"]), int(one["flags"])) for one in content["terminals"]),
+            frozenset(map(int, content["ignored"])),
+            tuple((int(owner), int(word)) for owner, word in content["keywords"]),
+            tuple(LexerContext(tuple(map(int, tried)), tuple(map(int, words))) for tried, words in content["contexts"]),
+        )
+        said = content["indentation"]
+        indentation = said and Indentation(
+            str(said["newline"]), tuple(map(str, said["opening"])), tuple(map(str, said["closing"])),
+            str(said["indent"]), str(said["dedent"]), int(said["tab"]),
+        )  # fmt: skip
+        tables = LalrTables(
+            symbols=tuple(map(str, content["symbols"])),
+            end=int(content["end"]),
+            rules=tuple(map(str, content["rules"])),
+            starts=tuple(Start(str(one["name"]), int(one["state"]), int(one["end"])) for one in content["starts"]),
+            lexer=lexer,
+            indentation=indentation or None,
+            conflicts=tuple(Conflict(**one) for one in content["conflicts"]),
+            **arrays,
+        )
+    except (KeyError, TypeError, IndexError, AttributeError, zlib.error) as error:
+        raise ValueError(f"these are no tables of a grammar: {error}") from error
+    if not _holds(tables):
+        raise ValueError("its tables refer to what they do not hold")
+    return tables
+
+
+def _holds(tables: LalrTables) -> bool:
+    n_states, n_rules, lexer = tables.n_states, len(tables.rule_origin), tables.lexer
+    n_terminals, n_symbols = len(lexer.terminals), len(tables.symbols)
+    value, numbers = tables.action_value, range(n_terminals)
+    return (
+        n_states > 0
+        and n_terminals <= tables.end < n_symbols
+        and len(tables.rule_length) == len(tables.rules) == n_rules
+        and _rows(tables.action_indptr, n_states, tables.action_symbol, value)
+        and _rows(tables.goto_indptr, n_states, tables.goto_symbol, tables.goto_state)
+        and _within(tables.action_symbol, 0, tables.end + 1)
+        and _within(value, -n_rules, n_states)
+        and _within(tables.goto_symbol, tables.end + 1, n_symbols)
+        and _within(tables.goto_state, 0, n_states)
+        and _within(tables.rule_origin, tables.end + 1, n_symbols)
+        and _within(tables.rule_length, 0, n_states + 1)
+        and len(tables.context) == n_states
+        and _within(tables.context, 0, len(lexer.contexts))
+        and all(0 <= start.state < n_states and 0 <= start.end < n_states for start in tables.starts)
+        and all(number in numbers for number in lexer.ignored)
+        and all(owner in numbers and word in numbers for owner, word in lexer.keywords)
+        and all(number in numbers for context in lexer.contexts for number in context.terminals)
+        and all(0 <= word < len(lexer.keywords) for context in lexer.contexts for word in context.keywords)
+    )
+
+
+def _rows(indptr: Int32Array, n_rows: int, *values: Int32Array) -> bool:
+    fits = len(indptr) == n_rows + 1 and indptr[0] == 0 and bool((np.diff(indptr) >= 0).all())
+    return fits and all(len(array) == indptr[-1] for array in values)
+
+
+def _within(array: Int32Array, low: int, end: int) -> bool:
+    return array.size == 0 or (int(array.min()) >= low and int(array.max()) < end)

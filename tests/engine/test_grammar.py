@@ -1,0 +1,154 @@
+"""`Grammar` as users meet it: every form of input, what Lark says of a text, files, errors with their place."""
+
+import pickle
+from pathlib import Path
+
+import lark
+import pytest
+from lark.indenter import PythonIndenter
+
+import guided
+from guided.errors import GrammarError, IndexFormatError, LimitError, VocabularyError
+
+BALANCED = 'start: "a" start "b" | "c"'
+BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
+
+
+def accepts(spec: guided.Grammar, text: str) -> bool:
+    return guided.compile(spec, BYTES).accepts(text.encode())
+
+
+def test_a_text_a_file_and_an_object_are_one_grammar(tmp_path: Path) -> None:
+    file = tmp_path / "balanced.lark"
+    file.write_text(BALANCED, encoding="utf-8")
+    specs = [
+        guided.Grammar(BALANCED),
+        guided.Grammar(file),
+        guided.Grammar(str(file)),
+        guided.Grammar(lark.Lark(BALANCED, parser="lalr")),
+    ]
+    assert len({spec.fingerprint for spec in specs}) == 1
+    for spec in specs:
+        assert accepts(spec, "aacbb")
+        assert not accepts(spec, "aacb")
+        assert spec.parse("acb").data == "start"
+
+
+def test_names() -> None:
+    assert accepts(guided.Grammar("json"), '{"a": [1, null]}')
+    assert accepts(guided.Grammar("python3"), "if x:\n    y = 1\n")
+    python = guided.Grammar("python")
+    assert python.start == "file_input"
+    assert accepts(python, "def f(a, *, b=1):\n\treturn [x for x in a if b]\n")
+    assert not accepts(python, "def f(:\n")
+
+
+def test_parameters() -> None:
+    text = 'start: "a" b\nb: "b"'
+    assert accepts(guided.Grammar(text, start="b"), "b")
+    assert guided.Grammar(lark.Lark(text, parser="lalr", start="b")).start == "b"
+    basic, contextual = (
+        guided.Grammar('start: "ab" | "a" X\nX: "b"', lexer=lexer) for lexer in ("basic", "contextual")
+    )
+    assert basic.fingerprint != contextual.fingerprint
+    tree = "%import common.NEWLINE\nstart: (_NL | tree)+\ntree: WORD _NL [_INDENT tree+ _DEDENT]\n"
+    tree += "WORD: /[a-z]+/\n_NL: /(\\r?\\n[\\t ]*)+/\n%declare _INDENT _DEDENT\n"
+
+    class Blocks(PythonIndenter):
+        NL_type, INDENT_type, DEDENT_type = "_NL", "_INDENT", "_DEDENT"
+        OPEN_PAREN_types, CLOSE_PAREN_types = [], []
+
+    assert accepts(guided.Grammar(tree, postlex=Blocks()), "a\n  b\n  c\nd\n")
+    assert not accepts(guided.Grammar(tree, postlex=Blocks()), "a\n  b\n c\n")
+
+
+def test_imports(tmp_path: Path) -> None:
+    (tmp_path / "words.lark").write_text("WORD: /[a-z]+/\n", encoding="utf-8")
+    spec = guided.Grammar("start: WORD\n%import words.WORD", import_paths=[tmp_path])
+    assert accepts(spec, "abc")
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    index = guided.compile(guided.Grammar("json"), BYTES)
+    index.explore(50)
+    index.save(tmp_path / "one")
+    loaded = guided.load_index(tmp_path / "one", BYTES)
+    assert loaded.spec_fingerprint == index.spec_fingerprint
+    assert [loaded.allowed(state).tolist() for state in range(50)] == [
+        index.allowed(state).tolist() for state in range(50)
+    ]
+    assert loaded.accepts(b"[1, 2]")
+    loaded.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    spec = guided.Grammar(BALANCED)
+    again = pickle.loads(pickle.dumps(guided.compile(spec, BYTES)))
+    assert again.accepts(b"acb")
+    with pytest.raises(GrammarError, match="has no parser"):
+        guided.Grammar.from_data(spec.data).parse("c")
+    assert guided.Grammar.from_data(spec.data) == spec
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    spec = guided.Grammar(BALANCED)
+    for data in ("", "{}", spec.data.replace('"end":', '"end":9'), spec.data.replace('"start"', '"other"'), "[]"):
+        with pytest.raises(ValueError, match=r"."):
+            guided.Grammar.from_data(data)
+    path = tmp_path / "index"
+    guided.compile(spec, BYTES).save(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(IndexFormatError):
+        guided.load_index(path, BYTES)
+
+
+def test_notes_name_the_conflicts() -> None:
+    dangling = guided.compile(guided.Grammar('start: "i" start ("e" start)? | "x"'), BYTES)
+    assert [note.split(":")[0] for note in dangling.notes] == ["conflict on E"]
+
+
+REFUSED = {
+    "no grammar": ('start: ("a"', "start"),
+    "an unknown name": ("pascal", "pascal"),
+    "an unknown rule": ("start: other", "other"),
+    "no start": ("a: /x/", "start"),
+    "a backreference": ("start: X\nX: /(?P<q>a)(?P=q)/", "X"),
+    "reduce/reduce": ("start: a | b\na: /x/\nb: /x/", ""),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_name_the_rule(name: str) -> None:
+    text, rule = REFUSED[name]
+    with pytest.raises(GrammarError) as caught:
+        guided.compile(guided.Grammar(text), BYTES)
+    assert rule in caught.value.rule or rule in str(caught.value)
+
+
+def test_arguments_of_other_types() -> None:
+    with pytest.raises(TypeError, match="text, a name, a path or a Lark object"):
+        guided.Grammar(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="lexer is"):
+        guided.Grammar(BALANCED, lexer="dynamic")
+    with pytest.raises(TypeError, match="start is the name of a rule"):
+        guided.Grammar(BALANCED, start=["start"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="list of folders"):
+        guided.Grammar(BALANCED, import_paths="folder")
+    with pytest.raises(TypeError, match="its own"):
+        guided.Grammar(lark.Lark(BALANCED, parser="lalr"), lexer="basic")
+
+
+def test_a_text_that_is_none_of_the_grammar() -> None:
+    spec = guided.Grammar(BALANCED)
+    with pytest.raises(GrammarError, match="not of the grammar"):
+        spec.parse("ab")
+    deep = guided.Grammar('start: "(" start ")" | "x"')
+    with pytest.raises((LimitError, GrammarError)):
+        deep.parse("(" * 100_000)
+
+
+def test_vocabularies_that_lack_bytes() -> None:
+    tokens = guided.Vocabulary([b"a", b"b", b"ab", b"cc", None], eos=[4])
+    with pytest.raises(VocabularyError, match="needs a byte"):
+        guided.compile(guided.Grammar('start: "c" start | "c"'), tokens)
+    index = guided.compile(guided.Grammar('start: ("a" | "x")+ "b"'), tokens)
+    assert "without a token of their own" in index.notes[-1]
+    assert index.allowed(0).tolist() == [0, 2]
