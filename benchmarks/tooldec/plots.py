@@ -16,6 +16,8 @@ _COLORS = {
     "unconstrained": "#b04a3a", "backtrace": "#8a6fb0", "suffix match": "#c9a227", "edit ratio": "#4f8f4f", "guided": "#2f6f9f",
     "guided, whole names": "#5fb0d0", "unconstrained, sampled": "#d99a8f", "guided, sampled": "#9cc0d8",
 }  # fmt: skip
+# Points of fewer problems are not drawn.
+_LEAST = 5
 _CLASSES = {"name": "#b04a3a", "argument": "#c9a227", "syntax": "#8a6fb0", "cut": "#bbbbbb"}
 
 
@@ -68,7 +70,7 @@ def _inventory(rows: Path, axes: Any) -> bool:
             points = [
                 (size * (1 + 0.02 * number), share(mine, lambda row: row["right_name"]))
                 for size in SIZES
-                if len(mine := of(here, arm=arm, setting=f"{size} relations")) >= 10
+                if len(mine := of(here, arm=arm, setting=f"{size} relations")) >= _LEAST
             ]
             if points:
                 values = [100 * point.value for _, point in points]
@@ -86,7 +88,13 @@ def _inventory(rows: Path, axes: Any) -> bool:
                     capsize=2,
                     markersize=4,
                 )
-        axis.set(title=f"KAMEL, {group} tools", xlabel="relations in the inventory", xscale="log", ylim=(0, 100))
+        axis.set(
+            title=f"KAMEL, {group} tools",
+            xlabel="relations in the inventory",
+            xscale="log",
+            xlim=(26, 270),
+            ylim=(-3, 103),
+        )
         axis.set_xticks(SIZES, list(map(str, SIZES)))
         axis.set_xticks([], minor=True)
     axes[0].set_ylabel("right tool, %")

@@ -14,7 +14,7 @@ from benchmarks.tables import table
 from benchmarks.tooldec.kamel import SIZES
 from benchmarks.tooldec.once import read
 from benchmarks.tooldec.plots import draw
-from benchmarks.tooldec.results import arm_table, names_table, of, read_rows
+from benchmarks.tooldec.results import arm_table, empty_table, names_table, of, read_rows
 from benchmarks.tooldec.verdicts import UNTESTED, verdicts
 
 __all__ = ["DOCUMENT", "RECORD", "document", "tables", "write"]
@@ -42,6 +42,7 @@ def tables(rows: Path) -> dict[str, str]:
         "e4": names_table(found["E4"], sizes),
         "e4_groups": names_table(found["E4"], sizes, ("seen", "unseen")),
         "e4_errors": arm_table(found["E4"]),
+        "e4_empty": empty_table(found["E4"]),
         "e5": names_table(found["E5"], ["own names", "random names"]),
         "e6_tokens": _tokens(rows),
         "e6_names": _names(rows),
@@ -156,11 +157,11 @@ def _trigger(rows: Path) -> str:
     found = read("E8", rows)
     if found is None:
         return _NOTHING
-    heads = ["texts of", "places", "calls", "fired", "right", "precision", "recall", "F1"]
+    heads = ["texts of", "places", "calls", "behind =", "fired", "right", "precision", "recall", "F1"]
     lines: list[list[str]] = []
     for label in ("trained on", "seen tools", "unseen tools"):
         counts: dict[str, Any] = found[label]
-        lines.append([label, *(f"{counts[key]:,}" for key in heads[1:5]), *(f"{counts[key]:.2f}" for key in heads[5:])])
+        lines.append([label, *(f"{counts[key]:,}" for key in heads[1:6]), *(f"{counts[key]:.2f}" for key in heads[6:])])
     return table(heads, lines)
 
 

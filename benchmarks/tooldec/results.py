@@ -17,6 +17,7 @@ __all__ = [
     "ERRORS",
     "arm_table",
     "arms_of",
+    "empty_table",
     "guided_errors",
     "has_error",
     "names_table",
@@ -98,6 +99,15 @@ def arm_table(rows: Sequence[Row]) -> str:
             f"{sum(row['cpu_ms'] for row in mine) / len(mine) / 1e3:.2f}",
         ])  # fmt: skip
     return table(heads, lines)
+
+
+def empty_table(rows: Sequence[Row]) -> str:
+    """How many calls have an empty text for an argument, by arm."""
+    lines = []
+    for arm in arms_of(rows):
+        called = [row for row in of(rows, arm=arm) if not row["error"]]
+        lines.append([arm, str(len(called)), str(sum('("")' in row["line"] for row in called))])
+    return table(["arm", "calls without error", 'with `""` for the subject'], lines)
 
 
 def names_table(rows: Sequence[Row], settings: Sequence[str], groups: Sequence[str] = ("",)) -> str:

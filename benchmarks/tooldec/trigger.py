@@ -54,13 +54,12 @@ def tuned(model: Any, items: list[dict[str, Any]], per_tool: int, seed: int) -> 
     seen = [item for tool in SEEN for item in by_tool[tool][: per_tool // 4]]
     unseen = [item for tool in sorted(by_tool) if tool not in SEEN for item in by_tool[tool][: per_tool // 4]]
     row = tuned_row(places_of(model, training))
-    return {
-        "texts": len(training),
-        "numbers": len(row),
-        "trained on": fired(row, places_of(model, training)),
-        "seen tools": fired(row, places_of(model, seen)),
-        "unseen tools": fired(row, places_of(model, unseen)),
-    }
+    found: dict[str, Any] = {"texts": len(training), "numbers": len(row)}
+    for label, texts in (("trained on", training), ("seen tools", seen), ("unseen tools", unseen)):
+        # What stands right before a result tells much of when the row fires.
+        behind = sum(text[:place].rstrip().endswith("=") for text, place in texts)
+        found[label] = {**fired(row, places_of(model, texts)), "behind =": behind}
+    return found
 
 
 def placed(item: dict[str, Any]) -> tuple[str, int, str] | None:
