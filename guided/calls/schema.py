@@ -15,10 +15,10 @@ from threading import Lock
 from typing import Any
 
 from guided.automata.pushdown import KEPT
+from guided.automata.stacks import Place, Stacks
 from guided.calls.constraints import Caps
 from guided.calls.schema_names import name_of
 from guided.errors import SchemaError
-from guided.index.stacks import Place, Stacks
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.embedding import value_machine

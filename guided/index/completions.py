@@ -16,9 +16,9 @@ Complexity: O(tokens x longest token) to the first step at whose end a token end
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
+from guided.automata.stacks import Record, Spot, Stacks
 from guided.errors import too_few_values
 from guided.index.plans import WalkTrie
-from guided.index.stacks import Record, Spot, Stacks
 
 __all__ = ["FAR", "Completions"]
 

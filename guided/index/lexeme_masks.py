@@ -16,9 +16,9 @@ import numpy as np
 
 from guided.arrays import Int32Array, Int64Array, mask_words
 from guided.automata.growth import insert, rehashed
+from guided.automata.stacks import Place, Stacks, Texts
 from guided.errors import LimitError
 from guided.index.pushdown_masks import MaskMaker, Shared
-from guided.index.stacks import Place, Stacks, Texts
 from guided.kernels import lexemes as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary

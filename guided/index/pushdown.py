@@ -21,10 +21,10 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
+from guided.automata.stacks import Place, Spot, Stacks, Texts
 from guided.errors import LimitError
 from guided.index.pushdown_budget import Budgets
 from guided.index.pushdown_masks import MaskMaker, Masks, Shared
-from guided.index.stacks import Place, Spot, Stacks, Texts
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 

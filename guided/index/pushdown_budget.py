@@ -20,9 +20,9 @@ import numpy as np
 
 from guided.arrays import BoolArray, Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED
+from guided.automata.stacks import Spot, Stacks
 from guided.index.completions import Completions
 from guided.index.plans import WalkTrie
-from guided.index.stacks import Spot, Stacks
 from guided.kernels.reach import reach
 
 __all__ = ["Budgets", "Places"]

@@ -16,9 +16,9 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, LIKE, PENDING, PLAN
+from guided.automata.stacks import Place, Stacks, Texts
 from guided.errors import LimitError
 from guided.index.plans import Group, Paths, Plan, Rests, WalkTrie, paths_of, plan_of, rests_of, walk_trie
-from guided.index.stacks import Place, Stacks, Texts
 from guided.kernels import likeness, masks
 from guided.kernels import pushdown as kernel
 from guided.limits import Limits

@@ -2,9 +2,9 @@
 
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import KEPT
+from guided.automata.stacks import Place, Stacks
 from guided.calls.spec import FirstCall, Tools
 from guided.engine.templates import Template
-from guided.index.stacks import Place, Stacks
 from guided.limits import Limits
 
 __all__ = ["Language", "accepts", "died_at"]

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from guided.arrays import mask_words
 from guided.automata.pushdown import GUARD, KEPT, LIKE, PENDING, PLAN, Pushdown
+from guided.automata.stacks import Stacks
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, VocabularyError
 from guided.index.plans import Group, Plan, plan_of, walk_trie
 from guided.index.pushdown import PushdownIndex, Shared
 from guided.index.pushdown_masks import Masks
-from guided.index.stacks import Stacks
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits

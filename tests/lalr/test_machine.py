@@ -11,11 +11,11 @@ from lark.indenter import PythonIndenter
 
 from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
+from guided.automata.stacks import Place, Stacks
 from guided.errors import GrammarError, LimitError
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_masks import Shared
-from guided.index.stacks import Place, Stacks
 from guided.lalr.cells import Cells, bits
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
