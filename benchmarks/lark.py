@@ -1,7 +1,7 @@
 """Lark grammars, stage by stage: ``python -m benchmarks.lark [--repeat N]``.
 
-For each grammar the states, terminals, contexts and scanner states, and median CPU milliseconds of the tables (Lark included) and of the
-scanner, after one warm run.
+For each grammar the states, terminals, contexts and scanner states, and median CPU milliseconds of the tables (Lark included), of the
+scanner, and of what decides on dead ends, after one warm run.
 """
 
 import argparse
@@ -12,8 +12,10 @@ import lark
 from lark.indenter import PythonIndenter
 
 from benchmarks.clock import median, no_collection, timed
+from guided.lalr.deadends import DeadEnds
 from guided.lalr.loading import tables_of_text
 from guided.lalr.scanner import scanner_of
+from guided.lalr.stacks import Stacks
 from guided.limits import Limits
 from guided.resources import grammar_path
 
@@ -27,7 +29,10 @@ def main() -> None:
     python = Path(lark.__file__).parent / "grammars" / "python.lark"
     load = partial(tables_of_text, lexer="contextual", import_paths=[], limits=Limits())
     grammars = {
-        "json": partial(load, grammar_path("json").read_text(), start=["start"], postlex=None, source=None),
+        **{
+            name: partial(load, grammar_path(name).read_text(), start=["start"], postlex=None, source=None)
+            for name in ("json", "command", "sql")
+        },
         "python": partial(load, python.read_text(), start=["file_input"], postlex=PythonIndenter(), source=str(python)),
     }
     for name, made in grammars.items():
@@ -37,11 +42,15 @@ def main() -> None:
             with no_collection():
                 tables, first, _ = timed(made)
                 scanner, second, _ = timed(scanner_of, tables.lexer, Limits())
-            times.append((first, second))
+                start = tables.starts[0]
+                ends, third, _ = timed(DeadEnds, tables, scanner, start, Stacks(tables, start), Limits())
+            times.append((first, second, third))
+        tables_time, scanner_time, ends_time = (median(column) for column in zip(*times, strict=True))
         print(
             f"{name}: {tables.n_states} states, {len(tables.lexer.terminals)} terminals, "
             f"{len(tables.lexer.contexts)} contexts, {len(scanner.table)} scanner states; "
-            f"tables {median(first for first, _ in times):.1f} ms, scanner {median(second for _, second in times):.1f} ms"
+            f"tables {tables_time:.1f} ms, scanner {scanner_time:.1f} ms, "
+            f"dead ends {ends_time:.1f} ms ({'assured' if ends.cells is None else 'cells'})"
         )
 
 

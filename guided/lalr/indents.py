@@ -36,8 +36,8 @@ class Indenter:
         self._opening = {numbers[name] for name in said.opening if name in numbers} if said else set()
         self.closing = {numbers[name] for name in said.closing if name in numbers} if said else set()
         # A terminal that the grammar does not have is one that no state reads.
-        self._indent = numbers.get(said.indent, -1) if said else -1
-        self._dedent = numbers.get(said.dedent, -1) if said else -1
+        self.indent = numbers.get(said.indent, -1) if said else -1
+        self.dedent = numbers.get(said.dedent, -1) if said else -1
         self._tab = said.tab if said else 0
         # Terminals that a newline may bring with it, and whether there are parentheses in which it is dropped.
         self.following = tuple(number for number in (self._indent, self._dedent) if number >= 0)
@@ -62,14 +62,14 @@ class Indenter:
         if column == NO_NEWLINE:
             return None
         if column > columns[-1]:
-            return (terminal, self._indent), Indents((*columns, column), 0)
+            return (terminal, self.indent), Indents((*columns, column), 0)
         kept = columns
         while column < kept[-1]:
             kept = kept[:-1]
         if column != kept[-1]:
             return None
-        return (terminal, *[self._dedent] * (len(columns) - len(kept))), Indents(kept, 0)
+        return (terminal, *[self.dedent] * (len(columns) - len(kept))), Indents(kept, 0)
 
     def at_end(self, indents: Indents) -> tuple[int, ...]:
         """What the parser gets at the end of a text, before ``$END``."""
-        return (self._dedent,) * (len(indents.columns) - 1)
+        return (self.dedent,) * (len(indents.columns) - 1)

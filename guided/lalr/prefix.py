@@ -12,8 +12,8 @@ Reading a byte:
 At the end of a text no watcher may have a match that needs the end, and the lexeme at hand must end, by a match that needs the end if
 there is one.
 
-A hypothesis is kept only while some terminal that its lexeme can become can be fed: a set without one is dead. What this does not see are
-the dead ends that lie further on, where a grammar promises what it cannot keep (docs/lark.md).
+A hypothesis is kept only while it can become a text (`guided.lalr.deadends`, whose notes name the grammars for which it may be kept
+longer): a set without one is dead, and every other one can be completed.
 
 A state is a set of hypotheses, interned; nearly always there is one, or two of which one is about to fall. Plain Python, lazily, with
 every step remembered: the definition that faster engines are tested against.
@@ -26,6 +26,7 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, BoolArray
 from guided.errors import GrammarError, LimitError
+from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.stacks import Stacks
@@ -81,6 +82,13 @@ class Prefixes:
     limits : Limits
         ``states`` bounds the states.
 
+    Attributes
+    ----------
+    initial : int
+        The state of the empty text; DEAD where the language has no text.
+    stacks : Stacks
+    dead_ends : DeadEnds
+
     Raises
     ------
     GrammarError
@@ -101,7 +109,7 @@ class Prefixes:
         self._ends: list[list[int]] = scanner.ends.tolist()
         self._starts: list[list[int]] = scanner.starts.tolist()
         self._contexts: list[int] = tables.context.tolist()
-        self._labels = _reachable(self._rows, self._events, self._ends)
+        self.dead_ends = DeadEnds(tables, scanner, starts[start], self.stacks, limits)
         newline = self._indenter.newline
         if newline >= 0 and any(said[0] == newline and said[1] for said in (*self._events, *self._ends)):
             raise GrammarError("the newline of an Indenter looks ahead of its end", tables.symbols[newline])
@@ -111,9 +119,7 @@ class Prefixes:
         self._numbers: dict[frozenset[Hypothesis], int] = {}
         self._next: dict[tuple[int, int], int] = {}
         self._accepting: dict[int, bool] = {}
-        self._viable: dict[tuple[int, Indents], frozenset[int]] = {}
-        first = self._begin(0, Indents(), scanner.first_left)
-        self.initial = self._state({first} if first is not None else set())
+        self.initial = self._state({self._begin(0, Indents(), scanner.first_left)})
 
     def hypotheses(self, state: int) -> frozenset[Hypothesis]:
         """The readings of a state."""
@@ -121,6 +127,8 @@ class Prefixes:
 
     def step(self, state: int, byte: int) -> int:
         """The state after a byte; DEAD where nothing can come of it."""
+        if state == DEAD:
+            return DEAD
         key = state, byte
         found = self._next.get(key, UNKNOWN)
         if found == UNKNOWN:
@@ -140,6 +148,8 @@ class Prefixes:
 
     def onward(self, state: int) -> bytes:
         """The bytes that may follow, ascending."""
+        if state == DEAD:
+            return b""
         return bytes(byte for byte in np.flatnonzero(self._live(state)).tolist() if self.step(state, byte) != DEAD)
 
     def is_accepting(self, state: int) -> bool:
@@ -160,9 +170,9 @@ class Prefixes:
         return found
 
     def _state(self, read: set[Hypothesis]) -> int:
-        if not read:
+        kept = frozenset(filter(self._lives, _without_weaker(read) if len(read) > 1 else read))
+        if not kept:
             return DEAD
-        kept = frozenset(_without_weaker(read) if len(read) > 1 else read)
         if len(kept) > _MOST_HYPOTHESES:
             raise LimitError("hypotheses", len(kept), _MOST_HYPOTHESES, _TOO_MANY)
         number = self._numbers.setdefault(kept, len(self._sets))
@@ -172,32 +182,19 @@ class Prefixes:
             self._sets.append(kept)
         return number
 
-    def _begin(self, node: int, indents: Indents, left: int) -> Hypothesis | None:
-        """The begin of a lexeme; None where neither one nor the end can come."""
+    def _begin(self, node: int, indents: Indents, left: int) -> Hypothesis:
+        """The begin of a lexeme."""
         scanned = self._starts[self._contexts[self.stacks.states[node]]][left]
-        begun = Hypothesis(node, scanned, b"", True, NO_NEWLINE, indents, _NONE)
-        return begun if self._lives(begun) or self._ends_at(node, indents) else None
+        return Hypothesis(node, scanned, b"", True, NO_NEWLINE, indents, _NONE)
 
     def _lives(self, hypothesis: Hypothesis) -> bool:
-        """Can the lexeme become something that can come here?"""
-        if hypothesis.scanned < 0:
-            return False
-        labels = self._labels[hypothesis.scanned]
-        return self._ignored in labels or not labels.isdisjoint(self._expected(hypothesis.node, hypothesis.indents))
-
-    def _expected(self, node: int, indents: Indents) -> frozenset[int]:
-        """The terminals that can come next."""
-        key = node, Indents((), min(indents.parentheses, 1))
-        found = self._viable.get(key)
-        if found is None:
-            newline = self._indenter.newline
-            terminals = {terminal for terminal in range(self._ignored) if self.stacks.feed(node, terminal) >= 0}
-            if indents.parentheses and newline >= 0:
-                terminals.add(newline)
-            if not indents.parentheses:
-                terminals -= self._indenter.closing
-            found = self._viable[key] = frozenset(terminals)
-        return found
+        """Can it become a text?"""
+        node, scanned, text, is_fresh, column, indents, watchers = hypothesis
+        lexemes = self.dead_ends.lexemes
+        if is_fresh:
+            return self.dead_ends.is_live(node, indents, lexemes.fresh(scanned, watchers))
+        columns = self.dead_ends.columns.within(scanned, column, indents)
+        return self.dead_ends.is_live(node, indents, lexemes.going(scanned, text, watchers), columns)
 
     def _read(self, hypothesis: Hypothesis, byte: int, out: set[Hypothesis]) -> None:
         """Add what a hypothesis becomes with a byte."""
@@ -214,13 +211,12 @@ class Prefixes:
         if scanned < 0:
             return
         node, indents = hypothesis.node, hypothesis.indents
-        labels = self._labels[scanned]
         column = NO_NEWLINE
-        if self._indenter.newline in labels:
+        if self.dead_ends.columns.counts(scanned):
             column = self._indenter.column(hypothesis.column, byte)
         text = (hypothesis.text + bytes([byte]))[-self._back :] if self._back else b""
         going = Hypothesis(node, scanned, text, False, column, indents, watchers)
-        if self._goes_on(scanned) and self._lives(going):
+        if self._goes_on(scanned):
             out.add(going)
         if self._events[scanned][0] != NOTHING:
             own = watchers | ({scanned} if self._goes_on(scanned) else _NONE)
@@ -236,9 +232,8 @@ class Prefixes:
         after = self._fed(hypothesis, label)
         if after is None:
             return set()
-        begun = self._begin(*after, left)
+        found = {self._begin(*after, left)}
         rest = _last_characters(hypothesis.text, back)
-        found = set() if begun is None else {begun}
         for byte in rest:
             following: set[Hypothesis] = set()
             for one in found:
@@ -302,20 +297,3 @@ def _without_weaker(read: set[Hypothesis]) -> set[Hypothesis]:
         if not any(less <= hypothesis.watchers for less in kept):
             kept.append(hypothesis.watchers)
     return {hypothesis._replace(watchers=watchers) for hypothesis, found in least.items() for watchers in found}
-
-
-def _reachable(rows: list[list[int]], events: list[list[int]], ends: list[list[int]]) -> list[frozenset[int]]:
-    """The labels that each state can still lead to, its own among them."""
-    own = [{said[0] for said in pair if said[0] != NOTHING} for pair in zip(events, ends, strict=True)]
-    sources: list[set[int]] = [set() for _ in rows]
-    for state, row in enumerate(rows):
-        for target in set(row) - {DEAD}:
-            sources[target].add(state)
-    work = list(range(len(rows)))
-    while work:
-        state = work.pop()
-        for source in sources[state]:
-            if not own[state] <= own[source]:
-                own[source] |= own[state]
-                work.append(source)
-    return [frozenset(labels) for labels in own]

@@ -16,7 +16,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, UInt8Array, freeze
 from guided.automata.minimize import minimal
-from guided.automata.partition import partition
+from guided.automata.partition import INVALID, Partition, partition
 from guided.automata.utf8 import to_bytes
 from guided.errors import GrammarError, PatternError
 from guided.lalr.ordered import Context, Event, Keyword, Ordered, determinize_in_order
@@ -52,6 +52,8 @@ class Scanner:
     first_left : int
         Left class at the begin of a text.
     n_terminals : int
+    examples : tuple of bytes
+        One character of each class of characters that the terminals tell apart: any other one does what one of these does.
     """
 
     table: Int32Array
@@ -61,6 +63,7 @@ class Scanner:
     starts: Int32Array
     first_left: int
     n_terminals: int
+    examples: tuple[bytes, ...] = ()
 
     def match(self, data: bytes, position: int, context: int, left: int) -> tuple[int, int, int] | None:
         """The lexeme at a place of a whole text: label, where it ends, and the left class there; None where there is none.
@@ -119,7 +122,13 @@ def scanner_of(lexer: Lexer, limits: Limits) -> Scanner:
         freeze(starts),
         first_left,
         len(trees),
+        _examples(parts),
     )
+
+
+def _examples(parts: Partition) -> tuple[bytes, ...]:
+    classes, first = np.unique(parts.classes, return_index=True)
+    return tuple(chr(code).encode() for code in parts.starts[first[classes != INVALID]].tolist())
 
 
 def _tree(terminal: Terminal, limits: Limits) -> Node:

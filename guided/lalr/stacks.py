@@ -38,6 +38,10 @@ class Stacks:
         self._nodes: dict[tuple[int, int], int] = {}
         self._fed: dict[tuple[int, int], int] = {}
 
+    def below(self, node: int) -> int:
+        """The node below a node; -1 for node 0."""
+        return self._below[node]
+
     def feed(self, node: int, terminal: int) -> int:
         """The node after a terminal; -1 where it cannot come. ``$END`` leads to the node of the whole text."""
         key = node, terminal

@@ -2,7 +2,10 @@
 
 from lark.lexer import BasicLexer, TextSlice, Token
 
-__all__ = ["lexeme"]
+from guided.arrays import DEAD
+from guided.lalr.prefix import Prefixes
+
+__all__ = ["lexeme", "reaches_a_text"]
 
 
 def lexeme(lexer: BasicLexer, text: str, position: int) -> tuple[str | None, int] | None:
@@ -16,3 +19,19 @@ def lexeme(lexer: BasicLexer, text: str, position: int) -> tuple[str | None, int
     if name in lexer.callback:
         token = lexer.callback[name](token)
     return (None if is_ignored else token.type), position + len(value)
+
+
+def reaches_a_text(prefixes: Prefixes, state: int, letters: bytes, most: int) -> bool:
+    """Can a prefix be completed by some letters? Breadth first; gives up, with False, after so many states."""
+    seen, work = {state}, [state]
+    for one in work:
+        if prefixes.is_accepting(one):
+            return True
+        for byte in letters:
+            following = prefixes.step(one, byte)
+            if following != DEAD and following not in seen:
+                seen.add(following)
+                work.append(following)
+        if len(seen) > most:
+            return False
+    return False

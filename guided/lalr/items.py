@@ -1,0 +1,119 @@
+"""LR(0) items of a grammar's tables: which rules are under way in a state of the parser, and which symbols derive nothing.
+
+The tables say what the parser does, not why. An *item* (rule, dot) is a rule of which the symbols before the dot have been read; the
+*kernel* of a state are those with something before the dot. It is the same whichever way the state was reached, so one way is enough.
+A symbol is *productive* where it derives some string of terminals that the lexer can read.
+
+O(states * rules that can begin there). Not here: lookaheads, conflicts.
+Ref: DeRemer and Pennello, Efficient computation of LALR(1) look-ahead sets, 1982.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from guided.lalr.tables import LalrTables, Start
+
+__all__ = ["Item", "Items", "items_of", "productive"]
+
+# Rule and dot.
+Item = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """The items of what one start reaches.
+
+    Attributes
+    ----------
+    states : tuple of int
+        States that the start reaches, breadth first.
+    kernels : list of tuple of (int, int)
+        By state: its items with something before the dot.
+    reached_by : list of int
+        By state: the symbol that leads to it; -1 for the start, and where the start does not lead.
+    actions, gotos : list of dict of int to int
+        By state, as in the tables.
+    origins : list of int
+        By rule: the symbol on its left.
+    sides : list of tuple of int
+        By rule: the symbols on its right.
+    rules_of : dict of int to list of int
+        The rules of a symbol.
+    """
+
+    states: tuple[int, ...]
+    kernels: list[tuple[Item, ...]]
+    reached_by: list[int]
+    actions: list[dict[int, int]]
+    gotos: list[dict[int, int]]
+    origins: list[int]
+    sides: list[tuple[int, ...]]
+    rules_of: dict[int, list[int]]
+
+    def after(self, state: int, symbol: int) -> int:
+        """The state after a symbol that can be read in a state."""
+        found = self.gotos[state].get(symbol)
+        return self.actions[state][symbol] if found is None else found
+
+
+def items_of(tables: LalrTables, start: Start) -> Items:
+    """The items of a start."""
+    numbers = {name: number for number, name in enumerate(tables.symbols)}
+    sides = [tuple(numbers[name] for name in rule.partition(":")[2].split()) for rule in tables.rules]
+    actions = _by_state(tables.action_indptr.tolist(), tables.action_symbol.tolist(), tables.action_value.tolist())
+    gotos = _by_state(tables.goto_indptr.tolist(), tables.goto_symbol.tolist(), tables.goto_state.tolist())
+    origins: list[int] = tables.rule_origin.tolist()
+    rules_of: dict[int, list[int]] = {}
+    beginning: dict[int, dict[int, list[Item]]] = {}
+    for rule, (origin, side) in enumerate(zip(origins, sides, strict=True)):
+        rules_of.setdefault(origin, []).append(rule)
+        if side:
+            beginning.setdefault(origin, {}).setdefault(side[0], []).append((rule, 1))
+    kernels: list[tuple[Item, ...]] = [()] * tables.n_states
+    reached_by = [-1] * tables.n_states
+    states = [start.state]
+    seen = {start.state}
+    for state in states:
+        moved: dict[int, list[Item]] = {}
+        for rule, dot in kernels[state]:
+            if dot < len(sides[rule]):
+                moved.setdefault(sides[rule][dot], []).append((rule, dot + 1))
+        for origin in gotos[state]:
+            for symbol, begun in beginning.get(origin, {}).items():
+                moved.setdefault(symbol, []).extend(begun)
+        targets = [*((s, v) for s, v in actions[state].items() if v >= 0), *gotos[state].items()]
+        for symbol, target in targets:
+            if target not in seen:
+                seen.add(target)
+                states.append(target)
+                reached_by[target] = symbol
+                kernels[target] = tuple(sorted(moved.get(symbol, ())))
+    return Items(tuple(states), kernels, reached_by, actions, gotos, origins, sides, rules_of)
+
+
+def productive(items: Items, readable: Collection[int]) -> set[int]:
+    """The symbols that derive a string of the terminals that can be read, those terminals among them."""
+    found = set(readable)
+    waiting: dict[int, list[int]] = {}
+    missing = []
+    for rule, side in enumerate(items.sides):
+        needed = {symbol for symbol in side if symbol not in found}
+        missing.append(len(needed))
+        for symbol in needed:
+            waiting.setdefault(symbol, []).append(rule)
+    work = [items.origins[rule] for rule, count in enumerate(missing) if count == 0]
+    while work:
+        symbol = work.pop()
+        if symbol in found:
+            continue
+        found.add(symbol)
+        for rule in waiting.get(symbol, ()):
+            missing[rule] -= 1
+            if missing[rule] == 0:
+                work.append(items.origins[rule])
+    return found
+
+
+def _by_state(indptr: Sequence[int], symbols: Sequence[int], values: Sequence[int]) -> list[dict[int, int]]:
+    return [dict(zip(symbols[first:last], values[first:last], strict=True)) for first, last in pairwise(indptr)]

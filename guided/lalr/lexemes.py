@@ -1,0 +1,367 @@
+"""What the next lexeme can become, exactly: the scanner over characters, with what lexemes that have ended still forbid.
+
+Where a lexeme has ended, what may follow hangs on a *control*: what stands to the left for terminals that look behind, the
+watchers (scanner states of lexemes that must not go on to a longer match), the characters that have been read beyond the lexeme and are
+read again, and whether the text ends with them. An *outcome* is what a lexeme can become (a label) with the control behind it. All
+that a text can still be is told by outcomes and by the parser's stack; the letters of the text itself do not matter.
+
+Characters are taken from `Scanner.examples`, so there are no states inside of characters here. O(states * letters) for an outcome set
+without watchers, times the watchers that stay alive together with the lexeme; budgeted by `Steps`, remembered.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array, Int64Array
+from guided.automata.steps import Steps
+from guided.lalr.scanner import NOTHING, Scanner
+
+__all__ = ["Control", "Lexemes", "Outcomes"]
+
+_NONE: frozenset[int] = frozenset()
+_NO_TEXT = -1
+_STEP_COST = 20
+_TOO_MANY = "its terminals leave too much open"
+
+
+class Control(NamedTuple):
+    """What a lexeme that has ended says of the text behind it.
+
+    Attributes
+    ----------
+    left : int
+        Left class at its end.
+    watchers : frozenset of int
+        Scanner states, after all characters of ``rest``, that may not meet a match.
+    rest : tuple of int
+        Letters behind the lexeme that have been read.
+    is_end : bool
+        The text ends behind them.
+    """
+
+    left: int
+    watchers: frozenset[int]
+    rest: tuple[int, ...]
+    is_end: bool
+
+
+class Outcomes(NamedTuple):
+    """What a text can become next: labels with controls; and may it end before another lexeme?"""
+
+    lexemes: frozenset[tuple[int, Control]]
+    can_end: bool
+
+
+class Lexemes:
+    """The lexemes of a scanner.
+
+    Attributes
+    ----------
+    rows : list of list of int
+        Next state by letter, of the states between characters.
+    is_between : list of bool
+        Is a state one between characters?
+    """
+
+    def __init__(self, scanner: Scanner, steps: Steps) -> None:
+        self._steps = steps
+        self.starts: list[list[int]] = scanner.starts.tolist()
+        self.events: list[list[int]] = scanner.events.tolist()
+        self.ends: list[list[int]] = scanner.ends.tolist()
+        self._table, self._classes = scanner.table, scanner.classes
+        self._byte_rows: list[list[int]] = scanner.table.tolist()
+        self._n_columns: int = scanner.table.shape[1]
+        columns = [self._after(example) for example in scanner.examples]
+        self._between = _between(columns, scanner)
+        self._letters: dict[bytes, int] = {}
+        kept = [
+            number
+            for number, column in enumerate(columns)
+            if self._letters.setdefault(column[self._between].tobytes(), len(self._letters)) == len(self._letters) - 1
+        ]
+        self.columns = np.stack([columns[number] for number in kept], axis=1)
+        self.examples = [scanner.examples[number] for number in kept]
+        self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
+        self.rows: list[list[int]] = self.columns.tolist()
+        self.goes_on: list[bool] = ((scanner.table >= 0).any(axis=1) | (scanner.ends[:, 0] != NOTHING)).tolist()
+        self._kept = self._lengths()
+        # Begins of characters: where they lead each state.
+        self._partials = [np.arange(len(self._table), dtype=np.int32)]
+        self._partial_of: dict[bytes, int] = {}
+        self._partial_rows: dict[tuple[int, int], int] = {}
+        self._begun: dict[tuple[int, Control], Outcomes] = {}
+        self._free: dict[tuple[int, tuple[int, ...]], frozenset[tuple[int, Control]]] = {}
+        self._within: dict[tuple[int, bytes, frozenset[int]], Outcomes] = {}
+        self._fresh: dict[tuple[int, frozenset[int]], Outcomes] = {}
+
+    def letter(self, character: str) -> int:
+        """The letter that stands for a character."""
+        return self._letters[self._after(character.encode())[self._between].tobytes()]
+
+    def begun(self, context: int, control: Control) -> Outcomes:
+        """What can come behind a lexeme, in a context of the lexer."""
+        key = context, control
+        found = self._begun.get(key)
+        if found is None:
+            found = self._begun[key] = self._begin(context, control)
+        return found
+
+    def fresh(self, state: int, watchers: frozenset[int]) -> Outcomes:
+        """What can come where a lexeme begins in a state of the scanner, which may be DEAD."""
+        key = state, watchers
+        found = self._fresh.get(key)
+        if found is None:
+            lexemes: set[tuple[int, Control]] = set()
+            if state >= 0:
+                self._onward(state, (), watchers, lexemes, is_fresh=True)
+            found = self._fresh[key] = Outcomes(frozenset(lexemes), self._may_end(watchers))
+        return found
+
+    def going(self, state: int, text: bytes, watchers: frozenset[int]) -> Outcomes:
+        """What a lexeme under way can become: state after its last byte, which may stand inside a character."""
+        if self.is_between[state]:
+            found = _last(text, self._kept[state]) if self._kept[state] else b""
+            key = state, found, watchers
+        else:
+            key = state, text, watchers
+        outcomes = self._within.get(key)
+        if outcomes is None:
+            outcomes = self._within[key] = Outcomes(frozenset(self._going(*key)), False)
+        return outcomes
+
+    def _going(self, state: int, text: bytes, watchers: frozenset[int]) -> set[tuple[int, Control]]:
+        found: set[tuple[int, Control]] = set()
+        if self.is_between[state]:
+            self._onward(state, self._spelled(text), watchers, found)
+            return found
+        met: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
+        begin = _begin_of_last(text) if text else 0
+        work = [(state, self._partial(text[begin:]) if text else _NO_TEXT, watchers)]
+        seen = set(work)
+        while work:
+            state, partial, watchers = work.pop()
+            self._steps.spend(_STEP_COST * self._n_columns, _TOO_MANY)
+            for column, target in enumerate(self._byte_rows[state]):
+                moved = self._moved(watchers, self._byte_rows, column) if target >= 0 else None
+                if moved is None:
+                    continue
+                read = self._read(partial, column) if text else _NO_TEXT
+                if not self.is_between[target]:
+                    item = target, read, moved
+                    if item not in seen:
+                        seen.add(item)
+                        work.append(item)
+                    continue
+                letters: tuple[int, ...] = ()
+                if kept := self._kept[target]:
+                    letter = self._letters[self._partials[read][self._between].tobytes()]
+                    letters = (*self._spelled(_last(text[:begin], kept - 1)), letter)
+                arrived = target, letters, moved
+                if arrived not in met:
+                    met.add(arrived)
+                    self._arrived(*arrived, found)
+                    self._onward(*arrived, found)
+        return found
+
+    def _partial(self, text: bytes) -> int:
+        """The number of the begin of a character: two after which every state goes on alike are one."""
+        partial = 0
+        for byte in text:
+            partial = self._read(partial, int(self._classes[byte]))
+        return partial
+
+    def _read(self, partial: int, column: int) -> int:
+        key = partial, column
+        found = self._partial_rows.get(key)
+        if found is None:
+            states = self._partials[partial]
+            moved = np.where(states >= 0, self._table[states, column], DEAD).astype(np.int32)
+            found = self._partial_rows[key] = self._partial_of.setdefault(moved.tobytes(), len(self._partials))
+            if found == len(self._partials):
+                self._partials.append(moved)
+                self._steps.spend(len(moved), _TOO_MANY)
+        return found
+
+    def _begin(self, context: int, control: Control) -> Outcomes:
+        left, watchers, rest, is_end = control
+        state: int = self.starts[context][left]
+        if not rest and not is_end:
+            return self.fresh(state, watchers)
+        text: tuple[int, ...] = ()
+        found: set[tuple[int, Control]] = set()
+        for i, letter in enumerate(rest):
+            state = self.rows[state][letter] if state >= 0 else DEAD
+            if state < 0:
+                return Outcomes(frozenset(found), False)
+            text = self._cut((*text, letter), state)
+            label, back, after = self.events[state]
+            if label != NOTHING:
+                own = self._advanced(state, rest[i + 1 :]) if self.goes_on[state] else _NONE
+                if own is not None:
+                    behind = text[len(text) - back :] + rest[i + 1 :]
+                    found.add((label, Control(after, watchers | own, behind, is_end)))
+        if not is_end:
+            self._onward(state, text, watchers, found)
+        elif rest and self._may_end(watchers):
+            self._ended(state, text, found)
+        return Outcomes(frozenset(found), not rest and self._may_end(watchers))
+
+    def _may_end(self, watchers: frozenset[int]) -> bool:
+        return all(self.ends[watcher][0] == NOTHING for watcher in watchers)
+
+    def _onward(
+        self,
+        state: int,
+        text: tuple[int, ...],
+        watchers: frozenset[int],
+        found: set[tuple[int, Control]],
+        *,
+        is_fresh: bool = False,
+    ) -> None:
+        """Add what reading on leads to, at a state between characters."""
+        if not watchers and not is_fresh:
+            found |= self._freely(state, text)
+            return
+        # Invariant: what has been met is what some letter led to; the begin may be met again, with its match.
+        seen: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
+        work = [(state, text, watchers, is_fresh)]
+        while work:
+            state, text, watchers, is_fresh = work.pop()
+            if not is_fresh and self._may_end(watchers):
+                self._ended(state, text, found)
+            self._steps.spend(_STEP_COST * len(self.examples), _TOO_MANY)
+            for letter, target in enumerate(self.rows[state]):
+                if target < 0:
+                    continue
+                moved = self._moved(watchers, self.rows, letter)
+                if moved is None:
+                    continue
+                read = self._cut((*text, letter), target)
+                item = target, read, moved
+                if item not in seen:
+                    seen.add(item)
+                    self._arrived(target, read, moved, found)
+                    if moved:
+                        work.append((*item, False))
+                    else:
+                        found |= self._freely(target, read)
+
+    def _freely(self, state: int, text: tuple[int, ...]) -> frozenset[tuple[int, Control]]:
+        """What a lexeme under way can become where nothing watches."""
+        key = state, text
+        known = self._free.get(key)
+        if known is not None:
+            return known
+        found: set[tuple[int, Control]] = set()
+        seen: set[tuple[int, tuple[int, ...]]] = set()
+        work = [key]
+        while work:
+            state, text = work.pop()
+            self._ended(state, text, found)
+            self._steps.spend(_STEP_COST * len(self.examples), _TOO_MANY)
+            targets: dict[int, int] = {}
+            for letter, target in enumerate(self.rows[state]):
+                if target < 0 or (self._kept[target] == 0 and targets.setdefault(target, letter) != letter):
+                    continue
+                item = target, self._cut((*text, letter), target)
+                if item not in seen:
+                    seen.add(item)
+                    self._arrived(*item, _NONE, found)
+                    work.append(item)
+        outcomes = self._free[key] = frozenset(found)
+        return outcomes
+
+    def _arrived(
+        self, state: int, text: tuple[int, ...], watchers: frozenset[int], found: set[tuple[int, Control]]
+    ) -> None:
+        """Add the match that has just been met."""
+        label, back, left = self.events[state]
+        if label != NOTHING:
+            own = watchers | {state} if self.goes_on[state] else watchers
+            found.add((label, Control(left, own, text[len(text) - back :], False)))
+
+    def _ended(self, state: int, text: tuple[int, ...], found: set[tuple[int, Control]]) -> None:
+        """Add the match if the text ends here."""
+        label, back, left = self.ends[state]
+        if label != NOTHING:
+            found.add((label, Control(left, _NONE, text[len(text) - back :], True)))
+
+    def _moved(self, watchers: frozenset[int], rows: list[list[int]], step: int) -> frozenset[int] | None:
+        """The watchers after a letter or byte; None where one meets a match."""
+        if not watchers:
+            return watchers
+        moved = {rows[watcher][step] for watcher in watchers} - {DEAD}
+        if any(self.events[watcher][0] != NOTHING for watcher in moved):
+            return None
+        return frozenset(moved)
+
+    def _advanced(self, watcher: int, letters: tuple[int, ...]) -> frozenset[int] | None:
+        watchers: frozenset[int] | None = frozenset({watcher})
+        for letter in letters:
+            if watchers is not None:
+                watchers = self._moved(watchers, self.rows, letter)
+        return watchers
+
+    def _cut(self, text: tuple[int, ...], state: int) -> tuple[int, ...]:
+        kept = self._kept[state]
+        return text[len(text) - kept :] if len(text) > kept else text
+
+    def _lengths(self) -> list[int]:
+        """Of each state: how many of the last letters a match there or later may lie back."""
+        kept = [max(event[1], end[1]) for event, end in zip(self.events, self.ends, strict=True)]
+        sources: list[set[int]] = [set() for _ in kept]
+        for state in self._between.tolist():
+            for target in set(self.rows[state]) - {DEAD}:
+                sources[target].add(state)
+        work = [state for state, count in enumerate(kept) if count > 1]
+        while work:
+            state = work.pop()
+            for source in sources[state]:
+                if kept[source] < kept[state] - 1:
+                    kept[source] = kept[state] - 1
+                    work.append(source)
+        return kept
+
+    def _after(self, character: bytes) -> Int32Array:
+        """Where each state goes with a character: int32, shape (n_states,)."""
+        moved = np.arange(len(self._table), dtype=np.int32)
+        for byte in character:
+            moved = np.where(moved >= 0, self._table[moved, self._classes[byte]], DEAD).astype(np.int32)
+        return moved
+
+    def _spelled(self, text: bytes) -> tuple[int, ...]:
+        """The letters of some characters."""
+        return tuple(map(self.letter, text.decode()))
+
+
+def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
+    """The states that whole characters lead to, ascending."""
+    found = np.zeros(len(scanner.table), np.bool_)
+    work = np.unique(scanner.starts[scanner.starts >= 0])
+    while len(work):
+        found[work] = True
+        targets = np.unique(np.concatenate([column[work] for column in columns]))
+        work = targets[targets >= 0]
+        work = work[~found[work]]
+    return np.flatnonzero(found)
+
+
+def _begin_of_last(text: bytes) -> int:
+    """Where the last character of some UTF-8 begins, which may be incomplete."""
+    place = len(text) - 1
+    while place > 0 and text[place] & 0xC0 == 0x80:
+        place -= 1
+    return place
+
+
+def _last(text: bytes, count: int) -> bytes:
+    """The last characters of some UTF-8 that ends with one, as many as there are up to a count."""
+    place = len(text)
+    while count and place:
+        place = _begin_of_last(text[:place])
+        count -= 1
+    while place < len(text) and text[place] & 0xC0 == 0x80:
+        place += 1
+    return text[place:]

@@ -1,0 +1,183 @@
+"""Dead ends: every reading that is kept can be completed, and what can be completed is kept.
+
+That no prefix of a text is refused is tested with the texts themselves (`test_prefix`). Here: from every state some text is reached,
+found by search; two decisions, by cells and by what is assured, agree; and examples by name.
+"""
+
+from contextlib import suppress
+
+import lark
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lark.indenter import PythonIndenter
+
+from guided.arrays import DEAD
+from guided.automata.steps import Steps
+from guided.errors import GrammarError, LimitError
+from guided.lalr.coaccessible import Coaccessible
+from guided.lalr.deadends import DeadEnds
+from guided.lalr.items import items_of
+from guided.lalr.letters import letters_of
+from guided.lalr.lexemes import Control
+from guided.lalr.loading import tables_of_object
+from guided.lalr.prefix import Prefixes
+from guided.lalr.scanner import scanner_of
+from guided.lalr.stacks import Stacks
+from guided.limits import Limits
+from guided.resources import grammar_names
+from tests.grammars.loading import parser_of
+from tests.lalr.oracle import reaches_a_text
+from tests.lalr.test_loading import PYTHON
+from tests.lalr.test_prefix import BLOCKS, LIMITS, Blocks, grammars, prefixes_of
+
+
+def states_up_to(prefixes: Prefixes, letters: bytes, longest: int) -> list[int]:
+    """The states of all texts up to a length."""
+    found = {prefixes.initial: None} if prefixes.initial != DEAD else {}
+    last = list(found)
+    for _ in range(longest):
+        steps = {prefixes.step(state, byte) for state in last for byte in letters}
+        last = [state for state in sorted(steps) if state not in found and state != DEAD]
+        found.update(dict.fromkeys(last))
+    return list(found)
+
+
+def decided_by_cells(parser: lark.Lark, prefixes: Prefixes, states: list[int]) -> None:
+    """Cells, whether the prefixes use them or not, say of every reading that was kept that it is live."""
+    tables = tables_of_object(parser, LIMITS)
+    scanner, start, steps = scanner_of(tables.lexer, LIMITS), tables.starts[0], Steps(LIMITS.steps)
+    items, lexemes, stacks = items_of(tables, start), prefixes.dead_ends.lexemes, prefixes.stacks
+    first = int(tables.context[start.state]), Control(scanner.first_left, frozenset(), (), False)
+    letters = letters_of(tables, items, lexemes, first, steps)
+    cells = Coaccessible(tables, items, start, letters, steps)
+    cell_of = [cells.first]
+    for node in range(1, len(stacks.states)):
+        cell_of.append(cells.above(cell_of[stacks.below(node)], stacks.states[node]))
+    for state in states:
+        for one in prefixes.hypotheses(state):
+            context = int(tables.context[stacks.states[one.node]])
+            outcomes = (
+                lexemes.fresh(one.scanned, one.watchers)
+                if one.is_fresh
+                else lexemes.going(one.scanned, one.text, one.watchers)
+            )
+            assert letters.of(outcomes, context) & cells.live(cell_of[one.node]), one
+
+
+@settings(max_examples=60, deadline=None)
+@given(grammars(), st.sampled_from(["contextual", "contextual", "basic"]))
+def test_every_reading_can_be_completed(text: str, lexer: str) -> None:
+    try:
+        parser = lark.Lark(text, parser="lalr", lexer=lexer)
+    except lark.exceptions.LarkError:
+        return
+    # Why: a lookahead without a bound is refused.
+    with suppress(LimitError, GrammarError):
+        prefixes = prefixes_of(parser)
+        assert prefixes.dead_ends.doubts == ()
+        states = states_up_to(prefixes, b"abc ", 4)
+        for state in states:
+            assert reaches_a_text(prefixes, state, b"abc ", 3_000), state
+        decided_by_cells(parser, prefixes, states)
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix", "onward"),
+    [
+        ('start: A B | C "z"\nA: "a"\nB: "b"\nC: "ab"', b"a", b"b"),
+        ('start: A B | C "z"\nA: "a"\nB: "b"\nC: "ab"', b"ab", b"z"),
+        ('start: "a" l "t" | "b"\nl: "t" l | "t"', b"", b"b"),
+        ('start: "a" x | "b"\nx: "c" x', b"", b"b"),
+        ('start: s\ns: "i" s | "i" s "e" s | "x"', b"iix", b"e"),
+        ("start: W+\nW: /[a-c]+\\b/\n%ignore / +/", b"a", b" abc"),
+        ("start: W (/é/ W)*\nW: /[a-c]+\\b/", b"a", b"abc"),
+        ('start: A "x" | B "y"\nA: /a(?=x)/\nB: /a/', b"a", b"xy"),
+        ('start: (A | B) "c"\nA: /ab(?!c)/\nB: /[ab]+/', b"ab", b"abc"),
+        ('start: NAME "-" NAME | NAME\nNAME: /[a-b]+/\nLONG.2: /[ab]+-b/\n%ignore LONG', b"a-", b"ab"),
+    ],
+)
+def test_dead_ends_are_seen(text: str, prefix: bytes, onward: bytes) -> None:
+    prefixes = prefixes_of(lark.Lark(text, parser="lalr"))
+    assert prefixes.onward(prefixes.read(prefixes.initial, prefix)) == onward
+    assert prefixes.dead_ends.doubts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "unproductive"),
+    [
+        ('start: l "t"\nl: "t" l | "t"', ["l", "start"]),
+        ('start: "a" | "b" x\nx: "c" x', ["x"]),
+        ("start: A | B\nA.2: /a/\nB: /ab/", ["B"]),
+        ('start: "a" | "b"', []),
+    ],
+)
+def test_what_is_unproductive_is_named(text: str, unproductive: list[str]) -> None:
+    ends = prefixes_of(lark.Lark(text, parser="lalr")).dead_ends
+    assert list(ends.unproductive) == unproductive
+    assert list(ends.notes) == [f"no text is ever read for {name}" for name in unproductive]
+
+
+def test_a_language_without_texts_has_no_state() -> None:
+    prefixes = prefixes_of(lark.Lark('start: l "t"\nl: "t" l | "t"', parser="lalr"))
+    assert prefixes.initial == DEAD
+    assert prefixes.step(DEAD, 0x74) == DEAD
+    assert prefixes.onward(DEAD) == b""
+    assert not prefixes.is_accepting(DEAD)
+
+
+def test_blocks_can_be_completed() -> None:
+    prefixes = prefixes_of(lark.Lark(BLOCKS, parser="lalr", postlex=Blocks()))
+    assert prefixes.dead_ends.notes == ()
+    for state in states_up_to(prefixes, b"a:\n (#)", 5):
+        assert reaches_a_text(prefixes, state, b"a:\n )", 3_000), prefixes.hypotheses(state)
+
+
+@pytest.mark.parametrize(
+    ("text", "lives"),
+    [
+        ("x = ", True), ("x = #", False), ("x = (#", True), ("x = (# a\n", True), ("x#", True), ("x \\\n", True),
+        ("if x:\n  y\n ", True), ("if x:\n  y\n z", False), ("if x:\n    y\n  \n", True), ("if x: #", True), ("if x:\n\n#\n", True),
+        ("f(match(", True), ("match x:\n case {**a", True), ("match (", True), ("def match(", True), ("class A(B", True),
+        ("x = '", True), ("x = '\n", False), ("'" * 3 + "\n", True), ("0xfor", True), ("01", True),
+        ("01\n", False), ("x)", False), ("\n  x", False),
+    ],
+)  # fmt: skip
+def test_python(python: Prefixes, text: str, lives: bool) -> None:
+    assert (python.read(python.initial, text.encode()) != DEAD) == lives
+
+
+@pytest.fixture(scope="module")
+def python() -> Prefixes:
+    options = {"postlex": PythonIndenter(), "start": "file_input", "source_path": str(PYTHON)}
+    prefixes = prefixes_of(lark.Lark(PYTHON.read_text(), parser="lalr", **options), "file_input")
+    assert prefixes.dead_ends.notes == ()
+    return prefixes
+
+
+@pytest.mark.parametrize("name", grammar_names())
+def test_the_grammars_of_the_package_have_no_dead_ends(name: str) -> None:
+    tables = tables_of_object(parser_of(name), Limits())
+    start = tables.starts[0]
+    assert DeadEnds(tables, scanner_of(tables.lexer, Limits()), start, Stacks(tables, start), Limits()).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("grammar", "doubt"),
+    [
+        (BLOCKS.replace('"(" NAME? ")" _NL', '"(" _NL'), "does not close what it opens"),
+        (BLOCKS.replace('"(" NAME? ")"', '"(" line* ")"'), "has lines within parentheses"),
+        (BLOCKS.replace("[ \\t]*(#[^\\n]*)?", ""), "_NL cannot end at any column"),
+    ],
+)
+def test_what_an_indenter_makes_doubtful_is_named(grammar: str, doubt: str) -> None:
+    ends = prefixes_of(lark.Lark(grammar, parser="lalr", postlex=Blocks())).dead_ends
+    assert [doubt in note for note in ends.notes if note.startswith("dead ends are possible")] == [True]
+
+
+def test_what_is_too_much_is_named() -> None:
+    parser = lark.Lark('start: s*\ns: "i" s | "i" s "e" s | A+ "/" C?\nA: /a+b?/\nC: /\\/\\*.*?\\*\\//', parser="lalr")
+    tables = tables_of_object(parser, LIMITS)
+    scanner = scanner_of(tables.lexer, LIMITS)
+    ends = DeadEnds(tables, scanner, tables.starts[0], Stacks(tables, tables.starts[0]), Limits(steps=1))
+    assert any("too much hangs on its conflicts" in note for note in ends.notes)
