@@ -40,7 +40,7 @@ class Indenter:
         self.dedent = numbers.get(said.dedent, -1) if said else -1
         self._tab = said.tab if said else 0
         # Terminals that a newline may bring with it, and whether there are parentheses in which it is dropped.
-        self.following = tuple(number for number in (self._indent, self._dedent) if number >= 0)
+        self.following = tuple(number for number in (self.indent, self.dedent) if number >= 0)
         self.drops = bool(self._opening)
 
     def column(self, column: int, byte: int) -> int:

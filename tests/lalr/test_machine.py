@@ -79,7 +79,7 @@ def test_cells_of_python_say_what_can_be_fed() -> None:
 
 
 def check_bytes(tables: LalrTables, alphabet: str, longest: int) -> None:
-    """All texts up to a length: accepted alike, alive only if the readings are, and alive if an accepted text goes on from there."""
+    """All texts up to a length: accepted alike, and alive if some text goes on from there, as the readings know."""
     machine = machine_of(tables)
     prefixes = Prefixes(tables, scanner_of(tables.lexer, LIMITS), tables.starts[0].name, LIMITS)
     stacks = Stacks(machine)
@@ -88,7 +88,7 @@ def check_bytes(tables: LalrTables, alphabet: str, longest: int) -> None:
     for text, state, place in work:
         is_end = place is not None and stacks.is_end(place)
         assert is_end == prefixes.is_accepting(state), text
-        assert place is None or state != DEAD, text
+        assert place is not None or state == DEAD, text
         if place is not None:
             alive.add(text)
         if is_end:
