@@ -30,10 +30,10 @@ def example(name: str) -> ModuleType:
 class Answering(FunctionModel):
     """Answers each question as it is told to, byte by byte, and ends then."""
 
-    def __init__(self, answers: dict[str, str]) -> None:
+    def __init__(self, answers: dict[str, str], begun: str = "A:") -> None:
         vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
         super().__init__(self._logits, vocabulary, lambda text: list(text.encode()))
-        self.answers = {f"{question}\nA:".encode(): answer.encode() for question, answer in answers.items()}
+        self.answers = {f"{question}\n{begun}".encode(): answer.encode() for question, answer in answers.items()}
 
     def _logits(self, tokens: list[int]) -> np.ndarray:
         context = bytes(tokens)
@@ -101,6 +101,26 @@ def test_the_rest_client_sends_what_the_model_calls(capsys: pytest.CaptureFixtur
         assert answer.read() == b"[]"
 
 
+def test_the_agent_thinks_acts_and_observes_until_it_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    said = """ the Action is to look.
+Action: find_country
+Action Input: {"building": "tower of Pisa"}
+Observation: Italy
+Thought: and I know.
+Action: finish
+Action Input: {"answer": "Italy"}"""
+    module = example("react_agent")
+    module.main(Answering({"Where is it?": said}, "Thought:"), ["Where is it?"])
+    assert capsys.readouterr().out == f"Question: Where is it?\nThought:{said}\nAnswer: Italy\n\n"
+    module.main(
+        Answering({"What?": ' I do not know.\nAction: find_year\nAction Input: {"building": "x"}'}, "Thought:"),
+        ["What?"],
+    )
+    printed = capsys.readouterr().out
+    assert "Observation: error: KeyError: 'x'\nThought:" in printed
+    assert printed.endswith("\nAnswer: \n\n")
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("name", NAMES)
 def test_with_the_default_model(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,4 +132,4 @@ def test_with_the_default_model(name: str, capsys: pytest.CaptureFixture[str], m
 
 
 def test_every_example_has_a_test() -> None:
-    assert NAMES == ["assistant", "calculator", "rest_client"]
+    assert NAMES == ["assistant", "calculator", "react_agent", "rest_client"]

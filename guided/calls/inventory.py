@@ -127,10 +127,14 @@ class Inventory:
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says, whatever the order of its tools."""
-        texts = replace(self.texts, goes_on=True)
+        texts = replace(self.texts, goes_on=True, must_call=False)
         found = fingerprint_of(self.kind, text_of([asdict(texts), asdict(self.caps), self.strict]), f"{self.total:x}")
         # The same as that of `guided.calls.spec.FirstCall`.
-        return found if self.texts.goes_on else fingerprint_of("first call", found)
+        return (
+            found
+            if self.texts.goes_on
+            else fingerprint_of("next call" if self.texts.must_call else "first call", found)
+        )
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -178,7 +182,8 @@ class Inventory:
             about = content["texts"]
             form = Format(**{name: _hashable(value) for name, value in about["form"].items()})
             reasoning = _hashable(about["reasoning"])
-            texts = Texts(form, bool(about["is_running"]), Count(**about["count"]), reasoning, bool(about["goes_on"]))
+            is_running, goes_on, must_call = (bool(about[name]) for name in ("is_running", "goes_on", "must_call"))
+            texts = Texts(form, is_running, Count(**about["count"]), reasoning, goes_on, must_call)
             caps, strict = Caps(**content["caps"]), bool(content["strict"])
             return cls.of(Layouts(tools, form, caps, strict), texts, caps, strict)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, zlib.error, SchemaError) as error:

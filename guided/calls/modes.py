@@ -21,7 +21,17 @@ from guided.calls.triggers import Trigger, Triggers
 from guided.errors import GuidedError, LimitError
 from guided.limits import Limits
 
-__all__ = ["CALL", "CALL_END", "REASONING", "TEXT", "calls_only", "ended_by_calls", "reasoning_before", "running_text"]
+__all__ = [
+    "CALL",
+    "CALL_END",
+    "REASONING",
+    "TEXT",
+    "calls_only",
+    "ended_by_calls",
+    "reasoning_before",
+    "running_text",
+    "with_calls",
+]
 
 TEXT, CALL, CALL_END, REASONING = 1, 2, 3, 4
 
@@ -106,6 +116,11 @@ def ended_by_calls(text: Automaton) -> Automaton:
     is_end = text.labels == CALL_END
     table = np.where(is_end[:, None], DEAD, text.table).astype(np.int32)
     return Automaton.from_table(table, text.classes, text.accepting | is_end, text.labels)
+
+
+def with_calls(text: Automaton) -> Automaton:
+    """Of an automaton of running text that its first call ends, the texts that have one."""
+    return Automaton.from_table(text.table, text.classes, text.labels == CALL_END, text.labels)
 
 
 def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -> Automaton:

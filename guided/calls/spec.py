@@ -187,15 +187,15 @@ class Tools:
         """Texts that may be special tokens of a vocabulary: what begins and what ends a call, and what else a format has of them."""
         return _texts(self).markers
 
-    def inventory(self, goes_on: bool = True) -> Inventory:
+    def inventory(self, goes_on: bool = True, must_call: bool = False) -> Inventory:
         """The spec that lowers a tool when a text gets past its name, for tools by definitions; so `lower` does where there are many.
 
-        ``goes_on``: does text follow a call?
+        ``goes_on``: does text follow a call? ``must_call``: has each text one?
         """
-        found = self._inventories.get(goes_on)
+        found = self._inventories.get((goes_on, must_call))
         if found is None:
-            made = Inventory.of(self.layouts, _texts(self, goes_on), self._caps, self._strict)
-            found = self._inventories.setdefault(goes_on, made)
+            made = Inventory.of(self.layouts, _texts(self, goes_on, must_call), self._caps, self._strict)
+            found = self._inventories.setdefault((goes_on, must_call), made)
         return found
 
     def changed(
@@ -252,16 +252,22 @@ class Tools:
         """
         return self._lowered(limits, self.fingerprint, goes_on=True)
 
-    def first_call(self) -> "FirstCall":
-        """The spec of the texts up to and including their first call."""
-        return FirstCall(self)
+    def first_call(self, must_call: bool = False) -> "FirstCall":
+        """The spec of the texts up to and including their first call; and of those without one, unless they must call."""
+        return FirstCall(self, must_call)
 
-    def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool) -> Automaton | Template | Inventory:
+    def varied(self, **changes: Any) -> "Tools":
+        """The same with other arguments, by their names."""
+        return Tools(**{**dict(zip(_ARGUMENTS, self._arguments, strict=True)), **changes})
+
+    def _lowered(
+        self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False
+    ) -> Automaton | Template | Inventory:
         if self.is_large:
-            return self.inventory(goes_on)
-        holes = Holes()
+            return self.inventory(goes_on, must_call)
+        holes, texts = Holes(), _texts(self, goes_on, must_call)
         call = call_tree(tuple(self.layouts.items()), self.format, holes) if self.layouts else None
-        found = _texts(self, goes_on).automaton(call, self.layouts or [tool.name for tool in self.tools], limits)
+        found = texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits)
         if not holes.values:
             return found
         for name, layout in self.layouts.items():
@@ -280,14 +286,17 @@ class FirstCall:
     ----------
     tools : Tools
         The spec of the whole text.
+    must_call : bool
+        Does each of them have a call?
     """
 
     tools: Tools
+    must_call: bool = False
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says."""
-        return fingerprint_of("first call", self.tools.fingerprint)
+        return fingerprint_of("next call" if self.must_call else "first call", self.tools.fingerprint)
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -302,15 +311,30 @@ class FirstCall:
         LimitError
             A budget is passed.
         """
-        return self.tools._lowered(limits, self.fingerprint, goes_on=False)
+        return self.tools._lowered(limits, self.fingerprint, goes_on=False, must_call=self.must_call)
+
+
+# What `Tools` is made of, in the order of its ``_arguments``.
+_ARGUMENTS = (
+    "tools",
+    "format",
+    "tool_choice",
+    "parallel_tool_calls",
+    "strict",
+    "engine",
+    "max_length",
+    "max_digits",
+    "duplicates",
+    "reasoning",
+)
 
 
 def _is_deferrable(tool: Tool) -> bool:
     return tool.is_definition and not tool.types
 
 
-def _texts(spec: Tools, goes_on: bool = True) -> Texts:
-    return Texts(spec.format, spec.is_running_text, spec.count, spec.reasoning, goes_on)
+def _texts(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Texts:
+    return Texts(spec.format, spec.is_running_text, spec.count, spec.reasoning, goes_on, must_call)
 
 
 @lru_cache(maxsize=256)

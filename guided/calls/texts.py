@@ -8,7 +8,7 @@ from guided.automata.build import from_tree
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS
 from guided.calls.groups import Count, tree_of_calls, triggers_of
-from guided.calls.modes import calls_only, reasoning_before, running_text
+from guided.calls.modes import calls_only, reasoning_before, running_text, with_calls
 from guided.limits import Limits
 from guided.patterns.tree import Node
 
@@ -29,6 +29,8 @@ class Texts:
         What begins and ends reasoning before all that.
     goes_on : bool
         Does running text go on after a call?
+    must_call : bool
+        Where it does not: does each text have a call?
     """
 
     form: Format
@@ -36,6 +38,7 @@ class Texts:
     count: Count
     reasoning: tuple[str, str] | None = None
     goes_on: bool = True
+    must_call: bool = False
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -68,6 +71,7 @@ class Texts:
         if self.is_running:
             triggers = triggers_of(self.form, names)
             found = running_text(triggers, calls, limits, self.goes_on, *self.count.in_text(self.form))
+            found = with_calls(found) if self.must_call else found
         else:
             assert calls is not None, "where nothing but calls is said, there is one"
             found = calls_only(calls)

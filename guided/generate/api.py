@@ -31,6 +31,7 @@ def tools(
     reasoning: bool | Sequence[str] = False,
     execute: bool = True,
     call_prompt: str | Callable[[str], str] | None = None,
+    until: str | None = None,
     errors: Literal["show", "raise"] = "show",
     select: Literal["greedy", "score"] = "greedy",
     timeout: float | None = None,
@@ -54,6 +55,9 @@ def tools(
     call_prompt : str or callable, optional
         A prompt of its own for calls, injected when one begins and taken away when it is complete; a callable is given the
         text so far.
+    until : str, optional
+        A tool, such as a planner's ``Finish``: calls follow each other, each answered, until this one is called without an error, and
+        the text ends there. The budget is kept: what is left last is enough for that call.
     errors : {"show", "raise"}
         What a tool raises, a timeout included, is shown to the model as its result, or raised.
     select : {"greedy", "score"}
@@ -94,6 +98,7 @@ def tools(
         index,
         execute=execute,
         call_prompt=call_prompt,
+        until=until,
         errors=errors,
         select=select,
         timeout=timeout,

@@ -137,6 +137,8 @@ class Decoding:
     ----------
     guide : Steering
         As given.
+    reserve : int
+        Tokens of the budget that are for later.
     tokens : list of int
         The tokens chosen or forced so far, without the end of sequence.
     pending : list of int
@@ -165,6 +167,7 @@ class Decoding:
             raise ValueError("a prompt needs at least one token")
         check_context(len(prompt), context_length)
         self.guide = guide
+        self.reserve = 0
         self.tokens: list[int] = []
         self.pending = list(prompt)
         self.finish_reason: FinishReason | None = None
@@ -184,7 +187,7 @@ class Decoding:
     def left(self) -> int:
         """How many more tokens may be chosen."""
         room = self._max_tokens if self._room is None else min(self._max_tokens, self._room)
-        return room - len(self.tokens)
+        return room - len(self.tokens) - self.reserve
 
     def insert(self, tokens: Sequence[int]) -> None:
         """Have the model read tokens that it did not choose; the guide does not see them."""
@@ -197,6 +200,11 @@ class Decoding:
     def place(self) -> int:
         """How many tokens stand before the next one: the model has read them, or will with its next request."""
         return self._read + len(self.pending)
+
+    def turn(self, guide: Steering, reserve: int) -> None:
+        """Go on by another guide; raises LimitError where what is left is too little for it."""
+        self.guide, self.reserve = guide, reserve
+        self._check_budget()
 
     def replace(self, place: int, tokens: Sequence[int]) -> None:
         """Have the model forget all from a place on, and read other tokens instead."""

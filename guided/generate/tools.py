@@ -14,19 +14,15 @@ of the call, and goes on with that; when the call is complete, the context is re
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Generated
-from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
-from guided.automata.automaton import Automaton
-from guided.calls.modes import ended_by_calls
 from guided.calls.prompts import few_shot
 from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import Example
-from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
-from guided.engine.specs import Spec, fingerprint_of
-from guided.errors import IndexFormatError, shown
+from guided.errors import shown
+from guided.generate.course import Course
 from guided.generate.decoding import Decoding, Script
 from guided.generate.drivers import alone, alone_async
 from guided.generate.events import Event
@@ -34,8 +30,6 @@ from guided.generate.generator import Generator, Options, Settings
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler
 from guided.generate.writing import CallPrompt, Manner, Writing
-from guided.index.pushdown import PushdownIndex
-from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
 
@@ -60,6 +54,8 @@ class ToolsGenerator(Generator):
         ``"tool_calls"``); with the spec's ``parallel_tool_calls`` it goes on, without results.
     call_prompt : str or callable, optional
         What is injected when a call begins; a callable is given the text so far.
+    until : str, optional
+        The tool with whose call a text ends.
     errors : {"show", "raise"}
         What a tool raises, a timeout included, is shown to the model as its result, or raised.
     select : {"greedy", "score"}
@@ -92,6 +88,7 @@ class ToolsGenerator(Generator):
         *,
         execute: bool = True,
         call_prompt: CallPrompt | None = None,
+        until: str | None = None,
         errors: Literal["show", "raise"] = "show",
         select: Literal["greedy", "score"] = "greedy",
         timeout: float | None = None,
@@ -110,11 +107,14 @@ class ToolsGenerator(Generator):
         if confirm is not None and not callable(confirm):
             raise TypeError(f"confirm is a function of a call, not {type(confirm).__name__}")
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
-        super().__init__(model, _index_of(spec, has_segments, model, index, limits))
+        course = Course(model, spec, has_segments, index, until, limits)
+        super().__init__(model, course.index)
         self.spec = spec
         self._manner = Manner(
             model=model,
             spec=spec,
+            course=course,
+            until=until,
             spelling=with_markers(model.vocabulary, spec.markers),
             runnable={tool.name: tool for tool in spec.tools if execute and tool.run is not None},
             has_segments=has_segments,
@@ -151,7 +151,7 @@ class ToolsGenerator(Generator):
         guide = self.index.guide()
         vocabulary, context_length = self.model.vocabulary, self.model.context_length
         decoding = Decoding(guide, sampler, vocabulary, prompt, settings.max_tokens, context_length)
-        return Writing(self._manner, decoding, guide, settings.stops)
+        return Writing(self._manner, decoding, settings.stops)
 
     def __repr__(self) -> str:
         return f"<ToolsGenerator of {', '.join(self.spec.layouts)} in format {self.spec.format.name}>"
@@ -214,42 +214,3 @@ class ToolStreamAsync(AsyncIterator[Event]):
     def enter(self, tool: str | None = None) -> None:
         """As `ToolStream.enter`."""
         self._writing.enter(tool)
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """The spec of an index of running text, ended by calls: only its automaton is new, nothing is lowered again."""
-
-    text: Index
-    markers: tuple[str, ...]
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint_of("cut", self.text.spec_fingerprint)
-
-    def lower(self, limits: Limits) -> Automaton:  # noqa: ARG002 - the protocol's signature
-        tables = self.text.tables
-        assert isinstance(tables, RegularIndex), "calls are of regular languages"
-        return ended_by_calls(tables.automaton)
-
-
-def _index_of(
-    spec: Tools, has_segments: bool, model: LanguageModel, index: Index | None, limits: Limits | None
-) -> Index:
-    """The index of a segment, or of the whole text where there are none."""
-    needed: Spec = spec.first_call() if has_segments else spec
-    if index is None:
-        return compile(needed, model.vocabulary, limits)
-    if not isinstance(index, Index):
-        raise TypeError(f"index must be an Index, as guided.compile returns it, not {type(index).__name__}")
-    if index.spec_fingerprint == needed.fingerprint:
-        return index
-    if index.spec_fingerprint == spec.fingerprint:
-        index.check_vocabulary(model.vocabulary)
-        # What an index with a stack is made of is made as texts need it, and so anew.
-        cut = needed if isinstance(index.tables, PushdownIndex) else _Cut(index, spec.markers)
-        return compile(cut, model.vocabulary, limits)
-    raise IndexFormatError(
-        f"the index was compiled from another spec ({index.spec_fingerprint[:12]}) than these tools in this format "
-        f"({spec.fingerprint[:12]})"
-    )

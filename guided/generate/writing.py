@@ -1,8 +1,8 @@
 """`Writing`: one text with calls in it, as a script: what tokens say, where calls begin and end, and what the model reads there.
 
-A text is a sequence of *segments*: free text up to and including a call. The index is that of one segment, in which nothing follows the
+A text is a sequence of *segments*: free text up to and including a call. A guide is of one segment, in which nothing follows the
 call; so no token reaches beyond a call's last byte, where the result has to come. After a call the tool is run, the result's
-tokens are appended to what the model reads (its cache stays), and the guide starts anew.
+tokens are appended to what the model reads (its cache stays), and the next segment starts (`guided.generate.course`).
 
 A call begins where the model writes the trigger, or where the caller says so (`Writing.enter`): then the trigger's tokens are chosen
 for the model. They are tokens like others: they count towards the budget, and the guide reads them. A character that the last token
@@ -22,13 +22,13 @@ from guided.calls.running import CallRefused, Confirm, run, run_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.errors import LimitError, SchemaError, shown
+from guided.generate.course import Course
 from guided.generate.decoding import Decoding, Script, Work
 from guided.generate.events import Done, Event, FinishReason, Text
 from guided.generate.model import LanguageModel
 from guided.generate.scoring import scores
 from guided.generate.stops import TextStream
 from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
-from guided.guide.guide import Guide
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["CallPrompt", "Manner", "Writing"]
@@ -52,7 +52,9 @@ class Manner:
         The tools that are run, by name.
     has_segments : bool
         Does each call end a segment?
-    call_prompt, errors, select, timeout, confirm
+    course : Course
+        The segments.
+    until, call_prompt, errors, select, timeout, confirm
         As in `guided.tools`.
     """
 
@@ -61,6 +63,8 @@ class Manner:
     spelling: Vocabulary
     runnable: Mapping[str, Tool]
     has_segments: bool
+    course: Course
+    until: str | None
     call_prompt: CallPrompt | None
     errors: Literal["show", "raise"]
     select: Literal["greedy", "score"]
@@ -77,17 +81,15 @@ class Writing:
         Of the generator.
     decoding : Decoding
         At the start of the text.
-    guide : Guide
-        The decoding's.
     stops : tuple of str
         Stop strings, for free text.
     """
 
-    def __init__(self, manner: Manner, decoding: Decoding, guide: Guide, stops: tuple[str, ...]) -> None:
-        self._manner, self._decoding, self._guide, self._stops = manner, decoding, guide, stops
-        self._parser = CallParser(manner.spec)
+    def __init__(self, manner: Manner, decoding: Decoding, stops: tuple[str, ...]) -> None:
+        self._manner, self._decoding, self._stops = manner, decoding, stops
+        self._n_segments = 0
+        self._start_segment()
         self._stream = TextStream(stops)
-        self._data = bytearray()
         self._text = ""
         self._calls: list[Call] = []
         self._reason: FinishReason | None = None
@@ -99,6 +101,15 @@ class Writing:
         self._tool = ""
         # Calls that have been read to their end and not been answered.
         self._n_open = 0
+
+    def _start_segment(self) -> None:
+        """Stand at the start of the next segment; raises LimitError where it does not fit into the budget."""
+        self._decoding.reserve = 0
+        segment = self._manner.course.segment(self._n_segments, self._decoding.left)
+        self._spec, self._guide, self._parser = segment.spec, segment.index.guide(), CallParser(segment.spec)
+        self._data = bytearray()
+        self._n_segments += 1
+        self._decoding.turn(self._guide, segment.reserve)
 
     def enter(self, tool: str | None = None) -> None:
         """Have a call begin now, between two tokens.
@@ -117,11 +128,11 @@ class Writing:
         LimitError
             The shortest call does not fit into what is left of the budget.
         """
-        spec = self._manner.spec
+        spec = self._spec
         if not spec.is_running_text or not spec.layouts:
             raise ValueError(f"with tool_choice={shown(spec.tool_choice)} no call begins within text")
         if tool is not None and tool not in spec.layouts:
-            raise SchemaError(f"there is no tool {shown(tool)}; there are {', '.join(spec.layouts)}", "", "tool")
+            raise SchemaError(f"no tool {shown(tool)} can be called; there are {', '.join(spec.layouts)}", "", "tool")
         if self._reason is not None or self._decoding.finish_reason is not None:
             raise ValueError("the text has ended")
         if self._parser.call_start is not None or self._n_open or self._wanted is not None:
@@ -193,7 +204,7 @@ class Writing:
         if self._manner.select != "score" or start is None or self._parser.has_name:
             return
         begun, candidates = bytes(self._data[start:]), []
-        for name in self._manner.spec.layouts:
+        for name in self._spec.layouts:
             rest = self._opening(name, begun)
             tokens = tuple(self._manner.model.encode(rest)) if rest else ()
             guide = self._guide.fork()
@@ -208,7 +219,7 @@ class Writing:
 
     def _opening(self, name: str, begun: bytes) -> str:
         """What is missing of a call of a tool up to what follows the name; empty where the call begins otherwise."""
-        spec = self._manner.spec
+        spec = self._spec
         for text in openings(name, spec.layouts[name], spec.format, not spec.is_running_text):
             if text.encode().startswith(begun):
                 return text.encode()[len(begun) :].decode(errors="replace")
@@ -253,7 +264,7 @@ class Writing:
 
     def _argument(self, read: ArgumentRead) -> ToolArgument:
         first, last = read.span
-        further = self._manner.spec.layouts[self._tool].variadic
+        further = self._spec.layouts[self._tool].variadic
         is_item = further is not None and further.label == read.name
         return ToolArgument(read.name, read.value, self._data[first:last].decode(), is_item)
 
@@ -279,7 +290,9 @@ class Writing:
         self._calls.append(call)
         if call.error is not None and manner.errors == "raise" and not isinstance(call.error, CallRefused):
             raise call.error
-        if tool is None:
+        if call.name == manner.until and call.error is None:
+            self._reason = "stop"
+        elif tool is None:
             self._reason = "tool_calls" if manner.has_segments else None
 
     def _answer(self, calls: Sequence[Call]) -> list[str]:
@@ -291,11 +304,14 @@ class Writing:
         place, chosen = self._restore or (decoding.place, len(decoding.tokens))
         written = decoding.tokens[chosen:]
         self._restore = None
-        if model.context_length is not None and place + len(written) + len(tokens) > model.context_length:
+        needed = self._manner.course.least(self._n_segments)
+        length = place + len(written) + len(tokens) + max(needed - 1, 0)
+        decoding.reserve = 0
+        if needed > decoding.left or (model.context_length is not None and length > model.context_length):
             self._reason = "length"
             return [""] * len(calls)
-        self._guide.reset()
         decoding.replace(place, [*written, *tokens])
+        self._start_segment()
         self._stream = TextStream(self._stops, before="".join(texts))
         return texts
 

@@ -152,7 +152,7 @@ def test_a_character_that_a_call_cuts_is_left_out() -> None:
         ({"tool_choice": "none"}, ValueError, "with tool_choice='none' no call begins within text"),
         ({"tool_choice": "required"}, ValueError, "with tool_choice='required' no call begins within text"),
         ({"tool_choice": ["add"]}, ValueError, "no call begins within text"),
-        ({}, SchemaError, "there is no tool 'subtract'; there are add, double"),
+        ({}, SchemaError, "no tool 'subtract' can be called; there are add, double"),
     ],
 )
 def test_where_no_call_can_begin_is_said_at_once(options: dict[str, Any], error: type[Exception], message: str) -> None:
