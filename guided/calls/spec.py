@@ -97,7 +97,7 @@ class Tools:
     is_large: bool = field(repr=False)
     _caps: Caps = field(repr=False)
     _strict: bool = field(repr=False)
-    _inventories: dict[bool, Inventory] = field(repr=False)
+    _inventories: dict[tuple[bool, bool], Inventory] = field(repr=False)
     _arguments: tuple[Any, ...] = field(repr=False)
 
     def __init__(
@@ -316,16 +316,8 @@ class FirstCall:
 
 # What `Tools` is made of, in the order of its ``_arguments``.
 _ARGUMENTS = (
-    "tools",
-    "format",
-    "tool_choice",
-    "parallel_tool_calls",
-    "strict",
-    "engine",
-    "max_length",
-    "max_digits",
-    "duplicates",
-    "reasoning",
+    *("tools", "format", "tool_choice", "parallel_tool_calls", "strict"),
+    *("engine", "max_length", "max_digits", "duplicates", "reasoning"),
 )
 
 

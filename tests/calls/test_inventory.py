@@ -111,8 +111,9 @@ def test_T23_the_lazy_automaton_allows_what_the_explicit_one_does(form: str, dat
     tools = [definition(name, labels) for name, labels in inventory.items()]
     spec = Tools(tools, form, tool_choice=choice, parallel_tool_calls=several, reasoning=reasoning)
     first = choice == "auto" and data.draw(st.booleans())
-    explicit = compile(spec.first_call() if first else spec, VOCABULARY)
-    lazy = compile(spec.inventory(goes_on=not first), VOCABULARY)
+    must_call = first and data.draw(st.booleans())
+    explicit = compile(spec.first_call(must_call) if first else spec, VOCABULARY)
+    lazy = compile(spec.inventory(goes_on=not first, must_call=must_call), VOCABULARY)
     assert_same(explicit, lazy, data)
 
 
