@@ -62,7 +62,8 @@ __all__ = [
 ]
 
 _BY_CONTROL = ("rows", "info", "live")
-_ROOM = 512
+# Rows that new tables have room for, and by how much the room grows: what is not touched costs nothing, what is copied does.
+_ROOM, _GROWTH = 1024, 4
 # Instead of a number in `results`.
 _DEFERRED = -3
 
@@ -270,7 +271,7 @@ class PushdownTables:
         if first + n > self.limit:
             raise LimitError("states", first + n, self.limit, "the automaton has too many")
         if first + n > len(self.rows):
-            capacity = max(2 * len(self.rows), first + n)
+            capacity = max(_GROWTH * len(self.rows), first + n)
             for name in _BY_CONTROL:
                 array = getattr(self, name)
                 # PERF: what is not used yet is not touched; filling it took a tenth of all first masks.

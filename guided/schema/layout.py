@@ -1,14 +1,15 @@
 """Where whitespace may stand between the tokens of JSON, as controls.
 
-Two layouts. *Loose*: a pattern of whitespace may stand wherever JSON allows some (`Spaces`). It is an automaton of its own: where it may
-stand, there is a control for each of its states, and the first of them is the place itself.
+Two layouts. *Loose*: a pattern of whitespace may stand wherever JSON allows some (`Spaces`). Up to so many of some characters, as where
+nothing else is asked for, are one counting control: whoever leads there sets the registers. Any other pattern is an automaton of its own:
+where it may stand, there is a control for each of its states, and the first of them is the place itself.
 
 *In lines* (`Lines`): what ``json.dumps(value, indent=N)`` writes. Each member and item begins a line, so does the bracket that closes them,
 and a line is indented by N blanks for each object and array that is open: as many as the stack has cells above the lowest. So the end of a
 line is an action that sets the registers to that number (`guided.automata.pushdown.PER_CELL`), and one counting control reads the blanks,
 however deep they stand. What begins a value there is an action, since only actions ask whether all blanks have come.
 
-Complexity: O(states of the pattern) rows for each place; one row in lines.
+Complexity: O(states of the pattern) rows for each place; one row where registers count, and in lines.
 """
 
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ import numpy.typing as npt
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.automata.pushdown import MANY, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import COUNTS, KEPT, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
 from guided.errors import LimitError, SchemaError, VocabularyError, shown
+from guided.kernels import frames as kernel
 from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
 from guided.schema.nearest import distances_to, path_down
@@ -65,35 +67,50 @@ def direct(tables: PushdownTables, reaction: Reaction) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spaces:
-    """Whitespace between two tokens: the cells of its rows that are not dead, with targets counted from the first control."""
+    """Whitespace between two tokens.
 
-    n_states: int
-    cells: npt.NDArray[np.int64]
-    targets: Int32Array
+    Attributes
+    ----------
+    rows : ndarray[int32], shape (n_states, 256)
+        Next state by byte.
+    accepting : ndarray[int64]
+        States in which no more whitespace need come.
+    registers : (int, int)
+        Those at the start of the whitespace; `KEPT` where they do not count. Where they do, all else that a place reads is an action.
+    """
+
+    rows: Int32Array
     accepting: npt.NDArray[np.int64]
-    bytes: npt.NDArray[np.int64]
+    registers: tuple[int, int]
 
     @classmethod
     def of(cls, automaton: Automaton) -> "Spaces":
-        """The whitespace that an automaton reads."""
-        rows = expanded(automaton)
-        cells = np.flatnonzero(rows.reshape(-1) != DEAD)
-        return cls(
-            len(rows),
-            freeze(cells),
-            freeze(rows.reshape(-1)[cells]),
-            np.flatnonzero(automaton.accepting),
-            np.unique(cells % 256),
-        )
+        """The whitespace that an automaton reads: where it is up to so many of some characters, a register counts them."""
+        rows, n = expanded(automaton), automaton.n_states
+        one = rows[0] != DEAD
+        chain = np.append(np.arange(1, n), DEAD)
+        if n > 1 and automaton.accepting.all() and (rows == np.where(one, chain[:, None], DEAD)).all():
+            return cls(freeze(np.where(one, 0, DEAD).astype(np.int32)[None, :]), np.zeros(1, np.int64), (0, n - 1))
+        return cls(freeze(rows), freeze(np.flatnonzero(automaton.accepting)), KEPT)
+
+    @property
+    def n_states(self) -> int:
+        """Controls of a place with whitespace before."""
+        return len(self.rows)
+
+    @property
+    def is_counted(self) -> bool:
+        """Do registers count the whitespace?"""
+        return self.registers != KEPT
 
     def before(self, tables: PushdownTables, row: Int32Array) -> int:
         """A place with this row, and whitespace before: the number of its first control."""
-        rows = np.full((self.n_states, 256), DEAD, np.int32)
-        rows.reshape(-1)[self.cells] = self.targets + np.int32(tables.n_controls)
-        own = np.flatnonzero(row != DEAD)
-        rows[self.accepting[:, None], own] = row[own]
-        few = np.union1d(own, self.bytes).astype(np.uint8)
-        return tables.controls(rows, live=few if len(few) <= MANY else None)
+        first = tables.reserve(len(self.rows))
+        kernel.fill_spaced(self.rows, self.accepting, row, first, tables.rows, tables.info, tables.live)
+        if self.is_counted:
+            assert (row <= DEAD).all(), "what is no action would be counted"
+            tables.info[first, COUNTS] = 1
+        return first
 
 
 def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:

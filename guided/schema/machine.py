@@ -43,6 +43,9 @@ from guided.schema.witness import Content, Parts, Wishes, Witness
 
 __all__ = ["Machine", "Surroundings"]
 
+# Answers kept of cells that record; after bytes longer than these, only the last.
+_MOST_RECORDED, _LONG = 256, 1 << 12
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
@@ -104,6 +107,7 @@ class Machine:
         self._has_more: dict[int, bool] = {}
         self._cell_ids: dict[Cell, int] = {}
         self._ends: dict[int, Reaction] = {}
+        self._recorded: dict[tuple[int, int, bytes], Reaction | None] = {}
         self.places = Places(self.structure, self.tables, self.reading, self._cell)
         if within is None:
             self._lowest(Reaction(0, -1, self.end))
@@ -248,7 +252,7 @@ class Machine:
         if action == structure.comma:
             if not content.is_named:
                 return DEFERRED
-            return Reaction(0, -1, structure.object_next) if self._may_go_on(cell) else None
+            return structure.entered(structure.object_next) if self._may_go_on(cell) else None
         if action == structure.close_object:
             return self._object_end(content)
         lines = structure.lines
@@ -265,9 +269,8 @@ class Machine:
             value, state = self.reading.after_plain(content.state, label)
             is_other = self.kinds.key_table(self.reading.plain_table(state)).labels[label][0] < 0
             is_named = not (is_other and self.reading.plain_counts(state))
-            return Reaction(
-                1, self._cell(OpenPlain(state, (), content.is_known, is_named)), self.places.colon((value,))
-            )
+            named = self._cell(OpenPlain(state, (), content.is_known, is_named))
+            return structure.entered(self.places.colon((value,)), 1, named)
         after = self.reading.member(content.state, label)
         if after is None:
             return None
@@ -275,7 +278,7 @@ class Machine:
         is_other = self.kinds.key_table(content.state.table).labels[label][0] < 0
         is_named = not (is_other and self.reading.counts(after.state))
         opened = OpenObject(after.state, after.job[1:], content.is_known, is_named)
-        return Reaction(1, self._cell(opened), self.places.colon(after.job))
+        return structure.entered(self.places.colon(after.job), 1, self._cell(opened))
 
     def _counts(self, content: OpenObject | OpenPlain) -> bool:
         if isinstance(content, OpenPlain):
@@ -308,26 +311,27 @@ class Machine:
         if not content.is_known and not is_roomy(self.reading, item.job):
             return DEFERRED
         cell = self._cell(OpenArray(item_state(item), item.job[1:], -2, content.is_known))
-        return Reaction(1, cell, self.places.value(item.job, content.is_known))
+        return structure.entered(self.places.value(item.job, content.is_known), 1, cell)
 
     def _told(self, content: Cell, report: int) -> Reaction | None:
         """What an open object or array does when its pending value has ended."""
+        entered = self.structure.entered
         goes_to = self.structure.array_done if isinstance(content, OpenArray) else self.structure.object_done
         if not content.is_known:
             return DEFERRED
         if isinstance(content, OpenPlain) or not content.observed:
             if isinstance(content, OpenArray) and arrays.is_unique(self.formulas, content.state):
-                return Reaction(1, self._cell(content._replace(empty=-2, is_known=False)), goes_to)
-            return Reaction(0, -1, goes_to)
+                return entered(goes_to, 1, self._cell(content._replace(empty=-2, is_known=False)))
+            return entered(goes_to)
         job = (TRUE, *content.observed)
         if isinstance(content, OpenObject):
             formulas = self.reading.told(content.state.formulas, job, report)
             if formulas[0] == FALSE:
                 return None
-            return Reaction(1, self._cell(OpenObject(content.state._replace(formulas=formulas), ())), goes_to)
+            return entered(goes_to, 1, self._cell(OpenObject(content.state._replace(formulas=formulas), ())))
         state = self.reading.told(content.state, job, report)
         is_known = not arrays.is_unique(self.formulas, state)
-        return None if state[0] == FALSE else Reaction(1, self._cell(OpenArray(state, (), -2, is_known)), goes_to)
+        return None if state[0] == FALSE else entered(goes_to, 1, self._cell(OpenArray(state, (), -2, is_known)))
 
     def _after_name(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """What an object does that counts its members, after the bytes of a key."""
@@ -346,6 +350,16 @@ class Machine:
 
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """What an open array does whose items must differ, after the bytes of an item."""
+        # PERF: a mask asks for each token that closes an item, and most close it by the same bytes (`python -m benchmarks.maskbench`).
+        key = action, cell, data
+        if key in self._recorded:
+            return self._recorded[key]
+        if len(self._recorded) >= _MOST_RECORDED or len(data) > _LONG:
+            self._recorded.clear()
+        found = self._recorded[key] = self._after_bytes(action, cell, data)
+        return found
+
+    def _after_bytes(self, action: int, cell: int, data: bytes) -> Reaction | None:
         content = self._cells[cell]
         report = self.places.report_of.get(action)
         if isinstance(content, OpenPlain | OpenObject) and report is None:
@@ -360,7 +374,7 @@ class Machine:
             if state[0] == FALSE:
                 return None
         state = arrays.with_item(self.formulas, state, constant)
-        return Reaction(1, self._cell(OpenArray(state, (), -2)), self.structure.array_done)
+        return self.structure.entered(self.structure.array_done, 1, self._cell(OpenArray(state, (), -2)))
 
 
 def _empty(content: Content) -> int:

@@ -101,6 +101,7 @@ class Places:
         self.reading = reading
         self.formulas = reading.formulas
         self._open = open_cell
+        self._has_registers = structure.lines is not None or structure.spaces.is_counted
         self._places: dict[tuple[Job, bool], Place] = {}
         self.place_of: dict[int, Place] = {}
         self._colons: dict[int, int] = {}
@@ -168,14 +169,14 @@ class Places:
         kind = _KIND_OF[byte]
         letters = BEGINS[kind]
         entries = self._entries(place.job, kind, place.is_known)
-        place.row[_LETTERS[kind]] = entries if self.structure.lines is None else self._as_actions(entries)
+        place.row[_LETTERS[kind]] = self._as_actions(entries) if self._has_registers else entries
         rows = self.tables.rows
         for _, states in place.views:
             for letter in letters:
                 rows[states, letter] = place.row[letter]
 
     def _as_actions(self, entries: int | Int32Array) -> Int32Array:
-        """The same entries, as what asks whether a line's blanks have come."""
+        """The same entries, as what no register counts."""
         found = np.atleast_1d(np.array(entries, np.int32))
         for control in set(found[found >= 0].tolist()):
             if control not in self._begun:
@@ -195,7 +196,7 @@ class Places:
                 cell: Cell = OpenObject(state, (), is_known)
             else:
                 cell = OpenPlain(PlainState(plain[0], 0, 0), (), is_known)
-            return direct(self.tables, Reaction(0, self._open(cell), self.structure.object_first))
+            return direct(self.tables, self.structure.entered(self.structure.object_first, 0, self._open(cell)))
         if kind == "array":
             return self._array_entry(wanted, is_known)
         if kind == "string":
@@ -255,7 +256,7 @@ class Places:
             cell, job = OpenArray(wanted, (), empty, is_known), None
         else:
             cell, job = OpenArray(item_state(item), item.job[1:], empty, is_known), item.job
-        return direct(self.tables, Reaction(0, self._open(cell), self._first(job, ended is not None)))
+        return direct(self.tables, self.structure.entered(self._first(job, ended is not None), 0, self._open(cell)))
 
     def _first(self, job: Job | None, may_end: bool) -> int:
         """The place after an opening bracket."""
@@ -282,7 +283,12 @@ class Places:
         found = self._colons.get(value)
         if found is None:
             row = dead_row()
-            row[COLON] = value if lines is None else lines.after_colon(self.tables, value)
+            if lines is not None:
+                row[COLON] = lines.after_colon(self.tables, value)
+            elif self._has_registers:
+                row[COLON] = direct(self.tables, self.structure.entered(value))
+            else:
+                row[COLON] = value
             found = self._colons[value] = self.structure.spaced(self.tables, row)
         return found
 

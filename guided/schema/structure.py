@@ -22,7 +22,7 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import PushdownTables, action_entry
+from guided.automata.pushdown import PushdownTables, Reaction, action_entry
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
@@ -103,10 +103,9 @@ class Structure:
         """A place with this row, and whitespace before: the number of its first control."""
         return self.spaces.before(tables, row)
 
-    @property
-    def n_spaces(self) -> int:
-        """Controls that each place has."""
-        return self.spaces.n_states
+    def entered(self, control: int, pops: int = 0, pushes: int = -1) -> Reaction:
+        """The reaction that goes on to a place, at the start of the whitespace before it."""
+        return Reaction(pops, pushes, control, self.spaces.registers)
 
 
 def _made(options: JsonOptions, alphabet: bytes, after_number: bytes) -> Structure:

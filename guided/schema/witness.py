@@ -114,7 +114,7 @@ class Witness(Ways):
 
     def _at_punctuation(self, control: int, cell: int, own: Wishes) -> bytes:
         row = self._parts.tables.rows[control]
-        if row[COLON] >= 0:
+        if row[COLON] != DEAD:
             return b":"
         if row[COMMA] <= ACTION:
             return self._after_value(cell, own)
