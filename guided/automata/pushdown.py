@@ -38,6 +38,7 @@ import numpy.typing as npt
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.automata.growth import appended, grown, insert, rehashed
 from guided.errors import LimitError
+from guided.kernels import frames as kernel
 
 __all__ = [
     "ACTION",
@@ -267,6 +268,23 @@ class PushdownTables:
         LimitError
             There are too many.
         """
+        first = self.room(n)
+        self.info[first : first + n] = _PLAIN
+        self.made(n)
+        return first
+
+    def made(self, n: int) -> None:
+        """The caller has written so many new controls where there was room."""
+        self.n_controls += n
+
+    def room(self, n: int) -> int:
+        """Room for so many more controls, of which none is made yet; the number of the next.
+
+        Raises
+        ------
+        LimitError
+            There are too many.
+        """
         first = self.n_controls
         if first + n > self.limit:
             raise LimitError("states", first + n, self.limit, "the automaton has too many")
@@ -278,19 +296,10 @@ class PushdownTables:
                 room = np.empty((capacity, *array.shape[1:]), array.dtype)
                 room[:first] = array[:first]
                 setattr(self, name, room)
-        self.info[first : first + n] = _PLAIN
-        self.n_controls = first + n
         return first
 
     def _note_live(self, first: int, n: int) -> None:
-        alive = self.rows[first : first + n] != DEAD
-        count = alive.sum(axis=1)
-        self.info[first : first + n, LIVE] = np.minimum(count, MANY + 1)
-        few = np.flatnonzero(count <= MANY)
-        if len(few):
-            which, byte = np.nonzero(alive[few])
-            before = np.cumsum(count[few]) - count[few]
-            self.live[first + few[which], np.arange(len(which)) - before[which]] = byte
+        kernel.note_live(first, n, self.rows, self.info, self.live)
 
     def set_row(self, control: int, row: npt.NDArray[np.int32]) -> None:
         """Make a control's entries known; none that was dead comes alive."""

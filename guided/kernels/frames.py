@@ -10,7 +10,7 @@ Arguments that kernels have in common:
 from guided.arrays import Int32Array, Int64Array, UInt8Array
 from guided.kernels.jit import kernel
 
-__all__ = ["fill_rows", "fill_spaced", "universal"]
+__all__ = ["fill_ended", "fill_rows", "fill_spaced", "note_live", "universal"]
 
 _DEAD = -1
 _LIVE, _PLAN, _MANY, _NEAR = 0, 5, 16, 64
@@ -124,6 +124,54 @@ def fill_rows(
 
 
 @kernel
+def note_live(first: int, n: int, rows: Int32Array, info: Int32Array, live: UInt8Array) -> None:
+    """Write how many bytes of the controls ``first`` to ``first + n - 1`` are not dead, and where they are few, which. O(n x 256)."""
+    for control in range(first, first + n):
+        count = 0
+        for b in range(256):
+            if rows[control, b] != _DEAD:
+                if count < _MANY:
+                    live[control, count] = b
+                count += 1
+        info[control, _LIVE] = min(count, _MANY + 1)
+
+
+@kernel
+def fill_ended(
+    table: Int32Array,
+    classes: UInt8Array,
+    ends: Int32Array,
+    after: UInt8Array,
+    first: int,
+    rows: Int32Array,
+    info: Int32Array,
+    live: UInt8Array,
+) -> None:
+    """Write the controls ``first`` to ``first + n - 1`` of what the bytes after it end.
+
+    Parameters
+    ----------
+    after : ndarray[uint8], in
+        Those bytes; from an accepting state they all have the entry of its end.
+    first : int
+    rows, info, live : out
+        Rows, and live bytes.
+
+    Notes
+    -----
+    O(n x 256).
+    """
+    for state in range(len(table)):
+        for b in range(256):
+            target = table[state, classes[b]]
+            rows[first + state, b] = first + target if target >= 0 else _DEAD
+        if ends[state] != 0:
+            for b in after:
+                rows[first + state, b] = ends[state]
+    note_live(first, len(table), rows, info, live)
+
+
+@kernel
 def fill_spaced(
     spaces: Int32Array,
     accepting: Int64Array,
@@ -149,22 +197,14 @@ def fill_spaced(
 
     Notes
     -----
-    PERF: one pass for all rows; a place has 21 of them, and numpy took 50 us (`python -m benchmarks.maskbench`). O(n x 256).
+    O(n x 256).
     """
     at = 0
     for state in range(len(spaces)):
-        control = first + state
         is_place = at < len(accepting) and accepting[at] == state
         at += is_place
-        count = 0
         for b in range(256):
             target = spaces[state, b]
             entry = first + target if target >= 0 else _DEAD
-            if is_place and row[b] != _DEAD:
-                entry = row[b]
-            rows[control, b] = entry
-            if entry != _DEAD:
-                if count < _MANY:
-                    live[control, count] = b
-                count += 1
-        info[control, _LIVE] = min(count, _MANY + 1)
+            rows[first + state, b] = row[b] if is_place and row[b] != _DEAD else entry
+    note_live(first, len(spaces), rows, info, live)

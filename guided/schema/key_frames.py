@@ -9,14 +9,17 @@ spell a name in many ways, is a frame an automaton of its own (`guided.schema.ke
 Complexity: a row for each byte of the names.
 """
 
+from itertools import accumulate
+
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, UInt64Array
+from guided.arrays import DEAD, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import LIKE, MANY, PLAN, PushdownTables, action_entry
+from guided.kernels import names as kernel
 from guided.schema.kinds import Kinds
 from guided.schema.layout import expanded
-from guided.schema.structure import BACKSLASH, QUOTE, Structure
+from guided.schema.structure import QUOTE, Structure
 
 __all__ = ["KeyFrames"]
 
@@ -57,40 +60,25 @@ class KeyFrames:
 
     def _of_names(self, spellings: tuple[tuple[bytes, ...], ...]) -> int:
         """A trie of names, beside the common control of all others."""
-        tables, structure = self._tables, self._structure
-        if not any(spellings):
-            return structure.other_key
-        item, other_key = tables.rows.item, structure.other_key
-        # Of each node: the node before it, the common control after the same bytes, and its label.
-        before, common, label_of = [0], [other_key], [0]
-        edges: dict[int, int] = {}
-        for label, ways in enumerate(spellings, 1):
-            for spelling in ways:
-                node, is_plain = 0, spelling.isascii() and BACKSLASH not in spelling
-                for byte in spelling:
-                    edge = node << 8 | byte
-                    after = edges.get(edge)
-                    if after is None:
-                        after = edges[edge] = len(before)
-                        before.append(node)
-                        common.append(other_key if is_plain else item(common[node], byte))
-                        label_of.append(0)
-                    node = after
-                label_of[node] = label
-        rows: Int32Array = tables.rows[common]
-        first = tables.n_controls
-        sources = np.fromiter(edges, np.int64, len(edges))
-        rows[sources >> 8, sources & 0xFF] = np.arange(first + 1, first + len(rows))
-        leads_to = [1 | 1 << label for label in label_of]
-        for node in range(len(rows) - 1, 0, -1):
-            leads_to[before[node]] |= leads_to[node]
-            if label_of[node]:
-                rows[node, QUOTE] = self._done(label_of[node])
-        if label_of[0]:
-            rows[0, QUOTE] = self._done(label_of[0])
-        tables.controls(rows)
-        tables.info[first : first + len(rows), PLAN] = common
-        tables.guard(first, _words(leads_to, len(spellings) + 1))
+        tables, other_key = self._tables, self._structure.other_key
+        texts = [spelling for ways in spellings for spelling in ways]
+        if not texts:
+            return other_key
+        labels = [label for label, ways in enumerate(spellings, 1) for _ in ways]
+        ends = np.zeros(len(spellings) + 1, np.int32)
+        for label in dict.fromkeys(labels):
+            ends[label] = self._done(label)
+        data, most = b"".join(texts), 1 + sum(map(len, texts))
+        if tables.n_controls + most > tables.limit:
+            most = _n_prefixes(texts)
+        first = tables.room(most)
+        words = np.zeros((most, -(-len(ends) // 64)), np.uint64)
+        count = kernel.fill_names(
+            np.frombuffer(data, np.uint8), np.array([0, *accumulate(map(len, texts))], np.int32), np.array(labels, np.int32), ends,
+            QUOTE, other_key, first, tables.rows, tables.info, tables.live, np.empty(most, np.int32), words,
+        )  # fmt: skip
+        tables.made(count)
+        tables.guard(first, words[:count])
         return first
 
     def _of_automaton(self, automaton: Automaton, n_labels: int) -> int:
@@ -122,6 +110,16 @@ class KeyFrames:
         tables.info[first : first + len(rows), LIKE] = self._structure.other_key
         tables.guard(first, _words(leads_to, n_labels))
         return first
+
+
+def _n_prefixes(texts: list[bytes]) -> int:
+    """How many nodes a trie has."""
+    edges: dict[tuple[int, int], int] = {}
+    for text in texts:
+        node = 0
+        for byte in text:
+            node = edges.setdefault((node, byte), len(edges) + 1)
+    return 1 + len(edges)
 
 
 def _words(sets: list[int], n_labels: int) -> UInt64Array:

@@ -14,7 +14,7 @@ from guided.automata.automaton import Automaton
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema import objects
-from guided.schema.atoms import JsonOptions
+from guided.schema.atoms import TYPES, JsonOptions
 from guided.schema.disjoint import separated
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import key_automaton
@@ -25,7 +25,7 @@ from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
 from guided.schema.overlay import has_one_body
 from guided.schema.restrict import restrict
-from guided.schema.strings import string_automaton
+from guided.schema.strings import string_automaton, truths_together
 
 __all__ = ["Kinds"]
 
@@ -44,6 +44,8 @@ class Kinds:
     formulas, lowering, options, limits
     alphabet : ndarray[bool], shape (256,)
         Bytes that texts may hold.
+    has_all_bytes : bool
+        Are these all bytes?
     """
 
     def __init__(
@@ -54,10 +56,10 @@ class Kinds:
         self.options = options
         self.limits = limits
         self.alphabet = alphabet
-        self._has_all_bytes = bool(alphabet.all())
+        self.has_all_bytes = bool(alphabet.all())
         # What is true of all values of a type that can be spelled.
-        self._spelled: dict[str, int] = {} if self._has_all_bytes else self._narrowed()
-        self._typed: dict[str, dict[int, int]] = {}
+        self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
+        self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
         self._measures: dict[int, Measure | None] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
@@ -95,7 +97,18 @@ class Kinds:
         return found
 
     def _as_written(self, formula: int, kind: str) -> int:
-        return restrict(self.formulas, self.lowering, formula, kind, self._typed.setdefault(kind, {}))
+        memo = self._typed[kind]
+        found = memo.get(formula)
+        if found is not None:
+            return found
+        # PERF: most formulas of values name one type, and are asked about all seven (`python -m benchmarks.first_mask`).
+        nodes = self.formulas.nodes
+        for member in self.formulas.members(formula):
+            node = nodes[member]
+            if node[0] == "type" and node[1] != kind:
+                memo[formula] = FALSE
+                return FALSE
+        return restrict(self.formulas, self.lowering, formula, kind, memo)
 
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """The automaton of a string's or number's text."""
@@ -103,10 +116,18 @@ class Kinds:
         if found is None:
             make = string_automaton if kind == "string" else number_automaton
             found = make(self.formulas, wanted, self.options, self.limits)
-            if not self._has_all_bytes:
+            if not self.has_all_bytes:
                 found = Leaf(within(found.automaton, self.alphabet), found.vectors)
             self._leaves[kind, wanted] = found
         return found
+
+    def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """The truths, as bits, that ``wanted[1:]`` have together on the strings or numbers of which ``wanted[0]`` holds."""
+        if kind == "string" and self.has_all_bytes and (kind, wanted) not in self._leaves:
+            return truths_together(self.formulas, wanted, self.options, self.limits)
+        leaf = self.leaf(kind, wanted)
+        labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
+        return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
 
     def measured(self, formula: int) -> tuple[Measure, int] | None:
         """Of a string with a largest length and more: the measure of all but the length, and the length; None where it has none.
@@ -134,9 +155,9 @@ class Kinds:
 
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""
-        if formula <= TRUE and self._has_all_bytes:
+        if formula <= TRUE and self.has_all_bytes:
             return formula == TRUE
-        if self._has_all_bytes and self._is_surely_satisfiable(kind, formula):
+        if self.has_all_bytes and self._is_surely_satisfiable(kind, formula):
             return True
         if kind == "string" and self.measured(formula) is not None:
             return True
@@ -216,7 +237,7 @@ class Kinds:
         self._tables.append(objects.KeyTable(names, n_ordered, patterns, labels, frozenset(possible), places))
 
     def _can_spell(self, data: bytes) -> bool:
-        return self._has_all_bytes or all(self.alphabet[byte] for byte in data)
+        return self.has_all_bytes or all(self.alphabet[byte] for byte in data)
 
     def key_table(self, number: int) -> objects.KeyTable:
         """A table of keys."""

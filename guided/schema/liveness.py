@@ -54,7 +54,9 @@ class Liveness:
     def __init__(self, kinds: Kinds) -> None:
         self.kinds = kinds
         self.formulas = kinds.formulas
-        self._can_spell = {kind: all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()}
+        self._can_spell = {
+            kind: kinds.has_all_bytes or all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
+        }
         self.questions = Questions(_MOST_WORK)
         self._depth = 0
         self.plains: list[PlainObject] = []
@@ -71,6 +73,8 @@ class Liveness:
         """
         if formula <= TRUE:
             return formula == TRUE
+        if self._is_of_a_type(formula):
+            return True
         found = self.questions.known(formula)
         if found is not None:
             return found
@@ -82,8 +86,18 @@ class Liveness:
         finally:
             self._depth -= 1
 
+    def _is_of_a_type(self, formula: int) -> bool:
+        """Is it enough to be of a type, or of one of several, and can all bytes be spelled?"""
+        nodes = self.formulas.nodes
+        node = nodes[formula]
+        if not self.kinds.has_all_bytes:
+            return False
+        return node[0] == "type" or (node[0] == "|" and any(nodes[member][0] == "type" for member in node[1]))
+
     def _has_value(self, formula: int) -> bool:
-        return any(self.can_be(kind, self.kinds.typed(formula, kind)) for kind in CHEAP_FIRST)
+        nodes = self.formulas.nodes
+        types = [nodes[member][1] for member in self.formulas.members(formula) if nodes[member][0] == "type"]
+        return any(self.can_be(kind, self.kinds.typed(formula, kind)) for kind in types[:1] or CHEAP_FIRST)
 
     def can_be(self, kind: str, formula: int) -> bool:
         """Does some value of this type satisfy a formula over its atoms?"""

@@ -109,9 +109,9 @@ class Places:
         self._begun: dict[int, int] = {}
         self._literals: dict[tuple[str, int], int] = {}
         integer = self.formulas.atom(("integer", self.kinds.options.numbers == "dumps"))
+        numbers = ((TRUE, structure.number), (integer, structure.integer))
         self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
-            ("number", (TRUE,), False): structure.number,
-            ("number", (integer,), False): structure.integer,
+            ("number", (formula,), False): first for formula, first in numbers if first >= 0
         }
         self._done: dict[tuple[int, bool], int] = {
             (0, False): structure.value_done,

@@ -159,10 +159,8 @@ class Reading(Liveness):
                 places[formula] = places.get(formula, 0) | 1 << i
         if kind not in ("string", "number"):
             return (certain,)
-        leaf = self.kinds.leaf(kind, (must, *places))
-        automaton = leaf.automaton
-        labels = {leaf.bits(label) for label in set(automaton.labels[automaton.accepting].tolist())}
-        return tuple(certain | sum(at for j, at in enumerate(places.values()) if bits >> j & 1) for bits in labels)
+        found = self.kinds.truths_together(kind, (must, *places))
+        return tuple(certain | sum(at for j, at in enumerate(places.values()) if bits >> j & 1) for bits in found)
 
     def member(self, state: objects.ObjectState, label: int) -> Next | None:
         """What comes after a key of this label; None where it cannot come."""

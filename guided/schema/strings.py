@@ -31,7 +31,7 @@ from guided.schema.memo import Memo
 from guided.schema.overlay import canonical_body, has_one_body, overlay
 from guided.schema.spelling import SPELLINGS
 
-__all__ = ["string_automaton"]
+__all__ = ["string_automaton", "truths_together"]
 
 _memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 26)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -59,6 +59,35 @@ def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOpt
         A budget is passed.
     """
     return _kept(formulas, wanted, options, limits)[0]
+
+
+def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[int, ...]:
+    """The truths, as bits, that ``wanted[1:]`` have together on the strings of which ``wanted[0]`` holds.
+
+    What the labels of `string_automaton` say, without the spellings of the strings, and of lengths alone without their states.
+    Raises as it does.
+    """
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    if all(atom[0] == "length" for atom in atoms):
+        # Every formula is constant between these lengths.
+        lengths = sorted({0, *(atom[1] for atom in atoms), *(atom[2] + 1 for atom in atoms)})
+        truths = {
+            atom: np.array([atom[1] <= n and (n <= atom[2] or atom[2] == ANY_LENGTH) for n in lengths], np.bool_)
+            for atom in atoms
+        }
+        must, *observed = evaluate(formulas, wanted, truths, len(lengths))
+        return _as_numbers(np.array(observed, np.bool_).reshape(len(observed), len(lengths)).T[must])
+    if any(atom[0] == "strings" for atom in atoms):
+        leaf = string_automaton(formulas, wanted, options, limits)
+        labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
+        return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
+    found = language(formulas, wanted, limits)
+    return _as_numbers(found.bits[np.unique(found.labels[found.accepting])])
+
+
+def _as_numbers(bits: BoolArray) -> tuple[int, ...]:
+    """Each row of bits as a number, once, ascending."""
+    return tuple(sorted({sum(1 << i for i, holds in enumerate(row) if holds) for row in bits.tolist()}))
 
 
 def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:

@@ -8,7 +8,7 @@ here are few, made once for each way to write JSON (`Structure`), and each schem
     array_done               after an item
     string                   in a string without constraints, after its opening quote
     other_key                in a key that is no declared name
-    number, integer          in a number, or an integer, without constraints
+    number, integer          in a number, or an integer, without constraints (-1: many states, so not common)
 
 and the actions, which cells react to: ``value_done`` (a value without observed truths is complete), ``key_start``, ``other_key``
 (a key that is not declared is complete), ``comma`` and ``close`` in objects and arrays, ``close_empty`` (an array without items).
@@ -22,7 +22,8 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import END_ACTION, PushdownTables, Reaction, action_entry
+from guided.kernels import frames as kernel
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import TRUE, Formulas
@@ -174,27 +175,31 @@ def _row(entries: dict[int, int]) -> Int32Array:
 
 
 _INTEGER = -1
+_MOST_COMMON = 32
 _memo: Memo[Structure] = Memo(64, 1 << 26)
 
 
 def _number(
     tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, after: bytes, asked: int
 ) -> int:
-    """The frame of numbers, or of integers, of which nothing else is said."""
+    """The frame of numbers, or of integers, of which nothing else is said; -1 of many states."""
     formulas = Formulas()
     wanted = formulas.atom(("integer", options.numbers == "dumps")) if asked == _INTEGER else TRUE
     automaton = within(number_automaton(formulas, (wanted,), options, Limits()).automaton, alphabet)
-    return number_frame(tables, automaton, np.where(automaton.accepting, done, 0), after)
+    # PERF: each schema copies what is common, and few of those that may write an integer in any way do (`python -m benchmarks.first_mask`).
+    if automaton.n_states > _MOST_COMMON:
+        return -1
+    return number_frame(tables, automaton, np.where(automaton.accepting, done, 0).astype(np.int32), after)
 
 
 def number_frame(tables: PushdownTables, automaton: Automaton, ends: Int32Array, after: bytes) -> int:
     """The frame of a number; ``ends``: the entry of each accepting state for the bytes ``after`` it, 0 elsewhere."""
-    rows = expanded(automaton)
-    first = tables.n_controls
-    rows[rows >= 0] += first
-    states = np.flatnonzero(ends)
-    rows[np.ix_(states, np.frombuffer(after, np.uint8))] = ends[states, None]
-    return tables.controls(rows, end_actions=ends)
+    first = tables.reserve(automaton.n_states)
+    kernel.fill_ended(
+        automaton.table, automaton.classes, ends, np.frombuffer(after, np.uint8), first, tables.rows, tables.info, tables.live
+    )  # fmt: skip
+    tables.info[first : first + automaton.n_states, END_ACTION] = ends
+    return first
 
 
 def structure_of(options: JsonOptions, alphabet: bytes, after_number: bytes = b"") -> Structure:

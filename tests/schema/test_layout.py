@@ -265,3 +265,27 @@ def test_whitespace_that_no_token_spells_is_refused() -> None:
     with pytest.raises(VocabularyError, match="the whitespace asked for needs a byte"):
         compiled(True, without(b" "), whitespace=" ")
     assert compiled(True, without(b" "), whitespace=" |\t").accepts(b"[\t1\t,\t2\t]")
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_whitespace_up_to_a_length_is_counted_at_every_place(most: int) -> None:
+    schema = {"properties": {"a": {"items": {"type": ["integer", "string"]}}, "b": {}}, "additionalProperties": False}
+    index = compiled(schema, whitespace=f"[ \\t]{{0,{most}}}", property_order="any")
+    spaces = index.tables.automaton.structure.spaces
+    assert spaces.is_counted
+    assert spaces.n_states == 1
+    parts = ["{", '"b"', ":", "null", ",", '"a"', ":", "[", "1", ",", '" 2\\t"', "]", "}"]
+    chance = random.Random(0)
+    for _ in range(300):
+        gaps = [chance.choice([0, 0, 0, 1, most, most, most + 1]) if chance.random() < 0.3 else 0 for _ in parts[1:]]
+        text = parts[0] + "".join(
+            "".join(chance.choice(" \t") for _ in range(gap)) + part for gap, part in zip(gaps, parts[1:], strict=True)
+        )
+        assert index.accepts(text.encode()) == (max(gaps) <= most), text
+
+
+def test_whitespace_of_any_other_pattern_has_states_of_its_own() -> None:
+    index = compiled(True, whitespace="(?: \\t)?")
+    assert not index.tables.automaton.structure.spaces.is_counted
+    assert index.accepts(b'{ \t"a" \t:[ \t]}')
+    assert not index.accepts(b'{ "a":1}')

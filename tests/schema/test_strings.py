@@ -24,7 +24,7 @@ from guided.schema.languages import known
 from guided.schema.leaf import Leaf
 from guided.schema.memo import Memo
 from guided.schema.spelling import ANY, SPELLINGS, lifted
-from guided.schema.strings import string_automaton
+from guided.schema.strings import string_automaton, truths_together
 from tests.schema.oracle_ecma import search
 from tests.strategies import patterns
 
@@ -230,6 +230,31 @@ def test_formulas(escapes: str, case: tuple[Formulas, list[int]], texts: list[st
     values = [value for value in VALUES if value != "\ud800"]
     bodies = [body for text in (*values, *texts) for body in spellings(text)]
     check(formulas, wanted, leaf, bodies, escapes)
+
+
+@given(case=formulas_and_roots())
+def test_truths_together_are_those_of_the_labels(case: tuple[Formulas, list[int]]) -> None:
+    formulas, wanted = case
+    leaf = build(formulas, wanted)
+    labels = set(leaf.automaton.labels[leaf.automaton.accepting].tolist())
+    found = truths_together(formulas, wanted, JsonOptions(), LIMITS)
+    assert found == tuple(sorted(leaf.bits(label) for label in labels))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 4)), min_size=2, max_size=4))
+def test_truths_together_of_lengths_alone(lengths: list[tuple[int, int]]) -> None:
+    formulas = Formulas()
+    wanted = [formulas.atom(("length", least, most)) for least, most in lengths]
+    leaf = build(formulas, wanted)
+    labels = set(leaf.automaton.labels[leaf.automaton.accepting].tolist())
+    found = truths_together(formulas, wanted, JsonOptions(), LIMITS)
+    assert found == tuple(sorted(leaf.bits(label) for label in labels))
+
+
+def test_truths_of_large_lengths_have_no_states() -> None:
+    formulas = Formulas()
+    wanted = [formulas.atom(("length", 0, 10**30)), formulas.atom(("length", 10**20, -1))]
+    assert truths_together(formulas, wanted, JsonOptions(), LIMITS) == (0, 1)
 
 
 def test_formulas_of_one_structure_are_made_once() -> None:

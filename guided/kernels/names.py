@@ -1,0 +1,86 @@
+"""Frames of keys: the names of a table as a trie of controls beside the common control of all other names.
+
+A node of the trie is a control. Its row is that of the common control that the same bytes lead to, but for the bytes by which names go on,
+and for the quote after a name. So is what it is live for, since names go on only as other names may.
+"""
+
+from guided.arrays import Int32Array, UInt8Array, UInt64Array
+from guided.kernels.jit import kernel
+
+__all__ = ["fill_names"]
+
+_PLAN = 5
+
+
+@kernel
+def _put(node: int, common: int, rows: Int32Array, info: Int32Array, live: UInt8Array) -> None:
+    """A control that does as a common one."""
+    rows[node] = rows[common]
+    live[node] = live[common]
+    info[node] = info[common]
+    info[node, _PLAN] = common
+
+
+@kernel
+def fill_names(
+    data: UInt8Array,
+    indptr: Int32Array,
+    labels: Int32Array,
+    ends: Int32Array,
+    quote: int,
+    other: int,
+    first: int,
+    rows: Int32Array,
+    info: Int32Array,
+    live: UInt8Array,
+    before: Int32Array,
+    words: UInt64Array,
+) -> int:
+    """Write the controls from ``first`` on, in the order in which the names need them; the number of them.
+
+    Parameters
+    ----------
+    data : ndarray[uint8], indptr : ndarray[int32], shape (n_texts + 1,), in
+        CSR: how names are spelled.
+    labels : ndarray[int32], shape (n_texts,), in
+        Label of each.
+    ends : ndarray[int32], shape (n_labels,), in
+        Entry for the quote after a name with each label.
+    quote : int
+        The byte that ends a name.
+    other : int
+        The common control after the opening quote; below ``first``, as is all that it leads to.
+    first : int
+    rows, info, live : in and out
+        Tables with room for a control for each byte of the names, and one more. The guards of the controls are the caller's.
+    before : ndarray[int32], shape (n_bytes + 1,), out
+        The node before each node.
+    words : ndarray[uint64], shape (n_bytes + 1, n_words), in and out
+        Zeros on entry; the labels that each node can still lead to, label 0 among them.
+
+    Notes
+    -----
+    Invariant: entries from ``first`` on lead to nodes, all others to common controls. O(bytes x 256).
+    """
+    _put(first, other, rows, info, live)
+    words[0, 0] = 1
+    count = 1
+    for i in range(len(labels)):
+        node: int = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            b = data[k]
+            after = rows[first + node, b] - first
+            if after < 0:
+                _put(first + count, rows[info[first + node, _PLAN], b], rows, info, live)
+                rows[first + node, b] = first + count
+                before[count] = node
+                words[count, 0] = 1
+                after = count
+                count += 1
+            node = after
+        rows[first + node, quote] = ends[labels[i]]
+        words[node, labels[i] >> 6] |= 1 << (labels[i] & 63)
+    for node in range(count - 1, 0, -1):
+        for k in range(words.shape[1]):
+            words[before[node], k] |= words[node, k]
+    return count
