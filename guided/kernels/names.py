@@ -4,6 +4,8 @@ A node of the trie is a control. Its row is that of the common control that the 
 and for the quote after a name. So is what it is live for, since names go on only as other names may.
 """
 
+import numpy as np
+
 from guided.arrays import Int32Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
@@ -79,7 +81,7 @@ def fill_names(
                 count += 1
             node = after
         rows[first + node, quote] = ends[labels[i]]
-        words[node, labels[i] >> 6] |= 1 << (labels[i] & 63)
+        words[node, labels[i] >> 6] |= np.uint64(1) << np.uint64(labels[i] & 63)
     for node in range(count - 1, 0, -1):
         for k in range(words.shape[1]):
             words[before[node], k] |= words[node, k]
