@@ -10,9 +10,10 @@ nothing is refused for being wrong: Lark says that better.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from guided.errors import GrammarError, LimitError
+from guided.lalr.templates import Template, calls_of, cost_of_instances
 from guided.limits import Limits
 
 __all__ = ["check_size"]
@@ -32,7 +33,6 @@ _SYMBOL = 2_500
 _LARGE = 1 << 60
 # From here on Lark splits counted repeats into rules of their own, with at most so many symbols.
 _SPLIT, _PIECE = 50, 10
-_TOO_LARGE = "the grammar is too large for Lark: fewer optional parts, alternatives and counts in one rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,13 @@ class _Size:
 _ONE, _EMPTY, _NONE = _Size(), _Size(1, 0), _Size(0, 0)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Definition:
     """A rule, template or terminal: the tokens on its right."""
 
     name: str
-    n_parameters: int
+    parameters: tuple[str, ...]
     body: list[str]
-    uses: list[str] = field(default_factory=list)
-    nests: bool = False
 
 
 def check_size(text: str, limits: Limits) -> None:
@@ -89,11 +87,8 @@ def check_size(text: str, limits: Limits) -> None:
     terminals = [definition for definition in definitions if definition.name.lstrip("_")[:1].isupper()]
     _check_terminals(terminals, limits)
     rules = [definition for definition in definitions if not definition.name.lstrip("_")[:1].isupper()]
-    costs = [_cost(definition) for definition in rules]
-    instances = _instances(rules, limits.steps)
-    total = sum(cost * count for cost, count in zip(costs, instances, strict=True))
-    if total > limits.steps:
-        raise LimitError("steps", total, limits.steps, _TOO_LARGE)
+    templates = [Template(rule.name, rule.parameters, calls_of(rule.body), _cost(rule)) for rule in rules]
+    cost_of_instances(templates, limits.steps)
 
 
 def _tokens(text: str) -> list[str]:
@@ -132,7 +127,7 @@ def _definitions(tokens: Sequence[str]) -> list[_Definition]:
         head = [token for token in tokens[line:colon] if token[0] == "_" or token[0].isalpha()]
         body = list(tokens[colon + 1 : end])
         statement = next((place for place, token in enumerate(body) if token[0] == "%" and len(token) > 1), len(body))
-        found.append(_Definition(head[0] if head else "grammar", len(head) - 1, body[:statement]))
+        found.append(_Definition(head[0] if head else "grammar", tuple(head[1:]), body[:statement]))
     return found
 
 
@@ -159,7 +154,7 @@ def _check_terminals(terminals: Sequence[_Definition], limits: Limits) -> None:
 
 
 def _cost(definition: _Definition) -> int:
-    """What a rule costs Lark, multiplied out; notes the templates that it uses."""
+    """What a rule costs Lark, multiplied out."""
     cost = 0
     # Of each open group: alternatives so far, the one being read without its last item, and that.
     frames = [(_NONE, _EMPTY, _EMPTY)]
@@ -197,7 +192,7 @@ def _cost(definition: _Definition) -> int:
             case "->":
                 place += 1
             case "{":
-                place = _usage(definition, place - 2)
+                place = _behind_braces(body, place)
             case _ if token[0] in '"/_' or token[0].isalpha():
                 frames[-1] = done, before.then(last), _ONE
     done, before, last = frames[0]
@@ -215,79 +210,10 @@ def _counts(body: Sequence[str], place: int) -> tuple[int, int, int]:
     return low, max(numbers[-1], low) if numbers else 0, place
 
 
-def _usage(definition: _Definition, place: int) -> int:
-    """Note the template used at a place, and those in its arguments; where reading goes on."""
-    body = definition.body
-    depth = 0
-    while place < len(body):
-        token = body[place]
-        if place + 1 < len(body) and body[place + 1] == "{":
-            definition.uses.append(token)
-            definition.nests |= depth > 0
-        depth += (token == "{") - (token == "}")
+def _behind_braces(body: Sequence[str], place: int) -> int:
+    """Where reading goes on behind a template's arguments."""
+    depth = 1
+    while place < len(body) and depth:
+        depth += (body[place] == "{") - (body[place] == "}")
         place += 1
-        if token == "}" and depth == 0:
-            break
     return place
-
-
-def _instances(rules: Sequence[_Definition], limit: int) -> list[int]:
-    """How many instances of each template the rules make, at most; of a rule, one."""
-    by_name = {rule.name: number for number, rule in enumerate(rules)}
-    targets = [[by_name[name] for name in rule.uses if name in by_name] for rule in rules]
-    on_cycle = _cycles(targets)
-    counts = [0 if rule.n_parameters else 1 for rule in rules]
-    order = _callers_first(targets)
-    for number in order:
-        rule = rules[number]
-        if number in on_cycle:
-            if rule.nests:
-                raise GrammarError("the template uses itself with ever larger arguments", rule.name)
-            # Instances on a cycle differ in which of the values there are stands for which parameter.
-            values = rule.n_parameters + len(rule.body)
-            counts[number] = min(max(counts[number], 1) * min(values, _LARGE) ** min(rule.n_parameters, 20), _LARGE)
-        for target in targets[number]:
-            counts[target] = min(counts[target] + counts[number], _LARGE)
-        if counts[number] > limit:
-            raise LimitError("steps", counts[number], limit, "too many instances of templates")
-    return counts
-
-
-def _cycles(targets: Sequence[Sequence[int]]) -> set[int]:
-    """Those that reach themselves, or stand between two that do."""
-    left = set(range(len(targets)))
-    callers: list[list[int]] = [[] for _ in targets]
-    for number, named in enumerate(targets):
-        for target in named:
-            callers[target].append(number)
-    # Whoever has nobody left before or behind is on no cycle.
-    for edges, inverse in ((targets, callers), (callers, targets)):
-        open_edges = [sum(other in left for other in row) for row in edges]
-        work = [number for number in left if open_edges[number] == 0]
-        while work:
-            number = work.pop()
-            left.discard(number)
-            for other in inverse[number]:
-                open_edges[other] -= 1
-                if open_edges[other] == 0 and other in left:
-                    work.append(other)
-    return left
-
-
-def _callers_first(targets: Sequence[Sequence[int]]) -> list[int]:
-    """An order in which each comes before those it names, but for cycles."""
-    order: list[int] = []
-    state = [0] * len(targets)
-    for start in range(len(targets)):
-        work = [start]
-        while work:
-            number = work[-1]
-            if state[number] == 0:
-                state[number] = 1
-                work += [target for target in targets[number] if state[target] == 0]
-            else:
-                work.pop()
-                if state[number] == 1:
-                    state[number] = 2
-                    order.append(number)
-    return order[::-1]

@@ -217,6 +217,21 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+RECURSIVE = [
+    '_e{x}: x | "(" _g{_e{x}} ")"\n_g{x}: x ("," x)*\nstart: _e{"a"}',
+    '_p{a, b, c, d, e, f}: a | "(" _p{b, c, d, e, f, a} ")" | "[" _p{b, a, c, d, e, f} "]"\nstart: _p{"a", "b", "c", "d", "e", "f"}',
+    '_f{x}: "f" _g{x} | x\n_g{x}: "g" _f{x} | "h" _g{"y"}\nstart: _f{"a"} | _g{"b"}',
+    '_both{x, y}: x y\n_list{x}: "[" (_both{x, _tail{x}})? "]"\n_tail{x}: ("," x)*\nstart: _list{start} | "a"',
+    '_apply{f, x}: f{x}\n_sep{x}: x ("," x)*\nstart: _apply{_sep, "a"}',
+]
+
+
+@pytest.mark.parametrize("text", RECURSIVE)
+def test_templates_may_come_back_to_themselves(text: str) -> None:
+    lark.Lark(text, parser="lalr")
+    assert tables(text).n_states > 2
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_grammars_end_in_an_error_or_tables(text: str) -> None:
     with suppress(GuidedError):
