@@ -16,6 +16,7 @@ from guided.cli.check import check
 from guided.cli.compiling import compile_specs
 from guided.cli.demo import demo
 from guided.cli.explain import explain
+from guided.cli.grammar import check_grammar
 from guided.cli.inspection import inspect_index
 from guided.cli.report import report_vocabulary
 from guided.cli.run import run
@@ -43,7 +44,7 @@ def _show_version(value: bool) -> None:
 
 @app.callback(
     help="Exact by construction: what a language model says matches a regular expression, is one of your choices, "
-    "or calls your Python functions without a syntax error."
+    "parses by your grammar, or calls your Python functions without a syntax error."
 )
 def _program(
     _version: Annotated[
@@ -61,6 +62,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "check": check,
     "explain": explain,
     "schema": show_schema,
+    "grammar": check_grammar,
     "vocabulary": report_vocabulary,
     "warmup": warmup,
 }

@@ -15,9 +15,11 @@ from guided.cli.specs import (
     ChoiceOption,
     EosOption,
     FormatOption,
+    GrammarOption,
     JsonOption,
     JsonSchemaOption,
     RegexOption,
+    StartOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
@@ -48,13 +50,15 @@ def check(
     tool_format: FormatOption = "json",
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
+    grammar: GrammarOption = None,
+    start: StartOption = None,
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     as_json: JsonOption = False,
 ) -> int:
     r"""Check whether a text is accepted; if not, show where it fails and what was expected.
 
-    What may be said is in an index file, or in one of --regex, --choice, --tools and --json-schema.
+    What may be said is in an index file, or in one of --regex, --choice, --tools, --json-schema and --grammar.
 
     With a vocabulary the text is also cut into tokens and read token by token, as a model would say it. The cut is the
     one with the fewest tokens.
@@ -66,10 +70,11 @@ def check(
       guided check --regex '\d{4}-\d{2}' 2024-1x
       guided check --choice yes --choice no maybe
       guided check --json-schema schema.json '{"name": "Ada"}'
+      guided check --grammar python - < program.py
       guided check indices/date.index 2024-10
       git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
     """
-    what = asked(arguments, "TEXT", regex, choice, tools, tool_format, tool_choice, json_schema)
+    what = asked(arguments, "TEXT", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start)
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     place = first_rejection(what.language(), data)
     steps = None

@@ -30,7 +30,7 @@ def compile_specs(
         typer.Argument(
             metavar="[SPEC...]",
             help="Files of specs: .toml and .jsonl (many, named), .regex (a pattern), .choice (a text for each line), "
-            ".py and .json (tools).",
+            ".lark (a grammar), .py and .json (tools).",
         ),
     ] = None,
     regex: Annotated[
@@ -56,13 +56,19 @@ def compile_specs(
             help="JSON of a schema (schema.json, models.py:Person, package.models:Person); may be repeated.",
         ),
     ] = None,
+    grammar: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grammar", metavar="SOURCE", help="A Lark grammar (calc.lark), or its name (json, sql); may be repeated."
+        ),
+    ] = None,
     explore: Annotated[
         int,
         typer.Option(
             "--explore",
             min=0,
             metavar="N",
-            help="Of a schema's index, make N states and their masks ahead, so that a process that loads it starts warm.",
+            help="Of a schema's or grammar's index, make N states and their masks ahead, so that a process that loads it starts warm.",
         ),
     ] = 0,
     tool_format: FormatOption = "json",
@@ -101,10 +107,10 @@ def compile_specs(
     """
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
-    sources += given_sources(regex, choice, tools, json_schema, options)
+    sources += given_sources(regex, choice, tools, json_schema, grammar, options)
     if not sources:
         raise UsageError(
-            "there is nothing to compile: give files of specs, --regex, --choice, --tools or --json-schema"
+            "there is nothing to compile: give files of specs, --regex, --choice, --tools, --json-schema or --grammar"
         )
     check_names(sources)
     with progress(COMPILING):

@@ -13,9 +13,11 @@ from guided.cli.specs import (
     ChoiceOption,
     EosOption,
     FormatOption,
+    GrammarOption,
     JsonOption,
     JsonSchemaOption,
     RegexOption,
+    StartOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
@@ -48,6 +50,8 @@ def explain(
     tool_format: FormatOption = "json",
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
+    grammar: GrammarOption = None,
+    start: StartOption = None,
     after: Annotated[str, typer.Option("--after", metavar="TEXT", help="What was said so far.")] = "",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
@@ -59,7 +63,7 @@ def explain(
 ) -> int:
     r"""Explain why a token is or is not allowed after a text, and show which tokens are.
 
-    What may be said is in an index file, or in one of --regex, --choice, --tools and --json-schema.
+    What may be said is in an index file, or in one of --regex, --choice, --tools, --json-schema and --grammar.
 
     Without TOKEN only the allowed tokens are shown. A text that is no single token is cut into the fewest tokens, and
     each is explained up to the first that is refused. Without --vocabulary, the tokens are those of the default model.
@@ -72,7 +76,9 @@ def explain(
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
       guided explain indices/date.index --after 2024-
     """
-    what = asked(arguments, "TOKEN", regex, choice, tools, tool_format, tool_choice, json_schema, optional=True)
+    what = asked(
+        arguments, "TOKEN", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start, optional=True
+    )
     words = read_vocabulary(vocabulary, eos)
     tokens = None if what.text is None else _tokens_of(what.text, words, as_text=as_text)
     with progress(COMPILING):

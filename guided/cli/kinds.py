@@ -99,6 +99,16 @@ def _json_schema(value: Any, options: Mapping[str, Any], folder: Path) -> "Stack
         raise UsageError(str(error)) from error
 
 
+def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec":
+    from guided.engine.grammar import Grammar
+
+    is_file = "\n" not in value and (value.endswith(".lark") or (folder / value).is_file())
+    try:
+        return Grammar(folder / value if is_file else value, **options)
+    except TypeError as error:
+        raise UsageError(str(error)) from error
+
+
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
@@ -133,5 +143,11 @@ KINDS = {
         dict.fromkeys(
             ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported", "operation"), (str,)
         ),
+    ),
+    "grammar": Kind(
+        _grammar,
+        "a grammar's file (calc.lark), its name (json, sql, python, ...) or its text",
+        lambda value: isinstance(value, str),
+        dict.fromkeys(("start", "lexer"), (str,)),
     ),
 }

@@ -15,10 +15,12 @@ from guided.cli.specs import (
     ChoiceOption,
     DeviceOption,
     FormatOption,
+    GrammarOption,
     JsonOption,
     JsonSchemaOption,
     ModelOption,
     RegexOption,
+    StartOption,
     ToolChoiceOption,
     ToolsOption,
     asked,
@@ -48,6 +50,8 @@ def run(
     tool_format: FormatOption = "json",
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
+    grammar: GrammarOption = None,
+    start: StartOption = None,
     few_shot: Annotated[
         bool, typer.Option("--few-shot", help="PROMPT is a question, put after the examples that the tools have.")
     ] = False,
@@ -74,7 +78,7 @@ def run(
 ) -> int:
     r"""Generate one text that is accepted, whatever the model would have said.
 
-    What may be said is in an index file (compiled for this model), or in one of --regex, --choice, --tools and --json-schema.
+    What may be said is in an index file (compiled for this model), or in one of --regex, --choice, --tools, --json-schema and --grammar.
 
     With --tools, the calls in the text are run, and the model goes on from their results.
 
@@ -89,7 +93,7 @@ def run(
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
-    what = asked(arguments, "PROMPT", regex, choice, tools, tool_format, tool_choice, json_schema)
+    what = asked(arguments, "PROMPT", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start)
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(what.spec, text, chat=chat), stop or ["\n\n"]

@@ -72,9 +72,10 @@ def given_sources(
     choice: Sequence[str] | None,
     tools: Sequence[str] | None,
     json_schema: Sequence[str] | None,
+    grammar: Sequence[str] | None,
     tool_options: Mapping[str, Any],
 ) -> list[Source]:
-    """The specs that options give: one for each pattern, each source of tools and each schema, and one of all choices."""
+    """The specs that options give: one for each pattern, each source of tools, each schema and each grammar, and one of all choices."""
     found = [
         Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, {}, ".", "--regex")
         for number, pattern in enumerate(regex or (), start=1)
@@ -82,7 +83,8 @@ def given_sources(
     if choice:
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
     found += [_tools(given, tool_options, "--tools") for given in tools or ()]
-    return [*found, *(_schema(given) for given in json_schema or ())]
+    found += [_schema(given) for given in json_schema or ()]
+    return [*found, *(_grammar(given, "--grammar") for given in grammar or ())]
 
 
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
@@ -190,11 +192,22 @@ def _schema(given: str) -> Source:
     return Source(name, "json_schema", given, {}, ".", "--json-schema")
 
 
+def _from_grammar(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
+    yield _grammar(given, given)
+
+
+def _grammar(given: str, place: str) -> Source:
+    """A file gives its name, and a grammar that comes along its own; a text has none."""
+    name = "grammar" if "\n" in given or ":" in given else Path(given).stem
+    return Source(name, "grammar", given, {}, ".", place)
+
+
 ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {
     ".toml": _from_toml,
     ".jsonl": _from_lines,
     ".regex": _from_pattern,
     ".choice": _from_choices,
+    ".lark": _from_grammar,
     ".py": _from_tools,
     ".json": _from_tools,
 }

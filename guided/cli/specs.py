@@ -28,10 +28,12 @@ __all__ = [
     "DeviceOption",
     "EosOption",
     "FormatOption",
+    "GrammarOption",
     "JsonOption",
     "JsonSchemaOption",
     "ModelOption",
     "RegexOption",
+    "StartOption",
     "ToolChoiceOption",
     "ToolsOption",
     "VocabularyOption",
@@ -65,6 +67,17 @@ JsonSchemaOption = Annotated[
         metavar="SOURCE",
         help="A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
     ),
+]
+GrammarOption = Annotated[
+    str | None,
+    typer.Option(
+        "--grammar",
+        metavar="SOURCE",
+        help="A Lark grammar: its file (calc.lark), the name of one that comes along (json, sql, python, ...), or its text.",
+    ),
+]
+StartOption = Annotated[
+    str | None, typer.Option("--start", metavar="RULE", help="The grammar's start rule (--grammar; start).")
 ]
 FormatOption = Annotated[
     str, typer.Option("--format", help="How calls are written: json, tooldec or tooldec-positional.")
@@ -190,6 +203,8 @@ def asked(
     tool_format: str,
     tool_choice: str,
     json_schema: str | None,
+    grammar: str | None,
+    start: str | None,
     *,
     optional: bool = False,
 ) -> Asked:
@@ -202,11 +217,13 @@ def asked(
     SchemaError
         The choices are no choice, a tool can not be lowered, or a type has no schema.
     """
-    has_spec = regex is not None or bool(choice or tools or json_schema)
+    has_spec = regex is not None or bool(choice or tools or json_schema or grammar)
+    if start is not None and not grammar:
+        raise UsageError("--start is about a grammar: give --grammar as well")
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
         return Asked(file, None, text)
-    return Asked(None, _spec_of(regex, choice, tools, tool_format, tool_choice, json_schema), text)
+    return Asked(None, _spec_of(regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start), text)
 
 
 def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool) -> "tuple[Path | None, str | None]":
@@ -238,6 +255,8 @@ def _spec_of(
     tool_format: str,
     tool_choice: str,
     json_schema: str | None,
+    grammar: str | None,
+    start: str | None,
 ) -> "Spec | StackSpec":
     """The spec that the options give.
 
@@ -249,8 +268,10 @@ def _spec_of(
         The choices are no choice, a tool can not be lowered, or a type has no schema.
     """
     # Why not its truth: the empty pattern is a pattern.
-    only_one(regex=regex is not None, choice=choice, tools=tools, **{"json-schema": json_schema})
+    only_one(regex=regex is not None, choice=choice, tools=tools, **{"json-schema": json_schema}, grammar=grammar)
     here = Path()
+    if grammar:
+        return build_spec("grammar", grammar, {} if start is None else {"start": start}, here)
     if json_schema:
         return build_spec("json_schema", json_schema, {}, here)
     if tools:

@@ -170,7 +170,7 @@ def test_rejects_at_the_first_character_that_no_accepted_text_goes_on_with(text:
 
 def test_usage_errors() -> None:
     assert errors_of("check", "x") == (
-        "Error: say what may be said: give an index file, --regex, --choice, --tools or --json-schema\n"
+        "Error: say what may be said: give an index file, --regex, --choice, --tools, --json-schema or --grammar\n"
         "Try 'guided check --help' for help.\n"
     )
     assert errors_of("check", "--regex", "a", "--choice", "b", "x") == (

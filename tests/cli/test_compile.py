@@ -252,10 +252,13 @@ def test_paths_in_a_file_of_specs_begin_at_the_file(folder: Path) -> None:
     [
         ("x = ", "specs.toml is no TOML: Invalid value"),
         ("x = 1", "specs.toml: 'x' is no table: a spec is a table, [x]"),
-        ("[x]", "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, and this has none"),
+        (
+            "[x]",
+            "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, grammar, and this has none",
+        ),
         (
             "[x]\nregex = 'a'\nchoice = ['b']",
-            "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, and this has regex and choice",
+            "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, grammar, and this has regex and choice",
         ),
         ("['a/b']\nregex = 'a'", "specs.toml ['a/b']: 'a/b' is no name for a file"),
         ("['.x']\nregex = 'a'", "specs.toml ['.x']: '.x' is no name for a file"),
@@ -317,8 +320,9 @@ def test_lines_that_are_wrong(folder: Path, line: str, message: str) -> None:
 
 
 def test_arguments_that_are_wrong(folder: Path) -> None:
-    assert "there is nothing to compile: give files of specs, --regex, --choice, --tools or --json-schema" in errors_of(
-        "compile"
+    assert (
+        "there is nothing to compile: give files of specs, --regex, --choice, --tools, --json-schema or --grammar"
+        in errors_of("compile")
     )
     assert "'specs.txt' does not tell what it holds: files of specs end in .toml, .jsonl" in errors_of(
         "compile", "specs.txt"

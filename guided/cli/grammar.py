@@ -1,0 +1,66 @@
+"""``guided grammar check``: what Lark decided about a grammar without a word, and how large it is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
+from guided.cli.kinds import build_spec
+from guided.cli.output import COMPILING, aligned, console, print_json, progress, shown
+from guided.cli.specs import JsonOption
+
+__all__ = ["check_grammar"]
+
+
+def check_grammar(
+    action: Annotated[str, typer.Argument(metavar="check", help="What to do.")],
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="A file (calc.lark), or a grammar that comes along (json, python, ...)."),
+    ],
+    start: Annotated[str | None, typer.Option("--start", metavar="RULE", help="The start rule (start).")] = None,
+    lexer: Annotated[str, typer.Option("--lexer", help="contextual or basic.")] = "contextual",
+    as_json: JsonOption = False,
+) -> int:
+    """Check a Lark grammar: conflicts that Lark resolved, texts that lead nowhere, what no automaton can do, and sizes.
+
+    The exit code is 0 if there is nothing to say, 1 if there are conflicts or dead ends, 2 if the grammar is refused.
+
+    For example:
+
+      guided grammar check calc.lark
+      guided grammar check python --json
+    """
+    if action != "check":
+        raise UsageError(f"there is no {action!r}: the one thing to do is check")
+    from guided.arrays import DEAD
+    from guided.engine.grammar import Grammar
+    from guided.lalr.scanner import scanner_of
+    from guided.limits import Limits
+
+    with progress(COMPILING):
+        options = {"lexer": lexer, **({} if start is None else {"start": start})}
+        spec = build_spec("grammar", source, options, Path())
+        assert isinstance(spec, Grammar)
+        lowered = spec.pushdown(Limits(), bytes([1] * 256))
+        scanner = scanner_of(spec.tables.lexer, Limits())
+    tables = spec.tables
+    sizes = {
+        "rules": len(tables.rules),
+        "terminals": len(tables.lexer.terminals),
+        "states": tables.n_states,
+        "contexts": len(tables.lexer.contexts),
+        "scanner states": len(scanner.table),
+        "scanner edges": int((scanner.table != DEAD).sum()),
+    }
+    if as_json:
+        print_json({"start": spec.start, "sizes": sizes, "notes": list(lowered.notes)})
+    else:
+        for line in aligned([(name, f"{count:,}") for name, count in sizes.items()], indent=0):
+            console().print(line)
+        for note in lowered.notes:
+            console().print(shown(note))
+        if not lowered.notes:
+            console().print("no conflicts, no dead ends")
+    return REJECTED if lowered.notes else ACCEPTED

@@ -1,0 +1,54 @@
+"""``--grammar`` and ``guided grammar check``."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.programs import call, errors_of, reply, write_ranks
+
+DANGLING = 'start: "i" start ("e" start)? | "x"'
+
+
+def test_texts_are_checked() -> None:
+    assert call("check", "--grammar", "json", '{"a": [1]}').exit_code == 0
+    assert call("check", "--grammar", "json", '{"a": [1}').exit_code == 1
+    assert call("check", "--grammar", 'start: "a" b\nb: "b"', "--start", "b", "b").exit_code == 0
+    assert reply("check", "--grammar", "python", "x = 1\n")["accepted"]
+
+
+def test_conflicts_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "dangling.lark"
+    file.write_text(DANGLING, encoding="utf-8")
+    assert call("grammar", "check", str(file)).exit_code == 1
+    told = reply("grammar", "check", str(file))
+    assert [note.partition(":")[0] for note in told["notes"]] == ["conflict on E"]
+    assert told["sizes"]["terminals"] == 3
+    assert call("grammar", "check", "json").exit_code == 0
+
+
+def test_index_files(tmp_path: Path) -> None:
+    (tmp_path / "pairs.lark").write_text('start: "a" start "b" | "c"', encoding="utf-8")
+    write_ranks(tmp_path / "ranks")
+    options = ["--vocabulary", str(tmp_path / "ranks"), "--eos", "256", "-o", str(tmp_path / "indices")]
+    done = call("compile", str(tmp_path / "pairs.lark"), "--grammar", "json", "--explore", "20", *options)
+    assert done.exit_code == 0, done.output
+    assert call("check", str(tmp_path / "indices" / "pairs.index"), "acb").exit_code == 0
+    assert call("check", str(tmp_path / "indices" / "json.index"), "[1, 2").exit_code == 1
+    assert call("inspect", str(tmp_path / "indices" / "pairs.index")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("grammar", "check", "nothing"), "neither a grammar's text nor a file"),
+        (("grammar", "draw", "json"), "the one thing to do is check"),
+        (("grammar", "check", "json", "--start", "nowhere"), "nowhere"),
+        (("grammar", "check", "json", "--lexer", "dynamic"), "lexer is"),
+        (("check", "--start", "b", "--regex", "a", "a"), "--start is about a grammar"),
+        (("check", "--grammar", "json", "--regex", "a", "a"), "can not go together"),
+    ],
+)
+def test_mistakes(arguments: tuple[str, ...], said: str) -> None:
+    found = call(*arguments)
+    assert found.exit_code == 2
+    assert said in errors_of(*arguments)
