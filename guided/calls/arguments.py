@@ -23,6 +23,7 @@ __all__ = ["CallScanner"]
 _NAME_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/:") | frozenset(
     range(128, 256)
 )
+_LABEL_BYTES = _NAME_BYTES - frozenset(b"/:")
 _VALUE_BYTES = _NAME_BYTES | frozenset(b'+"[{')
 
 
@@ -141,7 +142,7 @@ class CallScanner(Scanner):
             reason = f"{tool} has no argument here that goes on like this"
             found = yield from self.scan(label_node(labels, form.is_quoted), reason, "argument")
             byte = yield from self.peek()
-            if byte != ord('"') if form.is_quoted else byte in _NAME_BYTES:
+            if byte != ord('"') if form.is_quoted else byte in _LABEL_BYTES:
                 raise CallError(reason, "argument", self.position)
             slot = keys[labels.index(read_label(found, form.is_quoted))]
             yield from self.scan(part(form.after_key), f"expected {form.after_key!r}", "syntax")
@@ -212,7 +213,15 @@ class CallScanner(Scanner):
                 raise CallError(reason, "argument", self.position) from error
             return None
         close = any_of(closes, form.id)
-        found = yield from self.scan(alternate([close] if opener is None else [part(opener), close]), reason, kind)
+        try:
+            found = yield from self.scan(alternate([close] if opener is None else [part(opener), close]), reason, kind)
+        except CallError as error:
+            begun = bytes((*self.scanned, (yield from self.peek())))
+            key = written(form.before_key).encode()
+            is_key = key.startswith(begun) or (begun[:-1] == key and begun[-1] in _LABEL_BYTES)
+            if opener is not None or form.separator or not is_key:
+                raise
+            raise CallError(f"{tool} has no further argument", "argument", self.position) from error
         return found if automaton_of(close).accepts(found.encode()) else None
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from guided.calls.scalars import boolean, null, number, text
+from guided.calls.strings import any_text
 from guided.calls.values import COLON, COMMA, ValueType, constant
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Literal, Node, alternate, concat, optional, repeat
@@ -174,7 +175,18 @@ def union(members: tuple[ValueType, ...]) -> ValueType:
         raise ValueError(f"{value!r} is no {name}")
 
     is_string = all(member.is_string for member in members)
-    return ValueType(name, alternate([member.node for member in members]), decode, _deepest(members), is_string)
+    strings = [member.strings for member in members if member.strings is not None]
+    parts = [member.node if member.strings is None else member.others for member in members]
+    others = [part for part in parts if part is not None]
+    return ValueType(
+        name,
+        alternate([member.node for member in members]),
+        decode,
+        _deepest(members),
+        is_string,
+        strings=alternate(strings) if strings else None,
+        others=alternate(others) if strings and others else None,
+    )
 
 
 @lru_cache(maxsize=8)
@@ -189,7 +201,7 @@ def anything(depth: int) -> ValueType:
         node = alternate(
             [leaf, concat([Literal("["), items, Literal("]")]), concat([Literal("{"), entries, Literal("}")])]
         )
-    return ValueType("Any", node, _as_it_is, depth)
+    return ValueType("Any", node, _as_it_is, depth, strings=any_text(), others=node)
 
 
 def _as_it_is(value: Any) -> Any:

@@ -17,6 +17,8 @@ from guided.calls.formats.texts import BLANKS, any_of, part
 from guided.calls.holes import MARKS, Holes
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
+from guided.calls.pythonic import pythonic
+from guided.calls.raw import raw
 from guided.calls.scalars import string
 from guided.calls.schema import SchemaType, type_of_annotation
 from guided.calls.strings import any_text, spell_text
@@ -106,7 +108,7 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
                 reason = f"format {form.name!r} writes arguments one by one: declare all, in properties, and no others"
                 raise SchemaError(reason, f"/{tool}", "parameters")
             return Layout((), None, (), parameter.type)
-        kind = _written(parameter.type, form, pointer)
+        kind = _written(parameter.type, parameter.label, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
         elif form.is_positional and parameter.kind != "keyword":
@@ -245,12 +247,14 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
     return alternate([kind.node, concat([Literal("+"), unsigned])])
 
 
-def _written(kind: ValueType | SchemaType, form: Format, pointer: str) -> ValueType | SchemaType:
+def _written(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) -> ValueType | SchemaType:
     """The type as a format writes it: a bare type is a string where a format has no bare text."""
     if not isinstance(kind, ValueType) or not kind.is_bare:
-        return kind
+        if form.values == "python":
+            return pythonic(kind, form.name, pointer)
+        return raw(kind, label, form, pointer) if form.values == "raw" else kind
     if not form.has_bare:
-        return _as_string(kind)
+        return _written(_as_string(kind), label, form, pointer)
     automaton = automaton_of(kind.node)
     ends = {form.separator[:1] or form.after_value[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
     bad = next((end for end in ends if (automaton.table[:, automaton.classes[end.encode()[0]]] >= 0).any()), None)

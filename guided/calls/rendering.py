@@ -17,7 +17,9 @@ from typing import Any
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import written
 from guided.calls.lowering import Layout, Slot, around
+from guided.calls.pythonic import as_python
 from guided.calls.reads import Call
+from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 
 __all__ = ["json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
@@ -93,7 +95,7 @@ def render_call(
     before, after = (written(texts[0], id=given_id) for texts in around(layout, form))
     begun = written(form.before_name, id=given_id) + name + before
     if layout.whole is not None:
-        return begun + _spelled(name, Slot("", "arguments", layout.whole, True), arguments) + after
+        return begun + _spelled(name, Slot("", "arguments", layout.whole, True), arguments, form) + after
     slots = [*layout.positional, *([layout.variadic] if layout.variadic else []), *layout.keyed]
     known = {slot.label for slot in slots}
     for label in arguments:
@@ -108,14 +110,14 @@ def render_call(
     for slot in layout.positional:
         if slot.label not in arguments:
             break
-        values.append(_spelled(name, slot, arguments[slot.label]) + written(form.after_value, slot.label))
+        values.append(_spelled(name, slot, arguments[slot.label], form) + written(form.after_value, slot.label))
     if layout.variadic is not None:
         further = arguments.get(layout.variadic.label, ())
-        values.extend(_spelled(name, layout.variadic, value) + written(form.after_value) for value in further)
+        values.extend(_spelled(name, layout.variadic, value, form) + written(form.after_value) for value in further)
     for slot in layout.keyed:
         if slot.label in arguments:
             label = json.dumps(slot.label, ensure_ascii=False)[1:-1] if form.is_quoted else slot.label
-            value = _spelled(name, slot, arguments[slot.label]) + written(form.after_value, slot.label)
+            value = _spelled(name, slot, arguments[slot.label], form) + written(form.after_value, slot.label)
             values.append(written(form.key, label) + value)
     return begun + written(form.separator).join(values) + after
 
@@ -201,11 +203,21 @@ def _id(call: Call, place: int, form: Format) -> str:
     return found if re.fullmatch(form.id, found) else form.id_example
 
 
-def _spelled(tool: str, slot: Slot, value: Any) -> str:
-    if slot.type.is_bare:
+def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
+    if form.values == "json" and slot.type.is_bare:
         return str(value)
     try:
-        return json.dumps(json_value(value), ensure_ascii=False, allow_nan=False)
+        found = json_value(value)
+        if form.values != "raw" or not isinstance(found, str) or not isinstance(slot.type, ValueType):
+            text = json.dumps(found, ensure_ascii=False, allow_nan=False)
+            return as_python(text) if form.values == "python" else text
+        spelled = f"{form.quote}{found}{form.quote}"
+        is_read_back = (
+            automaton_of(slot.type.node).accepts(spelled.encode()) and json_value(slot.type.read(spelled)) == found
+        )
+        if not is_read_back:
+            raise ValueError(f"{spelled!r} can not be told from what ends it, or from what is no string")
+        return spelled
     except (TypeError, ValueError) as error:
         raise SchemaError(
             f"{shown(value)} is no value of {slot.type.name}", f"/{tool}/{slot.label}", "example"

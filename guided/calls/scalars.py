@@ -176,7 +176,7 @@ def string(value: Node, name: str, convert: Callable[[str], Any] = str) -> Value
             raise ValueError(f"{found!r} is no {name}")
         return convert(found)
 
-    return ValueType(name, quoted(value), decode, is_string=True)
+    return ValueType(name, quoted(value), decode, is_string=True, strings=value)
 
 
 def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueType:
@@ -228,7 +228,17 @@ def _choice(
 
     node = alternate([constant(value) for value in constants])
     depth = max(nesting(value) for value in constants)
-    return ValueType(name, node, decode, depth, is_string=all(type(value) is str for value in constants))
+    texts = [Literal(value) for value in constants if type(value) is str]
+    others = [constant(value) for value in constants if type(value) is not str]
+    return ValueType(
+        name,
+        node,
+        decode,
+        depth,
+        is_string=not others,
+        strings=alternate(texts) if texts else None,
+        others=alternate(others) if others else None,
+    )
 
 
 def _checked(kind: type) -> Decode:

@@ -48,6 +48,10 @@ class ValueType:
         Are all spellings JSON strings? Then the type may be the key of an object.
     is_bare : bool
         Is the spelling no JSON, and decoded from its text?
+    strings : Node or None
+        The values of its strings, where it has some.
+    others : Node or None
+        Then the spellings of what is none, where there is something.
     """
 
     name: str
@@ -56,6 +60,8 @@ class ValueType:
     depth: int = 0
     is_string: bool = False
     is_bare: bool = False
+    strings: Node | None = None
+    others: Node | None = None
 
     def read(self, spelling: str) -> Any:
         """The Python value of a spelling.

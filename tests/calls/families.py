@@ -169,20 +169,115 @@ def _calls_between(begin: str, opener: str, end: str) -> Callable[[str], Found]:
     return read
 
 
+class Raw(str):
+    """A value as it stands in a text: a string, or what its JSON says."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == other if isinstance(other, str) else _load(self) == other
+
+    __hash__ = str.__hash__
+
+
+def _pairs(pattern: str, text: str) -> dict[str, Raw]:
+    """Names and values of all parameters, which are all that there is."""
+    if re.sub(pattern, "", text, flags=re.DOTALL).strip():
+        raise ValueError(f"more than parameters: {text!r}")
+    return {name: Raw(value) for name, value in re.findall(pattern, text, re.DOTALL)}
+
+
+def _tagged(begin: str, end: str, call: str, parameter: str) -> Callable[[str], Found]:
+    """Calls with parameters in tags, all within a block."""
+
+    def read(text: str) -> Found:
+        found: Found = []
+        for block in _blocks(begin, end, text):
+            calls = re.findall(call, block, re.DOTALL)
+            if not calls or re.sub(call, "", block, flags=re.DOTALL).strip():
+                raise ValueError(block)
+            found += [(name, _pairs(parameter, inside)) for name, inside in calls]
+        return found
+
+    return read
+
+
+def _braced(begin: str, quote: str, end: str) -> Callable[[str], Found]:
+    """Calls as ``name{key:value}``, strings between quotes."""
+    quoted = re.escape(quote) + "(.*?)" + re.escape(quote)
+    pair = rf"([\w.\-]+):(?:{quoted}|(\[[^\]]*\]|[^,\[]*))(?:,|$)"
+
+    def read(text: str) -> Found:
+        found: Found = []
+        for block in _blocks(begin, end, text):
+            name, _, rest = block.partition("{")
+            inside = rest.removesuffix("}")
+            if not rest.endswith("}") or re.sub(pair, "", inside, flags=re.DOTALL):
+                raise ValueError(block)
+            pairs = re.finditer(pair, inside, re.DOTALL)
+            found.append((name, {m[1]: Raw(m[3]) if m[2] is None else m[2] for m in pairs}))
+        return found
+
+    return read
+
+
+def pythonic(text: str) -> Found:
+    """A list of calls as Python parses it, which begins where a bracket, a name and a parenthesis stand."""
+    match = re.search(r"\[[\w.]+\(", text)
+    if match is None:
+        raise ValueError("no list of calls")
+    for end in (place + 1 for place, character in enumerate(text) if character == "]"):
+        try:
+            calls = ast.parse(text[match.start() : end], mode="eval").body
+        except SyntaxError:
+            continue
+        assert isinstance(calls, ast.List)
+        return [
+            (ast.unparse(call.func), {item.arg: ast.literal_eval(item.value) for item in call.keywords})
+            for call in calls.elts
+            if isinstance(call, ast.Call)
+        ]
+    raise ValueError("the list does not end")
+
+
+_INVOKE = r'<invoke name="([^"]+)">(.*?)</invoke>', r'<parameter name="([^"]+)">(.*?)</parameter>'
+
 READERS: dict[str, Callable[[str], Found]] = {
+    "anthropic": _tagged("<function_calls>", "</function_calls>", *_INVOKE),
+    "anthropic-legacy": _tagged(
+        "<function_calls>",
+        "</function_calls>",
+        r"<invoke>\n?<tool_name>([^<]+)</tool_name>\n?<parameters>(.*?)</parameters>\n?</invoke>",
+        r"<([^>]+)>(.*?)</\1>",
+    ),
     "deepseek-v3": deepseek_v3,
     "deepseek-v3.1": deepseek_v31,
+    "functiongemma": _braced("<start_function_call>call:", "<escape>", "<end_function_call>"),
+    "gemma": _braced("<|tool_call>call:", '<|"|>', "<tool_call|>"),
+    "gemma3": pythonic,
+    "lfm2": pythonic,
+    "glm": _tagged(
+        "<tool_call>", "</tool_call>", r"^([^\n]+)\n(.*)", r"<arg_key>([^<]+)</arg_key>\n?<arg_value>(.*?)</arg_value>"
+    ),
     "granite": _listed("<|tool_call|>", "<tool_call>"),
     "harmony": harmony,
     "hermes": hermes,
     "json": json_calls,
     "llama-function": llama_function,
     "llama-json": llama_json,
+    "minimax": _tagged("<minimax:tool_call>", "</minimax:tool_call>", *_INVOKE),
     "mistral": _listed("[TOOL_CALLS]"),
     "mistral-args": mistral_args,
     "openai": openai,
     "phi": _listed("functools"),
     "phi-4-mini": _listed("<|tool_call|>", end="<|/tool_call|>"),
+    "pythonic": pythonic,
+    "qwen-coder": _tagged(
+        "<tool_call>",
+        "</tool_call>",
+        r"<function=([^>]+)>(.*)</function>",
+        r"<parameter=([^>]+)>\n(.*?)\n</parameter>",
+    ),
     "react": react,
     "tooldec": _calls_between("<T>", "(", "="),
     "tooldec-positional": _calls_between("<T>", "(", "="),

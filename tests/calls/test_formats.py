@@ -43,6 +43,56 @@ def get_weather(city: str, days: int = 1, *, exact: bool = False) -> None: ...
 
 
 WRITTEN = {
+    "anthropic": """<function_calls>
+<invoke name="get_weather">
+<parameter name="city">Oslo</parameter>
+<parameter name="days">2</parameter>
+<parameter name="exact">true</parameter>
+</invoke>
+</function_calls>""",
+    "anthropic-legacy": """<function_calls>
+<invoke>
+<tool_name>get_weather</tool_name>
+<parameters>
+<city>Oslo</city>
+<days>2</days>
+<exact>true</exact>
+</parameters>
+</invoke>
+</function_calls>""",
+    "functiongemma": "<start_function_call>call:get_weather{city:<escape>Oslo<escape>,days:2,exact:true}<end_function_call>",
+    "gemma": '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:2,exact:true}<tool_call|>',
+    "gemma3": '[get_weather(city="Oslo", days=2, exact=True)]',
+    "lfm2": '<|tool_call_start|>[get_weather(city="Oslo", days=2, exact=True)]<|tool_call_end|>',
+    "pythonic": '[get_weather(city="Oslo", days=2, exact=True)]',
+    "glm": """<tool_call>get_weather
+<arg_key>city</arg_key>
+<arg_value>Oslo</arg_value>
+<arg_key>days</arg_key>
+<arg_value>2</arg_value>
+<arg_key>exact</arg_key>
+<arg_value>true</arg_value>
+</tool_call>""",
+    "minimax": """<minimax:tool_call>
+<invoke name="get_weather">
+<parameter name="city">Oslo</parameter>
+<parameter name="days">2</parameter>
+<parameter name="exact">true</parameter>
+</invoke>
+</minimax:tool_call>""",
+    "qwen-coder": """<tool_call>
+<function=get_weather>
+<parameter=city>
+Oslo
+</parameter>
+<parameter=days>
+2
+</parameter>
+<parameter=exact>
+true
+</parameter>
+</function>
+</tool_call>""",
     "deepseek-v3": """<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
 ```json
 {"city": "Oslo", "days": 2, "exact": true}
@@ -288,7 +338,7 @@ def test_a_malformed_file_is_refused_with_its_name_and_key(old: str, new: str, r
 
 
 def test_an_unknown_format_is_named_with_those_there_are() -> None:
-    with pytest.raises(SchemaError, match=r"there is no format 'xml'; there are deepseek-v3, .*, json, .*tooldec"):
+    with pytest.raises(SchemaError, match=r"there is no format 'xml'; there are anthropic, .*, json, .*tooldec"):
         Tools([get_weather], "xml")
 
 

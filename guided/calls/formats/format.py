@@ -70,6 +70,8 @@ class Format:
         ``quote``, or where that is empty to ``after_value``.
     quote : str
         Before and after raw strings.
+    reserved : tuple of str
+        What no raw string may hold, beside what ends it.
     is_positional : bool
         Are arguments given by position, without ``key``? Those that Python takes by keyword only keep it.
     is_listed : bool
@@ -117,6 +119,7 @@ class Format:
     after_value: str = ""
     values: str = "json"
     quote: str = ""
+    reserved: tuple[str, ...] = ()
     is_positional: bool = False
     is_listed: bool = False
     is_tagged: bool = False
@@ -160,7 +163,7 @@ class Format:
     @property
     def is_quoted(self) -> bool:
         """Are parameter names JSON strings?"""
-        return self.before_key.endswith('"') and self.after_key.startswith('"')
+        return self.values != "raw" and self.before_key.endswith('"') and self.after_key.startswith('"')
 
     @property
     def is_json(self) -> bool:
@@ -246,6 +249,10 @@ class Format:
         after_key = least(self.after_key)
         if not self.is_quoted and (not after_key or LABEL.match(after_key)):
             raise self._refuse("does not tell where the parameter's name ends", "key")
+        if self.values == "raw":
+            self._check_raw(self.quote or least(self.after_value.replace("{name}", "name")))
+        elif self.quote:
+            raise self._refuse("is for raw values", "quote")
         closes = [("close", text) for text in self.texts("close")]
         if self.after_value:
             closes = [("after_value", self.after_value)]
@@ -261,6 +268,14 @@ class Format:
                 raise self._refuse("begins with what could go on a value", keyword)
         if any(text[0] == least(self.separator)[:1] for text in self.texts("close")):
             raise self._refuse("begins like the separator", "close")
+
+    def _check_raw(self, end: str) -> None:
+        """Is the first occurrence of what ends a raw string its end?"""
+        if not end:
+            raise self._refuse("raw values need something after them, or quotes", "after_value")
+        for text in (end, *self.reserved):
+            if not text or any(text.endswith(end[:length]) for length in range(1, min(len(end), len(text)))):
+                raise self._refuse(f"{text!r} may end within what ends a value", "reserved")
 
     def _check_ids(self) -> None:
         has_id = any(
@@ -279,4 +294,4 @@ class Format:
         return SchemaError(reason, f"/{self.name}", keyword)
 
 
-_LISTS = ("markers", "seen", "unseen")
+_LISTS = ("markers", "reserved", "seen", "unseen")

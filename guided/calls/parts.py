@@ -1,0 +1,113 @@
+"""What a type's values are, apart: the values of its strings, and the spellings of what is no string.
+
+Formats that write strings in a way of their own need that. A type of an annotation knows it (`ValueType.strings`); of a schema it is
+told by its formulas over the atoms of strings and of numbers.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from guided.automata.automaton import Automaton
+from guided.automata.nfa import Operand
+from guided.calls.schema import VALUES, SchemaType
+from guided.calls.strings import any_text
+from guided.calls.values import ValueType
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate
+from guided.schema.formula import Formulas
+from guided.schema.kinds import Kinds
+from guided.schema.languages import ANY_LENGTH, tree_of
+from guided.schema.lowering import Lowering
+from guided.schema.structure import structure_of
+
+__all__ = ["Parts", "parts_of"]
+
+_NESTED = frozenset(b"[{")
+_ALL = bytes([1] * 256)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The values of a type.
+
+    Attributes
+    ----------
+    strings : Node or None
+        The values of its strings.
+    others : Node or None
+        The spellings of what is no string and does not nest; of a `ValueType`, of what nests, too.
+    nests : bool
+        May a value be an array or an object?
+    """
+
+    strings: Node | None
+    others: Node | None
+    nests: bool
+
+
+@lru_cache(maxsize=4096)
+def parts_of(kind: ValueType | SchemaType) -> Parts:
+    """The values of a type, apart."""
+    if isinstance(kind, ValueType):
+        return Parts(kind.strings, kind.node if kind.strings is None else kind.others, kind.depth > 0)
+    formulas = Formulas()
+    lowering = Lowering(kind.document, VALUES, formulas, Limits(), pointer=kind.pointer)
+    kinds = Kinds(formulas, lowering, VALUES, Limits(), structure_of(VALUES, _ALL).alphabet)
+    begins, others = kind.begins, list[Node](map(Literal, kind.words))
+    if not set(b"-0123456789").isdisjoint(begins):
+        number = kinds.typed(lowering.root, "number")
+        others.append(_operand(kinds.leaf("number", (number,)).automaton))
+    strings = _strings(formulas, kinds.typed(lowering.root, "string")) if ord('"') in begins else None
+    return Parts(strings, alternate(others) if others else None, not _NESTED.isdisjoint(begins))
+
+
+def _strings(formulas: Formulas, root: int) -> Node:
+    """The strings of which a formula over the atoms of strings holds."""
+    nodes: dict[int, Node] = {}
+    # Invariant: members of a formula have smaller ids than the formula, so an ascending pass sees them first.
+    needed, work = {root}, [root]
+    while work:
+        kind, *rest = formulas.nodes[work.pop()]
+        members = rest[0] if kind in ("&", "|", "1") else rest if kind == "!" else ()
+        work.extend(member for member in members if member not in needed)
+        needed.update(members)
+    for number in sorted(needed):
+        match formulas.nodes[number]:
+            case ("F",):
+                found: Node = Chars(Charset.EMPTY)
+            case ("T",):
+                found = any_text()
+            case ("&", members):
+                found = Intersect(tuple(nodes[member] for member in members))
+            case ("|", members):
+                found = alternate(nodes[member] for member in members)
+            case ("!", member):
+                found = Complement(nodes[member])
+            case ("1", members):
+                found = alternate(
+                    Intersect((nodes[one], *(Complement(nodes[m]) for j, m in enumerate(members) if j != i)))
+                    for i, one in enumerate(members)
+                )
+            case ("length", fewest, most):
+                found = any_text(fewest, None if most == ANY_LENGTH else most)
+            case ("strings", values):
+                found = alternate(map(Literal, values))
+            case atom:
+                found = tree_of(atom, Limits())
+        nodes[number] = found
+    return nodes[root]
+
+
+def _operand(automaton: Automaton) -> Operand:
+    """An automaton over ASCII as a tree."""
+    edges = [
+        (state, Charset.of([(byte, byte)]), int(automaton.table[state, automaton.classes[byte]]))
+        for state in range(automaton.n_states)
+        for byte in range(128)
+        if automaton.table[state, automaton.classes[byte]] >= 0
+    ]
+    accepting = tuple(np.flatnonzero(automaton.accepting).tolist())
+    return Operand(tuple(edges), accepting, automaton.n_states, 0)

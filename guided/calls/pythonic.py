@@ -1,0 +1,160 @@
+"""Types as formats with Python's literals write them.
+
+Numbers are those of JSON, words are ``True``, ``False`` and ``None``, and strings have single or double quotes, in which characters are
+as they are or have the escapes that JSON and Python share. So a text is turned into JSON token by token, and read as that; nothing is
+evaluated.
+
+Arrays of single values, given by a schema, are lists. Other values that nest are those of Python's annotations, with double quotes.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from guided.automata.nfa import Operand
+from guided.calls.parts import parts_of
+from guided.calls.schema import SchemaType
+from guided.calls.values import COMMA, ValueType, automaton_of
+from guided.errors import SchemaError
+from guided.patterns.charset import Charset
+from guided.patterns.fold import fold, rebuilt
+from guided.patterns.parse import parse
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, optional, repeat
+from guided.schema.spelling import CANONICAL, lifted
+
+__all__ = ["as_json", "as_python", "pythonic"]
+
+_WORDS = {"true": "True", "false": "False", "null": "None"}
+_TOKENS = re.compile(r"""("(?:[^"\\]|\\.)*")|('(?:[^'\\]|\\.)*')|(True|False|None)""", re.DOTALL)
+_JSON = re.compile(r"""("(?:[^"\\]|\\.)*")|(true|false|null)""", re.DOTALL)
+# Escapes of surrogates: one character to JSON, and two to Python.
+_WITH_SURROGATES = parse(r"(?:[^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7])*\\u[dD][89a-fA-F][\s\S]*")
+_WITH_WORDS = parse(r"""(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*(?:true|false|null)(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*""")
+_EXCHANGE = {ord("'"): ord('"'), ord('"'): ord("'")}
+_QUOTES = Charset.of([(quote, quote) for quote in _EXCHANGE])
+_PLAIN = frozenset({"type", "items", "minItems", "maxItems"})
+
+
+def pythonic(kind: ValueType | SchemaType, name: str, pointer: str) -> ValueType:
+    """A type as a format with Python's literals writes it.
+
+    Parameters
+    ----------
+    kind : ValueType or SchemaType
+        Not bare.
+    name : str
+        The format's, for errors.
+    pointer : str
+        The type's place, for errors.
+
+    Raises
+    ------
+    SchemaError
+        Its values nest otherwise than the format can write.
+    """
+    try:
+        return _pythonic(kind)
+    except SchemaError as error:
+        raise SchemaError(f"format {name!r} {error.reason}", pointer, error.keyword) from error
+
+
+def as_json(text: str) -> str:
+    """The JSON of a literal."""
+
+    def replaced(match: re.Match[str]) -> str:
+        double, single, word = match.groups()
+        if single:
+            inside = re.sub(
+                r"\\(.)|\"",
+                lambda m: '\\"' if m[1] is None else m[0] if m[1] != "'" else "'",
+                single[1:-1],
+                flags=re.DOTALL,
+            )
+            return f'"{inside}"'
+        return double or next(key for key, value in _WORDS.items() if value == word)
+
+    return _TOKENS.sub(replaced, text)
+
+
+def as_python(text: str) -> str:
+    """The literal of a JSON text, with double quotes."""
+    return _JSON.sub(lambda match: match[1] or _WORDS[match[2]], text)
+
+
+@lru_cache(maxsize=4096)
+def _pythonic(kind: ValueType | SchemaType) -> ValueType:
+    node = _node(kind)
+
+    def decode(found: str) -> Any:
+        return kind.read(as_json(found))
+
+    return ValueType(kind.name, node, decode, is_bare=True)
+
+
+def _node(kind: ValueType | SchemaType) -> Node:
+    parts = parts_of(kind)
+    if parts.nests and isinstance(kind, SchemaType):
+        return _listed(kind)
+    found: list[Node] = []
+    others = parts.others
+    if parts.nests:
+        assert isinstance(kind, ValueType)
+        others = Intersect((kind.node, Complement(_WITH_SURROGATES)))
+    elif parts.strings is not None:
+        found.append(concat([Literal('"'), lifted(parts.strings, CANONICAL), Literal('"')]))
+        # Why twice: what is escaped between single quotes is what double quotes would have, with the two characters exchanged.
+        single = _exchanged(lifted(_exchanged(parts.strings), CANONICAL))
+        found.append(concat([Literal("'"), single, Literal("'")]))
+    if others is not None:
+        automaton = automaton_of(others)
+        found += [Literal(_WORDS[word]) for word in _WORDS if automaton.accepts(word.encode())]
+        others = Intersect((others, Complement(alternate(map(Literal, _WORDS)))))
+        if parts.nests and not automaton_of(Intersect((others, _WITH_WORDS))).is_empty():
+            raise SchemaError("writes no truth values and no null within what nests", "", "types")
+        found.append(others)
+    return alternate(found)
+
+
+def _listed(kind: SchemaType) -> Node:
+    """An array of single values."""
+    schema: Any = kind.document
+    for token in kind.pointer.split("/")[1:]:
+        schema = schema[token.replace("~1", "/").replace("~0", "~")]
+    is_plain = (
+        isinstance(schema, dict) and schema.get("type") == "array" and schema.keys() <= _PLAIN and "items" in schema
+    )
+    if not is_plain:
+        raise SchemaError("writes arrays of single values, and nothing else that nests", "", "types")
+    inner = SchemaType(kind.name, kind.document, f"{kind.pointer}/items")
+    if parts_of(inner).nests:
+        raise SchemaError("writes arrays of single values, and none of arrays or objects", "", "types")
+    item, fewest, most = _node(inner), int(schema.get("minItems", 0)), schema.get("maxItems")
+    if most == 0:
+        return Literal("[]")
+    rest = repeat(concat([COMMA, item]), max(fewest - 1, 0), None if most is None else int(most) - 1)
+    some = concat([item, rest])
+    return concat([Literal("["), some if fewest else optional(some), Literal("]")])
+
+
+def _exchanged(node: Node) -> Node:
+    """A pattern in which the two quotes have changed places."""
+
+    def exchanged(node: Node, parts: Sequence[Node]) -> Node:
+        match node:
+            case Literal():
+                return Literal(node.text.translate(_EXCHANGE))
+            case Chars():
+                return Chars(_characters(node.charset))
+            case Operand():
+                edges = tuple((source, _characters(charset), target) for source, charset, target in node.edges)
+                return Operand(edges, node.accepting, node.n_states, node.steps)
+            case _:
+                return rebuilt(node, parts)
+
+    return fold(node, exchanged)
+
+
+def _characters(charset: Charset) -> Charset:
+    kept = charset - _QUOTES
+    return kept | Charset.of([(_EXCHANGE[quote],) * 2 for quote in _EXCHANGE if chr(quote) in charset])
