@@ -11,12 +11,12 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import any_of, id_in, least, part, written
 from guided.calls.lowering import Layout, Slot, around, label_node, names_node, read_label, value_node
 from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
-from guided.calls.scanner import Kind, Scanner, Step
+from guided.calls.scanner import Kind, Scanner, Step, either, sequence
 from guided.calls.schema import SchemaType, members
 from guided.calls.spec import Tools
 from guided.calls.values import automaton_of
 from guided.errors import CallError
-from guided.patterns.tree import Literal, Node, alternate, concat
+from guided.patterns.tree import Literal, Node, concat
 
 __all__ = ["CallScanner"]
 
@@ -132,7 +132,7 @@ class CallScanner(Scanner):
         if value is not None:
             # A value, or in its place a key: told apart when either is complete.
             names = {slot.label: _key_node(slot.label, form) for slot in keys}
-            options = alternate([*_beside_keys(value, form), *names.values()])
+            options = either(*_beside_keys(value, form), *names.values())
             found = yield from self.scan(options, _ill_typed(value), "argument")
             slot = next((slot for slot in keys if automaton_of(names[slot.label]).accepts(found.encode())), None)
             if slot is None:
@@ -156,7 +156,7 @@ class CallScanner(Scanner):
             found = yield from self.scan_value(slot.type, _ill_typed(slot), form.has_plus)
         elif after and slot.type.is_bare:
             # Why at once: text that stands as it is has no other end.
-            node = concat([value_node(slot.type, form.has_plus), part(after)])
+            node = sequence(value_node(slot.type, form.has_plus), part(after))
             found = yield from self.scan(node, _ill_typed(slot), "argument")
             return found[: found.index(least(after))]
         else:
@@ -214,7 +214,7 @@ class CallScanner(Scanner):
             return None
         close = any_of(closes, form.id)
         try:
-            found = yield from self.scan(alternate([close] if opener is None else [part(opener), close]), reason, kind)
+            found = yield from self.scan(close if opener is None else either(part(opener), close), reason, kind)
         except CallError as error:
             begun = bytes((*self.scanned, (yield from self.peek())))
             key = written(form.before_key).encode()

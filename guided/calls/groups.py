@@ -6,6 +6,7 @@ nothing but calls is said; the parser reads it in the same order.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from guided.calls.formats.format import Format
@@ -71,6 +72,7 @@ class Count:
         return (1, 1) if form.is_listed else (self.fewest, self.most)
 
 
+@lru_cache(maxsize=256)
 def opening(form: Format) -> Node:
     """All ways to begin a call, or a list of calls, at the beginning of a text."""
     triggers = [text.lstrip("\n") for text in form.texts("trigger")]

@@ -18,13 +18,12 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, part
 from guided.calls.groups import opening, triggers_of
 from guided.calls.reads import Call, CallRead, Read, TextRead
-from guided.calls.scanner import Step
+from guided.calls.scanner import Step, either, sequence
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.calls.triggers import Trigger, Triggers
 from guided.calls.values import automaton_of
 from guided.errors import CallError
-from guided.patterns.tree import alternate, concat
 
 __all__ = ["CallParser", "parse_call", "parse_text"]
 
@@ -194,14 +193,14 @@ class CallParser(CallScanner):
                 n_calls += 1
         else:
             options = [part(before)] if count.fewest > 1 else [part(before), part("")]
-            opened = yield from self.scan(alternate(options), f"expected {before!r}", "syntax")
+            opened = yield from self.scan(either(*options), f"expected {before!r}", "syntax")
             yield from self._tagged()
             n_calls = 1
             while opened:
                 may_go_on = n_calls != count.most
                 going, ending = part(between), part(after)
                 options = [going] * may_go_on + [ending] * (n_calls >= count.fewest)
-                found = yield from self.scan(alternate(options), f"expected {between!r} or {after!r}", "syntax")
+                found = yield from self.scan(either(*options), f"expected {between!r} or {after!r}", "syntax")
                 if n_calls >= count.fewest and automaton_of(ending).accepts(found.encode()):
                     break
                 yield from self._tagged()
@@ -224,7 +223,7 @@ class CallParser(CallScanner):
         before, between, after = form.around
         yield from self.scan(part(before), f"expected {before!r}", "syntax")
         begins = tuple(between + text for text in form.texts("before_name"))
-        going, ending = any_of(begins, form.id), concat([part(after), any_of(form.texts("terminator"))])
+        going, ending = any_of(begins, form.id), sequence(part(after), any_of(form.texts("terminator")))
         found: str | None = None
         while True:
             begin = calls[-1].span[1] if calls else start
@@ -234,7 +233,7 @@ class CallParser(CallScanner):
             expected = " or ".join(
                 repr(text) for text in (begins[0], after + form.terminator)[not may_go_on : 1 + may_end]
             )
-            found = yield from self.scan(alternate(options), f"expected {expected}", "syntax")
+            found = yield from self.scan(either(*options), f"expected {expected}", "syntax")
             if may_end and automaton_of(ending).accepts(found.encode()):
                 break
         for call in calls[:-1]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from guided.automata.build import as_operand
 from guided.automata.nfa import Operand
 from guided.calls.parts import parts_of
 from guided.calls.schema import SchemaType
@@ -89,7 +90,7 @@ def _pythonic(kind: ValueType | SchemaType) -> ValueType:
     def decode(found: str) -> Any:
         return kind.read(as_json(found))
 
-    return ValueType(kind.name, node, decode, is_bare=True)
+    return ValueType(kind.name, as_operand(node), decode, is_bare=True)
 
 
 def _node(kind: ValueType | SchemaType) -> Node:

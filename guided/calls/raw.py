@@ -9,6 +9,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from guided.automata.build import as_operand
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import least
 from guided.calls.parts import parts_of
@@ -67,7 +68,8 @@ def _raw(kind: ValueType | SchemaType, quote: str, reserved: tuple[str, ...]) ->
             return kind.read(found)
         return kind.read(json.dumps(found[len(quote) : len(found) - len(quote)]))
 
-    return ValueType(kind.name, node if others is None else alternate([node, others]), decode, is_bare=True)
+    node = as_operand(node if others is None else alternate([node, others]))
+    return ValueType(kind.name, node, decode, is_bare=True)
 
 
 def _may_hold_strings(kind: ValueType | SchemaType) -> bool:

@@ -11,9 +11,9 @@ import numpy as np
 from guided.calls.schema import SchemaType
 from guided.calls.values import automaton_of
 from guided.errors import CallError
-from guided.patterns.tree import Node
+from guided.patterns.tree import Node, alternate, concat
 
-__all__ = ["Kind", "Scanner", "Step"]
+__all__ = ["Kind", "Scanner", "Step", "either", "sequence"]
 
 Kind: TypeAlias = Literal["name", "argument", "syntax"]
 _DIGITS = b"0123456789"
@@ -107,7 +107,19 @@ class _Machine:
     is_last: list[bool]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
+def either(*nodes: Node) -> Node:
+    """Any of some patterns: one object for the same ones, so that its machine is made once."""
+    return alternate(nodes)
+
+
+@lru_cache(maxsize=4096)
+def sequence(*nodes: Node) -> Node:
+    """One pattern after the other, as `either`."""
+    return concat(nodes)
+
+
+@lru_cache(maxsize=4096)
 def _machine(node: Node) -> _Machine:
     automaton = automaton_of(node)
     is_last = np.all(automaton.table < 0, axis=1)

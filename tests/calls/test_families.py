@@ -41,6 +41,7 @@ def now() -> None: ...
 TOOLS = [get_weather, get_weather_now, now]
 OSLO = Call("get_weather", {"city": "Oslo", "day": "today", "days": 2, "exact": True}, (0, 0))
 BERGEN = Call("get_weather_now", {"city": 'Bergen, "by" the </sea>'}, (0, 0))
+SHORT = Call("get_weather_now", {"city": 'é"'}, (0, 0))
 NOW = Call("now", {}, (0, 0))
 
 
@@ -64,7 +65,7 @@ def test_every_format_has_a_reader() -> None:
 
 @every_format
 @pytest.mark.parametrize("choice", ["auto", "required"])
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_T17_what_is_rendered_is_accepted_and_read(form: Format, choice: str, data: st.DataObject) -> None:
     shapes = data.draw(inventories(form.is_positional))
@@ -109,7 +110,7 @@ def reads_of(spec: Tools, pieces: Sequence[bytes]) -> list[Read]:
 @pytest.mark.parametrize("choice", ["auto", "required"])
 def test_streamed_at_every_split_a_text_is_read_as_it_is_at_once(form: Format, choice: str) -> None:
     spec = Tools(TOOLS, form, tool_choice=choice, parallel_tool_calls=form.several is not None)
-    given = [OSLO, NOW] if form.several else [OSLO]
+    given = [SHORT, NOW] if form.several else [SHORT]
     data = render_calls(given, spec.layouts, form, is_alone=choice != "auto").encode()
     if choice == "auto":
         data = b"Hm <t [" + data + b"\nso <"
@@ -204,11 +205,11 @@ def test_T18_T19_T26_missing_and_further_arguments_and_cut_calls_are_refused(for
         assert caught.value.kind == "argument", text
         assert caught.value.position == language.died_at(text.encode())
     data = render_calls([OSLO], spec.layouts, form, is_alone=choice != "auto").encode()
+    assert language.accepts(data)
     begun = len(triggers_of(form, ["get_weather"])[0].text) if choice == "auto" else 0
     for place in range(len(data)):
         parser = CallParser(spec)
         parser.feed(data[:place])
-        assert language.died_at(data[:place]) == place
         if place < begun:
             continue
         assert not language.accepts(data[:place]), data[:place]

@@ -67,13 +67,7 @@ def _template(source: Any) -> str | None:
             # Why: tokenizers of transformers may have a list of templates with names.
             source = {item.get("name"): item.get("template") for item in source if isinstance(item, Mapping)}
         if isinstance(source, Mapping):
-            names = (
-                "tool_use",
-                "default",
-                "chat_template",
-                _KEY,
-                *sorted(key for key in source if key == f"{_KEY}.tool_use"),
-            )
+            names = ("tool_use", f"{_KEY}.tool_use", "default", "chat_template", _KEY)
             source = next((source[name] for name in names if isinstance(source.get(name), str)), None)
         else:
             holders = (getattr(source, name, None) for name in _HOLDERS)

@@ -1,0 +1,92 @@
+"""``format="auto"``: the format by a model's chat template, wherever that is kept; and what is said where none fits."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from guided.calls.formats import format_named, format_names, format_of
+from guided.calls.spec import Tools
+from guided.errors import SchemaError
+
+# What templates of the families have in them, cut to the parts around calls.
+TEMPLATES = {
+    "hermes": """{%- if tools %}For each function call, return a json object with function name and arguments within <tool_call></tool_call>
+XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-json-object>}\\n</tool_call><|im_end|>{%- endif %}""",
+    "qwen-coder": """{{- '\\n<tool_call>\\n<function=' + tool_call.name + '>\\n' }}{{- '<parameter=' + args_name + '>\\n' }}
+{{- tool_call.arguments }}{{- '</function>\\n</tool_call>' }}""",
+    "glm": "{{ '<tool_call>' + tc.name }}{% set _args = tc.arguments %}<arg_key>{{ k }}</arg_key>\\n<arg_value>{{ v }}</arg_value>",
+    "llama-json": """{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' -}}{{- '{"name": "' + tool_call.name + '", ' }}
+{{- '"parameters": ' }}{{- tool_call.arguments | tojson }}{{- "<|start_header_id|>ipython<|end_header_id|>\\n\\n" }}""",
+    "llama-function": "<|start_header_id|>ipython<|end_header_id|>Use <function=example_function_name>{{ parameters }}</function>",
+    "pythonic": "Use exact format: [func_name1(param1=value1, param2=value2)]{{- '<|header_start|>ipython<|header_end|>' }}",
+    "gemma3": "{{ '<start_of_turn>' + role }}Example Format: [func_name1(params_name1=params_value1), func_name2(params)]",
+    "mistral": """{{- "[TOOL_CALLS] [" }}{{- ', "id": "' + tool_call.id + '"}' }}{{- "[TOOL_RESULTS] " }}""",
+    "mistral-args": """{{- '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}""",
+    "deepseek-v3": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜>' + name + '\\n' + '```json' + '\\n'",
+    "deepseek-v3.1": "{{'<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>'+ name + '<｜tool▁sep｜>' + arguments + '<｜tool▁call▁end｜>'}}",
+    "granite": "{{- '<|start_of_role|>' + message['role'] }}start with <|tool_call|> followed by a list in JSON",
+    "phi": "all function calls should be generated in a single JSON list formatted as functools[{...}]",
+    "phi-4-mini": "{{ '<|' + message['role'] + '|>' + message['content'] + '<|tool|>' + message['tools'] + '<|/tool|>' }}",
+    "harmony": """{{- "<|start|>assistant to=functions." + name + "<|channel|>commentary " + "json<|message|>" }}{{- "<|call|>" }}""",
+    "functiongemma": "{{- '<start_function_call>call:' + name + '{' }}{{ key }}:<escape>{{ value }}<escape>",
+    "gemma": """{{- '<|tool_call>call:' + function['name'] + '{' -}}{{- '}<tool_call|>' -}}{{- '<|"|>' }}""",
+    "lfm2": "{{- '<|tool_call_start|>[' }}<|tool_response_start|>",
+    "minimax": "<minimax:tool_call>\\n<invoke name='tool-name'>\\n<parameter name='param'>value</parameter>",
+    "anthropic": '<function_calls>\\n<invoke name="$FUNCTION_NAME">\\n<parameter name="$PARAMETER_NAME">',
+    "anthropic-legacy": "<function_calls>\\n<invoke>\\n<tool_name>$TOOL_NAME</tool_name>",
+    "react": "Action: the action\\nAction Input: the input\\nObservation: the result",
+}
+
+
+def now() -> None: ...
+
+
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+def test_a_template_tells_its_format(name: str) -> None:
+    assert format_of(TEMPLATES[name]).name == name
+
+
+def test_every_format_that_a_template_can_tell_is_told() -> None:
+    assert {name for name in format_names() if format_named(name).seen} == set(TEMPLATES)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TEMPLATES["hermes"],
+        SimpleNamespace(chat_template=TEMPLATES["hermes"]),
+        SimpleNamespace(chat_template={"default": "{{ messages }}", "tool_use": TEMPLATES["hermes"]}),
+        SimpleNamespace(chat_template=[{"name": "default", "template": "x"}, {"name": "tool_use", "template": TEMPLATES["hermes"]}]),
+        SimpleNamespace(hf_tokenizer=SimpleNamespace(chat_template=TEMPLATES["hermes"])),
+        SimpleNamespace(chat_template=None, tokenizer=SimpleNamespace(chat_template=TEMPLATES["hermes"])),
+        SimpleNamespace(metadata={"general.name": "x", "tokenizer.chat_template": TEMPLATES["hermes"]}),
+        {"tokenizer.chat_template": "x", "tokenizer.chat_template.tool_use": TEMPLATES["hermes"]},
+    ],
+)  # fmt: skip
+def test_a_template_is_found_where_it_is_kept(source: Any) -> None:
+    assert format_of(source).name == "hermes"
+    assert Tools([now], "auto", chat_template=source).format is format_named("hermes")
+
+
+@pytest.mark.parametrize("source", [None, 3, {}, SimpleNamespace(chat_template=None), SimpleNamespace(metadata={})])
+def test_without_a_template_the_name_is_asked_for(source: Any) -> None:
+    with pytest.raises(SchemaError, match="no chat template") as caught:
+        format_of(source)
+    assert caught.value.keyword == "format"
+    with pytest.raises(SchemaError, match="no chat template"):
+        Tools([now], "auto")
+
+
+def test_a_template_of_no_known_format_is_refused_with_what_is_in_it() -> None:
+    with pytest.raises(SchemaError) as caught:
+        format_of("{{ '<|im_start|>' }}[CALL_NOW]<my_call>{{ arguments }}</my_call>")
+    for seen in ("<|im_start|>", "[CALL_NOW]", "<my_call>", "</my_call>", "hermes"):
+        assert seen in str(caught.value)
+    with pytest.raises(SchemaError, match="no tags in it"):
+        format_of("{{ messages }}")
+
+
+def test_a_template_that_fits_several_formats_is_refused() -> None:
+    with pytest.raises(SchemaError, match="fits several formats"):
+        format_of(TEMPLATES["anthropic"] + TEMPLATES["functiongemma"])
