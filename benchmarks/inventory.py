@@ -31,9 +31,9 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["SIZES", "of_botocore", "of_openapi", "run"]
 
-SIZES = (100, 1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000)
 BEGIN = '<tool_call>\n{"name": "'
-WALKS, LONGEST = 40, 200
+WALKS, LONGEST = 25, 150
 NEW = {
     "name": "one_more_tool",
     "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},

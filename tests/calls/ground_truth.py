@@ -43,6 +43,8 @@ class Case:
         By name, or by position.
     schema : Mapping
         Of the arguments by name; None where they are by position.
+    raw : str
+        What stands between the parentheses, where that is no list of values.
     """
 
     place: str
@@ -50,6 +52,7 @@ class Case:
     name: str
     arguments: Any
     schema: Mapping[str, Any] | None
+    raw: str = ""
 
 
 def reason_against(case: Case) -> str | None:
@@ -58,7 +61,7 @@ def reason_against(case: Case) -> str | None:
         return "there is no such tool"
     if case.schema is None:
         bad = [item for item in case.arguments if isinstance(item, str) and item.startswith("not a number: ")]
-        return bad[0] if bad else None
+        return f"no value: {case.raw}" if case.raw else bad[0] if bad else None
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(case.schema).iter_errors(case.arguments))
     return None if error is None else error.message
 
@@ -167,10 +170,10 @@ def kamel(folder: Path) -> Iterator[Case]:
                 yield Case(f"train#{number}", listed, text, [], None)
                 continue
             try:
-                value = json.loads(match[2])
+                value, raw = json.loads(match[2]), ""
             except ValueError:
-                value = f"not a number: {match[2]}"
-            yield Case(f"train#{number}", listed, tools[match[1]].name, [value], None)
+                value, raw = "", match[2]
+            yield Case(f"train#{number}", listed, tools[match[1]].name, [value], None, raw)
 
 
 def restbench(folder: Path) -> Iterator[Case]:
@@ -187,7 +190,7 @@ def restbench(folder: Path) -> Iterator[Case]:
                     yield Case(f"{name}#{number}", listed, key, {}, {})
                     continue
                 schema = tool.schema.source.schema(tool.original)
-                given = {label: least(schema["properties"][label], schema) for label in schema["required"]}
+                given = {label: least(schema["properties"][label], schema) for label in schema.get("required", ())}
                 yield Case(f"{name}#{number}", listed, tool.name, in_order(given, schema), schema)
 
 

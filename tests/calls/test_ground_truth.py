@@ -87,7 +87,7 @@ def test_ground_truth_calls_are_accepted_in_every_tokenization(source: str) -> N
     chance, vocabulary, compiled = random.Random(7), real_vocabulary(VOCABULARY), Compiled()
     for case in some(source):
         spec, index = compiled(case)
-        text = written(case.name, case.arguments)
+        text = f"{case.name}({case.raw})".encode() if case.raw else written(case.name, case.arguments)
         reason = reason_against(case)
         assert index.accepts(text) == (reason is None), (case.place, text, reason)
         if reason is not None:

@@ -148,12 +148,10 @@ class Operation:
             An argument is malformed, or a reference leads nowhere.
         """
         arguments = self.arguments
-        raw = {
-            "type": "object",
-            "properties": {argument.label: argument.schema for argument in arguments},
-            "required": [argument.label for argument in arguments if argument.required],
-            "additionalProperties": False,
-        }
+        properties = {argument.label: argument.schema for argument in arguments}
+        raw: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        if required := [argument.label for argument in arguments if argument.required]:
+            raw["required"] = required
         found = bundled(raw, self.document.content, self.pointer, self.document.is_older)
         properties = found["properties"]
         for argument in arguments:
