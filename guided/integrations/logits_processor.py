@@ -14,15 +14,12 @@ from typing import Any
 
 import torch
 
-from guided.arrays import Int32Array, freeze
 from guided.engine.index import Index
-from guided.errors import LimitError, ModelError
-from guided.generate.decoding import token_mask
+from guided.errors import ModelError
+from guided.integrations.following import Following
 from guided.integrations.masking import MaskStore, mask_store
 
 __all__ = ["LogitsProcessor"]
-
-_DEAD = -1
 
 
 class LogitsProcessor:
@@ -57,19 +54,13 @@ class LogitsProcessor:
     supports_continuous_batching = False
 
     def __init__(self, index: Index | Sequence[Index], prefix: str = "", max_new_tokens: int | None = None) -> None:
-        self._indices = [index] if isinstance(index, Index) else list(index)
-        if not self._indices or not all(isinstance(one, Index) for one in self._indices):
+        # Why minus one: EOS is one of generate's new tokens.
+        budget = None if max_new_tokens is None else max_new_tokens - 1
+        self._texts = [Following(one, prefix, budget) for one in ([index] if isinstance(index, Index) else index)]
+        if not self._texts:
             raise TypeError("index must be an Index, or a list of them, as guided.compile returns it")
-        self._budget = max_new_tokens
-        self._initial = [_state_after(one, prefix) for one in self._indices]
-        if max_new_tokens is not None:
-            # Why plus one: EOS is one of generate's new tokens.
-            needed = max(one.remaining(state) for one, state in zip(self._indices, self._initial, strict=True)) + 1
-            if needed > max_new_tokens:
-                raise LimitError(
-                    "max_new_tokens", needed, max_new_tokens, "no complete text and its end are that short"
-                )
-        self._ends = [freeze(token_mask(one.vocabulary.eos, one.vocabulary.size)) for one in self._indices]
+        for text in self._texts:
+            text.check_budget("max_new_tokens", max_new_tokens or 0)
         self._store: MaskStore | None = None
         self.reset()
 
@@ -103,28 +94,26 @@ class LogitsProcessor:
         states = self._follow(input_ids, group) if going_on else None
         if states is None:
             self._start = length
-            states = [self._initial[row // group] for row in range(rows)]
+            states = [self._texts[row // group].initial for row in range(rows)]
         self._length, self._group, self._states = length, group, states
         # Why a clone: beam search writes into the tensors that it showed.
         self._generated = input_ids[:, self._start :].clone()
         spent = length - self._start
-        masks = [self._mask(row // group, state, spent) for row, state in enumerate(states)]
+        masks = [self._texts[row // group].mask(state, spent) for row, state in enumerate(states)]
         if self._store is None or not self._store.fits(scores):
             self._store = mask_store(scores)
         return self._store.apply(scores, masks)
 
     def _rows_per_index(self, rows: int, width: int) -> int:
-        size = max(index.vocabulary.size for index in self._indices)
+        size = max(text.index.vocabulary.size for text in self._texts)
         if width < size:
             raise ModelError(
                 f"the model's logits have {width:,} columns, the index's vocabulary {size:,}: "
                 "compile it for this model (Vocabulary.from_tokenizer(tokenizer, size=...))"
             )
-        if rows % len(self._indices):
-            raise ModelError(
-                f"{len(self._indices)} indices cannot be spread over {rows} rows: give one for each prompt"
-            )
-        return rows // len(self._indices) if len(self._indices) > 1 else rows
+        if rows % len(self._texts):
+            raise ModelError(f"{len(self._texts)} indices cannot be spread over {rows} rows: give one for each prompt")
+        return rows // len(self._texts) if len(self._texts) > 1 else rows
 
     def _follow(self, input_ids: torch.Tensor, group: int) -> list[int] | None:
         """The states after the last token of each row; None where a row continues none of the run at hand."""
@@ -135,7 +124,7 @@ class LogitsProcessor:
             *tokens, unmoved = torch.cat([now[:, -1], same[None]]).tolist()
             if unmoved:
                 return [
-                    self._next(row // group, state, token)
+                    self._texts[row // group].next(state, token)
                     for row, (state, token) in enumerate(zip(self._states, tokens, strict=True))
                 ]
         return self._look_up(now, group)
@@ -153,29 +142,5 @@ class LogitsProcessor:
             state = known.get((row // group, tokens[:-1].tobytes()))
             if state is None:
                 return None
-            states.append(self._next(row // group, state, int(tokens[-1])))
+            states.append(self._texts[row // group].next(state, int(tokens[-1])))
         return states
-
-    def _next(self, number: int, state: int, token: int) -> int:
-        """The state after a token. A finished row is filled up with padding; one that was taken against the scores stays dead."""
-        index = self._indices[number]
-        return state if state in (_DEAD, index.final) else index.next(state, token)
-
-    def _mask(self, number: int, state: int, spent: int) -> Int32Array:
-        index = self._indices[number]
-        if state in (_DEAD, index.final):
-            # Nothing follows, but softmax needs something: the end, which generate replaces by padding.
-            return self._ends[number]
-        if self._budget is None:
-            return index.mask(state)
-        left = self._budget - spent - 1
-        return index.mask_within(state, max(left, index.remaining(state)))
-
-
-def _state_after(index: Index, prefix: str) -> int:
-    if not isinstance(prefix, str):
-        raise TypeError(f"prefix must be a str, not {type(prefix).__name__}")
-    state, read = index.tables.trace(index.initial, prefix.encode())
-    if read < len(prefix.encode()) or index.remaining(state) < 0:
-        raise ValueError(f"prefix {prefix!r} begins no text of the index: it fails at byte {read}")
-    return state

@@ -13,6 +13,7 @@ from typing import Any
 
 from guided.errors import ModelError, VocabularyError
 from guided.generate.model import Batch, LanguageModel, Prompt, Session, check_messages
+from guided.integrations.encoding import ExactEncoder
 from guided.integrations.forward import CachedSession, Forward, PaddedBatch
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -20,7 +21,6 @@ __all__ = ["Model"]
 
 _CPU_BLOCK, _GPU_BLOCK = 64, 512
 _CACHED_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
-_ANCHORS = ("\n", "a", ".")
 
 
 class Model(LanguageModel):
@@ -58,7 +58,7 @@ class Model(LanguageModel):
         self._forward = Forward(hf_model)
         self._backend = getattr(hf_tokenizer, "backend_tokenizer", hf_tokenizer)
         self._plain_backend: Any = None
-        self._ids: dict[bytes, int] | None = None
+        self._exactly = ExactEncoder(self._plain_tokens, vocabulary)
 
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """The tokens of a prompt.
@@ -92,20 +92,7 @@ class Model(LanguageModel):
         ModelError
             The vocabulary can not spell the text.
         """
-        plain = self._plain()
-        data = text.encode()
-        tokens = list(plain.encode(text, add_special_tokens=False).ids)
-        if self.vocabulary.decode(tokens) == data:
-            return tokens
-        # Why anchors: tokenizers that begin every text with a space do not begin the rest of a text with one.
-        for anchor in _ANCHORS:
-            tokens = list(plain.encode(anchor + text, add_special_tokens=False).ids)
-            for begin in range(1, len(tokens) + 1):
-                if self.vocabulary.decode(tokens[:begin]).endswith(anchor.encode()):
-                    break
-            if self.vocabulary.decode(tokens[begin:]) == data:
-                return tokens[begin:]
-        return self._longest_matches(data)
+        return self._exactly(text)
 
     def session(self) -> Session:
         """A new, empty session."""
@@ -131,31 +118,15 @@ class Model(LanguageModel):
             raise ModelError(f"the model's chat template refuses these messages: {error}") from error
         return str(text)
 
-    def _plain(self) -> Any:
-        """The tokenizer's backend, but names of special tokens are plain text to it."""
+    def _plain_tokens(self, text: str) -> list[int]:
+        """Tokens by the tokenizer's backend, to which names of special tokens are plain text."""
         if self._plain_backend is None:
             backend = copy.deepcopy(self._backend)
             backend.encode_special_tokens = True
             backend.no_truncation()
             backend.no_padding()
             self._plain_backend = backend
-        return self._plain_backend
-
-    def _longest_matches(self, data: bytes) -> list[int]:
-        """The text cut into the longest tokens from left to right."""
-        if self._ids is None:
-            self._ids = {spelled: token for token, spelled in reversed(list(enumerate(self.vocabulary))) if spelled}
-        tokens, begin, longest = [], 0, self.vocabulary.max_token_length
-        while begin < len(data):
-            for end in range(min(begin + longest, len(data)), begin, -1):
-                token = self._ids.get(data[begin:end])
-                if token is not None:
-                    break
-            else:
-                raise ModelError(f"the vocabulary can not spell byte {data[begin]:#04x} of {data[:60]!r}")
-            tokens.append(token)
-            begin = end
-        return tokens
+        return list(self._plain_backend.encode(text, add_special_tokens=False).ids)
 
 
 def _checked_config(hf_model: Any) -> Any:

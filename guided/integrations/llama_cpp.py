@@ -1,0 +1,205 @@
+"""``guided.LlamaCpp``: a model of llama.cpp, through llama-cpp-python. It needs no torch.
+
+The model's weights, settings and tokenizer are those of a `llama_cpp.Llama`; what is computed lies in contexts of this adapter's own
+(`guided.integrations.llama_memory`), so the object's own generation is not disturbed.
+
+The tokenizer is used in two ways that must not be mixed up. A *prompt* is encoded as llama.cpp does it, special tokens by name
+included. *Text that is inserted* (a tool's result) is encoded to exactly its bytes: whatever it says, it can not become a special
+token.
+
+llama_cpp is imported inside functions, except for checkers of types: this module is read before anyone knows whether it is installed.
+"""
+
+from typing import Any
+
+from guided.engine.index import Index
+from guided.errors import ModelError, VocabularyError
+from guided.generate.model import Batch, LanguageModel, Prompt, Session, check_messages
+from guided.integrations.encoding import ExactEncoder
+from guided.integrations.llama_memory import CachedSession, StreamBatch
+from guided.integrations.llama_processor import LlamaProcessor, processor_list
+from guided.integrations.llama_vocabulary import vocabulary_of
+
+__all__ = ["LlamaCpp"]
+
+_CPU_BLOCK, _GPU_BLOCK = 64, 512
+_NEEDED = ("llama_init_from_model", "llama_memory_seq_rm", "llama_model_is_hybrid", "llama_state_seq_get_data")
+
+
+class LlamaCpp(LanguageModel):
+    """A causal language model of llama.cpp.
+
+    Parameters
+    ----------
+    llm : llama_cpp.Llama
+        Loaded; what it was given (threads, layers on the GPU, RoPE, types of the cache) holds here, too.
+    context_length : int, optional
+        The most tokens that the model can read; by default those it was trained for.
+
+    Attributes
+    ----------
+    llm : llama_cpp.Llama
+        As given.
+
+    Raises
+    ------
+    TypeError
+        It is no `llama_cpp.Llama`.
+    ModelError
+        llama-cpp-python is too old, or it is no causal model, one whose state can not be rewound, or one with a LoRA adapter.
+    VocabularyError
+        The tokenizer can not be read.
+    """
+
+    def __init__(self, llm: Any, *, context_length: int | None = None) -> None:
+        import llama_cpp
+
+        missing = [name for name in _NEEDED if not hasattr(llama_cpp, name)]
+        if missing:
+            raise ModelError(f"llama-cpp-python {llama_cpp.__version__} is too old: it has no {missing[0]}")
+        if not isinstance(llm, llama_cpp.Llama):
+            raise TypeError(f"llm must be a llama_cpp.Llama, not {type(llm).__name__}")
+        _check_kind(llama_cpp, llm)
+        self._api, self.llm = llama_cpp, llm
+        self._vocab = llama_cpp.llama_model_get_vocab(llm.model)
+        try:
+            vocabulary = vocabulary_of(self._vocab)
+        except VocabularyError as error:
+            raise VocabularyError(f"the tokenizer of {llm.model_path} can not be used: {error}") from error
+        block = _GPU_BLOCK if llm.model_params.n_gpu_layers else _CPU_BLOCK
+        trained: int = llama_cpp.llama_model_n_ctx_train(llm.model)
+        super().__init__(vocabulary, block, context_length or trained)
+        self._exactly = ExactEncoder(self._plain_tokens, vocabulary)
+
+    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+        """The tokens of a prompt.
+
+        A str is encoded as llama.cpp does it: special tokens in it count as such, and a beginning of sequence is added if
+        the model asks for one. Messages go through the chat template; if the last one is the assistant's, it is continued.
+
+        Raises
+        ------
+        ModelError
+            The model has no chat template, or its template refuses the messages; or the prompt is empty and the tokenizer
+            knows no token to begin with.
+        """
+        if isinstance(prompt, str):
+            tokens = self._tokenized(prompt, add=True, special=True)
+        else:
+            tokens = self._tokenized(self._templated(prompt), add=False, special=True)
+        if not tokens:
+            begin = int(self._api.llama_vocab_bos(self._vocab))
+            if begin < 0:
+                raise ModelError("the prompt is empty, and this tokenizer has no token that begins a sequence")
+            tokens = [begin]
+        return tokens
+
+    def encode(self, text: str) -> list[int]:
+        """Tokens that spell exactly the text: names of special tokens in it are plain text, and nothing is added.
+
+        Raises
+        ------
+        ModelError
+            The vocabulary can not spell the text.
+        """
+        return self._exactly(text)
+
+    def session(self) -> Session:
+        """A new, empty session."""
+        return CachedSession(self.llm, self.vocabulary.size, self.block, self.context_length)
+
+    def batch(self, width: int) -> Batch:
+        """A batch whose rows share each pass over the weights."""
+        return StreamBatch(self.llm, width, self.vocabulary.size, self.block, self.context_length)
+
+    def logits_processors(self, index: Index, prefix: str = "", max_tokens: int | None = None) -> list[LlamaProcessor]:
+        """What keeps llama-cpp-python's own generation within an index.
+
+        ``llm(prompt, logits_processor=model.logits_processors(index))``, and the same for ``create_completion``,
+        ``create_chat_completion`` and ``generate``, streamed or not, with any sampling.
+
+        Parameters
+        ----------
+        index : Index
+            Compiled for this model's vocabulary.
+        prefix : str, optional
+            The part of the answer that the prompt already holds at its end; the rest is generated.
+        max_tokens : int, optional
+            The budget given to the call: the last tokens are steered so that the text is complete within it.
+
+        Returns
+        -------
+        llama_cpp.LogitsProcessorList
+            With one `LlamaProcessor`. One list serves any number of calls, one after the other.
+
+        Raises
+        ------
+        VocabularyError
+            The index was compiled for another vocabulary.
+        ValueError
+            ``prefix`` is not the beginning of any text of the index.
+        LimitError
+            ``max_tokens`` is below the shortest text.
+        ModelError
+            The Llama has a draft model, with which the binding tells processors nothing of where a token stands.
+        """
+        if not isinstance(index, Index):
+            raise TypeError("index must be an Index, as guided.compile returns it")
+        index.check_vocabulary(self.vocabulary)
+        if self.llm.draft_model is not None:
+            raise ModelError("with a draft model, llama-cpp-python does not say where a token stands: use none")
+        found: list[LlamaProcessor] = processor_list(LlamaProcessor(index, prefix, max_tokens))
+        return found
+
+    def _templated(self, messages: Prompt) -> str:
+        from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+        check_messages(messages)
+        template = self.llm.metadata.get("tokenizer.chat_template")
+        if not template:
+            raise ModelError("this model has no chat template: give the prompt as one str")
+        last = messages[-1]
+        continued = last["role"] == "assistant"  # type: ignore[index]
+        try:
+            text: str = Jinja2ChatFormatter(
+                template, self._name("eos"), self._name("bos"), add_generation_prompt=not continued
+            )(messages=[dict(message) for message in messages]).prompt  # type: ignore[arg-type]
+        except Exception as error:  # templates are programs, and raise what they like
+            raise ModelError(f"the model's chat template refuses these messages: {error}") from error
+        if not continued:
+            return text
+        said = str(last["content"]).strip()  # type: ignore[index]
+        if said not in text:
+            raise ModelError("the model's chat template changes the last message, so it can not be continued")
+        return text[: text.rindex(said) + len(said)]
+
+    def _name(self, kind: str) -> str:
+        token = getattr(self._api, f"llama_vocab_{kind}")(self._vocab)
+        if token < 0:
+            return ""
+        name: bytes = self._api.llama_vocab_get_text(self._vocab, token)
+        return name.decode("utf-8", errors="replace")
+
+    def _plain_tokens(self, text: str) -> list[int]:
+        return self._tokenized(text, add=False, special=False)
+
+    def _tokenized(self, text: str, *, add: bool, special: bool) -> list[int]:
+        data = text.encode()
+        room = len(data) + 8
+        tokens = (self._api.llama_token * room)()
+        count = self._api.llama_tokenize(self._vocab, data, len(data), tokens, room, add, special)
+        if count < 0:
+            raise ModelError(f"llama.cpp makes {-count:,} tokens of {len(data):,} bytes")
+        return list(tokens[:count])
+
+
+def _check_kind(api: Any, llm: Any) -> None:
+    """Refuse what this module can not drive."""
+    if llm.model is None:
+        raise ModelError("this llama_cpp.Llama has been closed")
+    if api.llama_model_has_encoder(llm.model) or not api.llama_model_has_decoder(llm.model):
+        raise ModelError(f"{llm.model_path} is no causal language model")
+    if api.llama_model_is_recurrent(llm.model) or api.llama_model_is_hybrid(llm.model):
+        raise ModelError(f"{llm.model_path} has layers whose state can not be rewound")
+    if llm.lora_path:
+        raise ModelError("a LoRA adapter belongs to one context of llama.cpp: merge it into the model's file")

@@ -1,0 +1,114 @@
+"""`LlamaProcessor`: an index applied inside llama-cpp-python's own generation.
+
+The binding shows a processor all tokens so far, the prompt among them, and the logits of the next one; it never says where the prompt
+ends or a call begins. So the first call of a run defines the prompt, and from then on the state is stepped once per token.
+
+Invariant: a call belongs to the run at hand when its tokens are the last ones and one more, which the index allows; otherwise it begins
+a new run. So one processor serves any number of calls, one after the other.
+
+The binding calls processors out of C, where an error can not pass: Python prints it and llama.cpp goes on with whatever logits there
+are. So before an error leaves, all logits but those of the end of sequence are minus infinity: the text ends, and nothing unguided is
+said.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.engine.index import Index
+from guided.errors import ModelError
+from guided.generate.masking import mask_logits
+from guided.integrations.following import Following
+
+__all__ = ["LlamaProcessor", "processor_list"]
+
+
+class LlamaProcessor:
+    """Made by `guided.LlamaCpp.logits_processors`.
+
+    Parameters
+    ----------
+    index : Index
+    prefix : str, optional
+        The part of the answer that every prompt already holds at its end.
+    max_tokens : int, optional
+        The budget given to each call.
+
+    Attributes
+    ----------
+    error : Exception or None
+        What went wrong in the run at hand, if something did: its text was ended early.
+
+    Notes
+    -----
+    O(size) per token, most of it the masking itself. Not thread-safe: one call at a time.
+    """
+
+    def __init__(self, index: Index, prefix: str = "", max_tokens: int | None = None) -> None:
+        self._text = Following(index, prefix, max_tokens)
+        self._text.check_budget("max_tokens", max_tokens or 0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the run at hand, so that the next call begins one whatever its tokens are."""
+        self.error: Exception | None = None
+        self._tokens: npt.NDArray[np.intc] | None = None
+        self._start, self._state = 0, self._text.initial
+
+    def __call__(self, input_ids: npt.NDArray[np.intc], scores: npt.NDArray[np.single]) -> npt.NDArray[np.single]:
+        """Scores with disallowed tokens at minus infinity.
+
+        Parameters
+        ----------
+        input_ids : ndarray[intc], shape (length,)
+        scores : ndarray[float32], shape (size,)
+
+        Returns
+        -------
+        ndarray[float32], shape (size,)
+            New.
+
+        Raises
+        ------
+        ModelError
+            The logits do not have the width of the vocabulary.
+        """
+        try:
+            return self._masked(input_ids, scores)
+        except Exception as error:
+            self.error = error
+            ends = [token for token in self._text.index.vocabulary.eos if token < len(scores)]
+            scores[:] = -np.inf
+            scores[ends] = 0
+            raise
+
+    def _masked(self, input_ids: npt.NDArray[np.intc], scores: npt.NDArray[np.single]) -> npt.NDArray[np.single]:
+        size = self._text.index.vocabulary.size
+        if scores.shape != (size,):
+            raise ModelError(f"the model gave logits of shape {scores.shape}; the index needs ({size},)")
+        before, after = self._tokens, -1
+        if before is not None and len(input_ids) == len(before) + 1 and np.array_equal(input_ids[:-1], before):
+            after = self._text.index.next(self._state, int(input_ids[-1]))
+        if after >= 0:
+            self._state = after
+        else:
+            self.error, self._start, self._state = None, len(input_ids), self._text.initial
+        # Why a copy: the binding shows its own array, and writes the next token there.
+        self._tokens = input_ids.copy()
+        masked: npt.NDArray[np.single] = mask_logits(
+            scores[None], [self._text.mask(self._state, len(input_ids) - self._start)]
+        )[0]
+        return masked
+
+
+def processor_list(processor: LlamaProcessor) -> Any:
+    """A ``llama_cpp.LogitsProcessorList`` of one processor that stays in force beside a ``logit_bias``."""
+    from llama_cpp import LogitsProcessorList
+
+    class Processors(LogitsProcessorList):  # type: ignore[misc, unused-ignore] # Any where llama_cpp is not installed
+        # Why: beside a logit_bias, the binding passes on what extend returns, which of a list is None: no processor at all.
+        def extend(self, more: Any) -> Any:
+            return Processors([*self, *more])
+
+    return Processors([processor])

@@ -1,0 +1,56 @@
+"""The vocabulary of a model that llama.cpp has loaded, as llama.cpp itself spells it.
+
+llama.cpp corrects some tokens' types when it loads a file, so what it says of a loaded model is asked token by token.
+`guided.Vocabulary.from_file` reads the same out of the file's keys, without llama.cpp; an index compiled for the one serves the other.
+
+What ends a text goes by the rule of `guided.vocabulary.content`, as for every tokenizer. llama.cpp has more tokens at which it stops,
+such as those between the files of a repository; here they spell nothing and are never allowed.
+
+Complexity: two calls of the library per token, some 0.3 s for 100,000 tokens.
+"""
+
+import ctypes
+from typing import Any
+
+from guided.vocabulary.content import assemble
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["vocabulary_of"]
+
+# llama.h: enum llama_token_attr
+_UNKNOWN, _UNUSED, _CONTROL = 1 << 0, 1 << 1, 1 << 3
+
+
+def vocabulary_of(vocab: Any) -> Vocabulary:
+    """The vocabulary behind a ``llama_vocab_p``; its size is the width of the logits.
+
+    Raises
+    ------
+    VocabularyError
+        Two special tokens have one name.
+    """
+    import llama_cpp
+
+    size = llama_cpp.llama_vocab_n_tokens(vocab)
+    spelled: list[tuple[int, bytes]] = []
+    special: list[tuple[int, str]] = []
+    for token in range(size):
+        kind = llama_cpp.llama_vocab_get_attr(vocab, token)
+        if kind & (_UNKNOWN | _CONTROL):
+            name = llama_cpp.llama_vocab_get_text(vocab, token) or b""
+            special.append((token, name.decode("utf-8", errors="replace")))
+        elif not kind & _UNUSED:
+            spelled.append((token, _piece(llama_cpp, vocab, token)))
+    ends = (llama_cpp.llama_vocab_eos(vocab), llama_cpp.llama_vocab_eot(vocab))
+    content = assemble(spelled, special, [end for end in ends if end >= 0], least_size=size)
+    return Vocabulary(content.tokens, content.eos, size, content.special)
+
+
+def _piece(api: Any, vocab: Any, token: int) -> bytes:
+    length = 64
+    while True:
+        buffer = ctypes.create_string_buffer(length)
+        count: int = api.llama_token_to_piece(vocab, token, buffer, length, 0, False)
+        if count >= 0:
+            return buffer.raw[:count]
+        length = -count
