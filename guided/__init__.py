@@ -27,7 +27,6 @@ _HOMES = {
     "JsonSchema": "guided.engine.json_schema",
     "LimitError": "guided.errors",
     "Limits": "guided.limits",
-    "LlamaCpp": "guided.integrations.llama_cpp",
     "LogitsProcessor": "guided.integrations.logits_processor",
     "Model": "guided.integrations.transformers",
     "ModelError": "guided.errors",
@@ -102,7 +101,6 @@ if TYPE_CHECKING:
     from guided.generate.texts import regex as regex
     from guided.guide.explanation import Explanation as Explanation
     from guided.guide.guide import Guide as Guide
-    from guided.integrations.llama_cpp import LlamaCpp as LlamaCpp
     from guided.integrations.load import load as load
     from guided.integrations.logits_processor import LogitsProcessor as LogitsProcessor
     from guided.integrations.transformers import Model as Model

@@ -1,4 +1,4 @@
-"""``guided.LlamaCpp``: a model of llama.cpp, through llama-cpp-python. It needs no torch.
+"""`LlamaCpp`: a model of llama.cpp, through llama-cpp-python. It needs no torch.
 
 The model's weights, settings and tokenizer are those of a `llama_cpp.Llama`; what is computed lies in contexts of this adapter's own
 (`guided.integrations.llama_memory`), so the object's own generation is not disturbed.

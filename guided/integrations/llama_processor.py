@@ -25,7 +25,7 @@ __all__ = ["LlamaProcessor", "processor_list"]
 
 
 class LlamaProcessor:
-    """Made by `guided.LlamaCpp.logits_processors`.
+    """Made by `LlamaCpp.logits_processors`.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from guided.generate.drivers import alone
 from guided.generate.events import Text
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores
+from guided.integrations.llama_cpp import LlamaCpp
 from guided.integrations.llama_vocabulary import vocabulary_of
 from guided.integrations.load import default_model_gguf
 from tests.generate.models import default_model
@@ -53,8 +54,8 @@ def own() -> Any:
 
 
 @functools.cache
-def model() -> guided.LlamaCpp:
-    return guided.LlamaCpp(own())
+def model() -> LlamaCpp:
+    return LlamaCpp(own())
 
 
 def compiled(pattern: str) -> guided.Index:
@@ -314,7 +315,7 @@ def test_a_guide_that_allows_everything_changes_nothing() -> None:
 
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match=r"llm must be a llama_cpp\.Llama, not str"):
-        guided.LlamaCpp("model")
+        LlamaCpp("model")
     other = guided.compile(guided.Regex("a"), guided.Vocabulary([b"a", None], eos=[1]))
     with pytest.raises(guided.VocabularyError, match="compiled for another vocabulary"):
         model().logits_processors(other)
@@ -326,14 +327,14 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_text_longer_than_the_model_is_refused() -> None:
-    short = guided.LlamaCpp(own(), context_length=10)
+    short = LlamaCpp(own(), context_length=10)
     with pytest.raises(guided.LimitError, match=r"context: \d+ needed, 10 allowed"):
         short.session().start(short.prompt_tokens(LONG))
 
 
 def test_a_closed_model_is_an_error_and_no_crash() -> None:
     llm = llama_cpp.Llama(str(file()), n_ctx=32, n_threads=1, verbose=False)
-    closed = guided.LlamaCpp(llm)
+    closed = LlamaCpp(llm)
     session = closed.session()
     session.feed([1, 2])
     llm.close()
@@ -341,11 +342,11 @@ def test_a_closed_model_is_an_error_and_no_crash() -> None:
         with pytest.raises(guided.ModelError, match="has been closed"):
             refused()
     with pytest.raises(guided.ModelError, match="has been closed"):
-        guided.LlamaCpp(llm)
+        LlamaCpp(llm)
 
 
 def test_load_takes_llama_cpp_for_gguf_files(tmp_path: Path) -> None:
-    assert type(guided.load(file())) is guided.LlamaCpp
+    assert type(guided.load(file())) is LlamaCpp
     with pytest.raises(ValueError, match=r"dtype must be None for llama\.cpp"):
         guided.load(file(), dtype="float32", backend="llama.cpp")
     broken = tmp_path / "broken.gguf"
