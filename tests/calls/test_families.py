@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
@@ -480,6 +481,31 @@ def test_what_is_no_literal_of_a_string_is_refused(spelled: str) -> None:
     assert not Language(spec).accepts(text.encode())
     with pytest.raises(CallError):
         parse_text(text, spec)
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_T3_markers_may_be_special_tokens(form: Format, choice: str) -> None:
+    spec = Tools(TOOLS, form, tool_choice=choice)
+    names = [name for name in dict.fromkeys(spec.markers) if name]
+    special = {name: 300 + place for place, name in enumerate(names)}
+    vocabulary = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=400, special=special)
+    index = compile_spec(spec, vocabulary)
+    text = render_calls([OSLO], spec.layouts, form, is_alone=choice != "auto")
+    pieces = (
+        re.split("|".join(f"({re.escape(name)})" for name in sorted(names, key=len, reverse=True)), text)
+        if names
+        else [text]
+    )
+    tokens = [
+        token for piece in pieces if piece for token in ([special[piece]] if piece in special else piece.encode())
+    ]
+    assert form.by_name or not form.markers or sum(token >= 300 for token in tokens) > 1
+    guide = index.guide()
+    assert guide.advance_many(tokens) == len(tokens)
+    assert guide.is_accepting
+    guide.reset()
+    assert guide.advance_many(text.encode()) == len(text.encode()), "spelled by ordinary tokens, it is the same"
 
 
 def test_T4_in_react_the_word_action_inside_a_thought_does_not_switch() -> None:

@@ -26,12 +26,12 @@ class Wanting(FunctionModel):
         self.pieces = pieces
 
     def _logits(self, tokens: list[int]) -> np.ndarray:
-        spelled = {number: name.encode() for name, number in SPECIAL.items()}
+        spelled = {number: name.encode() for name, number in self.vocabulary.special.items()}
         context = b"".join(self.vocabulary[token] or spelled.get(token, b"") for token in tokens)
         self.asked.append(context)
         said = context[context.rindex(b"?") + 1 :]
         logits = np.zeros(self.vocabulary.size)
-        logits[280] = 1
+        logits[self.vocabulary.eos[0]] = 1
         if self.text.startswith(said):
             for token, data in enumerate(self.vocabulary.tokens[: None if self.pieces else 256]):
                 if data and self.text.startswith(said + data):
