@@ -47,6 +47,21 @@ def test_a_template_tells_its_format(name: str) -> None:
     assert format_of(TEMPLATES[name]).name == name
 
 
+@pytest.mark.parametrize(
+    ("template", "name"),
+    [
+        # Llama 3.2 has the turns of 3.1, and lists of calls.
+        ("<|start_header_id|>ipython<|end_header_id|> parameters [func_name1(params_name1=params_value1)]", "pythonic"),
+        # Granite 4 has the turns of Granite 3, and the calls of Hermes.
+        ("<|start_of_role|><tool_call>\n{'name': ..., 'arguments': ...}\n</tool_call>", "hermes"),
+        # Gemma 4 has channels, and is not harmony.
+        ("<|channel>thought\n<channel|><|tool_call>call:f{}<tool_call|>", "gemma"),
+    ],
+)
+def test_families_with_parts_in_common_are_told_apart(template: str, name: str) -> None:
+    assert format_of(template).name == name
+
+
 def test_every_format_that_a_template_can_tell_is_told() -> None:
     assert {name for name in format_names() if format_named(name).seen} == set(TEMPLATES)
 

@@ -37,7 +37,8 @@ def format_of(source: Any) -> Format:
     """
     template = _template(source)
     if template is None:
-        reason = f"a {type(source).__name__} has no chat template to tell the format by; give the format's name"
+        given = "there is" if source is None else f"a {type(source).__name__} has"
+        reason = f"{given} no chat template to tell the format by: give chat_template, or the format's name"
         raise SchemaError(reason, "", "format")
     fitting = [
         (sum(map(len, form.seen)), name)
