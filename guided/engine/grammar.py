@@ -151,7 +151,7 @@ class Grammar:
                     "every text of the grammar needs a byte that no token of the vocabulary has alone"
                 )
             raise GrammarError("no text can be parsed from it", self.start)
-        return Lowered(machine, "grammar", 0, notes=self.tables.notes, masks=LexemeMasks)
+        return Lowered(machine, "grammar", 0, notes=(*self.tables.notes, *machine.dead_ends.notes), masks=LexemeMasks)
 
     def _machine(self, limits: Limits, alphabet: bytes) -> LalrMachine:
         scanner = scanner_of(self.tables.lexer, limits)

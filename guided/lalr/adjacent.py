@@ -134,6 +134,8 @@ class Adjacent:
     def _columns(self, newline: int) -> frozenset[int]:
         """The states of newlines that are a line break and spaces, the only ones from here on; none if a width is missing."""
         kept: set[int] = set()
+        if self._break < 0 or self._space < 0:
+            return frozenset()
         for row in self._starts:
             for start in row:
                 if start < 0 or not self._reached[start] & self._newline:

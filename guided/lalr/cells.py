@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from guided.arrays import Int32Array
 from guided.errors import LimitError
+from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.indents import Indents
 from guided.lalr.tables import LalrTables, Start
 
@@ -41,12 +42,15 @@ class Cell(NamedTuple):
         The terminals that can be fed to a stack with this cell on top, as bits.
     indents : Indents or None
         None for a cell that is not the top of a text's stack, and without an Indenter.
+    alive : int
+        Its number in ``Cells.coaccessible``, where there is one: what leads on to the end of a text.
     """
 
     state: int
     follows: tuple[int, ...]
     expected: int
     indents: Indents | None = None
+    alive: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Cells:
     start : Start
     limit : int
         The most cells.
+    coaccessible : Coaccessible, optional
+        Of the same start, where some stacks lead nowhere.
 
     Attributes
     ----------
@@ -80,7 +86,8 @@ class Cells:
     The cell of the empty stack is 0.
     """
 
-    def __init__(self, tables: LalrTables, start: Start, limit: int) -> None:
+    def __init__(self, tables: LalrTables, start: Start, limit: int, coaccessible: Coaccessible | None = None) -> None:
+        self.coaccessible = coaccessible
         self.end, self.end_state, self._limit = tables.end, start.end, limit
         self.actions = _by_state(tables.action_indptr, tables.action_symbol, tables.action_value)
         self.gotos = _by_state(tables.goto_indptr, tables.goto_symbol, tables.goto_state)
@@ -92,7 +99,7 @@ class Cells:
         self._pushed: dict[tuple[int, int], int] = {}
         # Of each cell, the terminals that can be fed after a rule has been reduced upon it.
         self._upon: list[dict[int, int]] = []
-        bottom = Cell(start.state, (), 0)
+        bottom = Cell(start.state, (), 0, alive=-1 if coaccessible is None else coaccessible.first)
         self.known.append(bottom)
         self._upon.append({})
         self.known[0] = bottom._replace(expected=self._expected(0, [], self._does[bottom.state], bottom))
@@ -130,7 +137,8 @@ class Cells:
                 follows.append(self.upon(below, rule))
             else:
                 follows.append(under.follows[self.pending[under.state][cells - 1, rule]])
-        cell = Cell(state, tuple(follows), 0)
+        alive = -1 if self.coaccessible is None else self.coaccessible.above(under.alive, state)
+        cell = Cell(state, tuple(follows), 0, alive=alive)
         return self.number(cell._replace(expected=self._expected(below, [state], self._does[state], cell)))
 
     def _expected(self, number: int, above: list[int], does: _Reductions, cell: Cell) -> int:

@@ -80,9 +80,13 @@ class DeadEnds:
             tables, items, start, self._adjacent, scanner.first_left, of_indenter, self._steps
         )
         doubts = self._endless(tables, items)
+        # Where a lexeme can begin hangs on what stands before it: then text that is ignored may lead nowhere.
+        looks_behind = scanner.starts.shape[1] > 1
         if tables.indentation is not None:
             doubts += self._uncounted(tables, items)
-        elif (doubts or not self._assured.is_complete) and self._make_cells(tables, items, start, scanner.first_left):
+        elif (doubts or looks_behind or not self._assured.is_complete) and self._make_cells(
+            tables, items, start, scanner.first_left
+        ):
             doubts = []
         if self.cells is None and not self._assured.is_complete:
             doubts.append("too much hangs on its conflicts or on where its terminals end")

@@ -97,8 +97,8 @@ class Lexemes:
         self._fresh: dict[tuple[int, frozenset[int]], Outcomes] = {}
 
     def letter(self, character: str) -> int:
-        """The letter that stands for a character."""
-        return self._letters[self._after(character.encode())[self._between].tobytes()]
+        """The letter that stands for a character; -1 where no state goes on with it."""
+        return self._letters.get(self._after(character.encode())[self._between].tobytes(), -1)
 
     def begun(self, context: int, control: Control) -> Outcomes:
         """What can come behind a lexeme, in a context of the lexer."""
@@ -118,6 +118,13 @@ class Lexemes:
                 self._onward(state, (), watchers, lexemes, is_fresh=True)
             found = self._fresh[key] = Outcomes(frozenset(lexemes), self._may_end(watchers))
         return found
+
+    def met(self, state: int, text: bytes, watchers: frozenset[int]) -> frozenset[tuple[int, Control]]:
+        """What a lexeme is that has just met a match in a state between characters; none where it has not."""
+        found: set[tuple[int, Control]] = set()
+        if self.is_between[state] and self.events[state][0] != NOTHING:
+            self._arrived(state, self._spelled(_last(text, self.events[state][1])), watchers, found)
+        return frozenset(found)
 
     def going(self, state: int, text: bytes, watchers: frozenset[int]) -> Outcomes:
         """What a lexeme under way can become: state after its last byte, which may stand inside a character."""

@@ -22,9 +22,11 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import END_ACTION, LIVE, MANY, Pushdown, PushdownTables, Reaction, action_entry
 from guided.lalr.cells import Cells
+from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.readings import Beneath, Reader, Reading
 from guided.lalr.scanner import Scanner
+from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables, Start
 from guided.lalr.tasks import Ended, Finish, Pushes, Reads, Reduced, Task
 from guided.limits import Limits
@@ -53,11 +55,13 @@ class LalrMachine(Pushdown):
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, limits: Limits, alphabet: bytes) -> None:
         self._tables = PushdownTables(limits.states)
-        self.cells = Cells(tables, start, limits.states)
-        self.reader = Reader(tables, scanner, self.cells, alphabet)
+        scanner = scanner.within(alphabet)
+        self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits)
+        self.cells = Cells(tables, start, limits.states, self.dead_ends.cells)
+        self.reader = Reader(tables, scanner, self.cells, self.dead_ends, alphabet)
         self._has_indents = tables.indentation is not None
         self._bytes = _alike(self.reader, alphabet, self._has_indents)
-        self._width = (self.reader.lexing.ignored >> 6) + 1
+        self._width = (self.reader.n_bits + 63) >> 6
         self._tasks: list[Task] = []
         self._actions: dict[tuple[Task, bool], int] = {}
         self._sets: list[frozenset[Reading]] = []

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from guided.arrays import DEAD
 from guided.errors import GrammarError, LimitError
 from guided.lalr.cells import Cells
+from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexing import Lexing, Said, last_characters
 from guided.lalr.scanner import Scanner
@@ -78,8 +79,18 @@ class Reader:
         Bit of text that is ignored; that of a terminal is its number.
     """
 
-    def __init__(self, tables: LalrTables, scanner: Scanner, cells: Cells, alphabet: bytes) -> None:
+    def __init__(
+        self, tables: LalrTables, scanner: Scanner, cells: Cells, dead_ends: DeadEnds, alphabet: bytes
+    ) -> None:
         self.cells = cells
+        self._lexemes, self._letters = dead_ends.lexemes, dead_ends.letters
+        # Bits of what can come: terminals, $END and ignored text; or letters, and ignored text by what it leaves open.
+        self.n_bits = tables.end + 2
+        if self._letters is not None:
+            self._n_letters = len(self._letters.terminals)
+            self.n_bits = self._n_letters + 1 + max(self._letters.class_of.values(), default=0)
+        self._allowed: dict[int, int] = {}
+        self._wanted: dict[tuple[int, bytes, bool, frozenset[int]], int] = {}
         self.indenter = Indenter(tables)
         self.end = tables.end
         self.lexing = Lexing(tables, scanner, self.indenter, alphabet)
@@ -92,8 +103,13 @@ class Reader:
         self._closing = sum(1 << terminal for terminal in self.indenter.closing)
 
     def allowed(self, cell: int) -> int:
-        """The labels that a lexeme may have on a stack with this cell on top, as bits; with ``$END`` where the text may end."""
-        _, _, expected, indents = self.cells.known[cell]
+        """The labels that a lexeme may have on a stack with this cell on top, as bits; with ``$END`` where the text may end.
+
+        Letters in their place (`guided.lalr.letters`) where stacks may lead nowhere: then only what a text can come of.
+        """
+        if self._letters is not None:
+            return self._living(cell)
+        _, _, expected, indents, _ = self.cells.known[cell]
         if cell == 0 and self.indenter.newline >= 0:
             indents = _NO_INDENTS
         found = expected | 1 << self.lexing.ignored
@@ -109,12 +125,57 @@ class Reader:
                     found |= 1 << self.end
         return found
 
+    def _living(self, cell: int) -> int:
+        """The letters that a lexeme may come to on a cell, so that a text comes of it; and ignored text by what may follow it."""
+        found = self._allowed.get(cell)
+        if found is None:
+            letters, coaccessible = self._letters, self.cells.coaccessible
+            assert letters is not None, "asked only where there are letters"
+            assert coaccessible is not None, "letters and cells come together"
+            known = self.cells.known[cell]
+            found = live = coaccessible.live(known.alive)
+            context = self.lexing.contexts[known.state]
+            for number in range(self.n_bits - self._n_letters):
+                if letters.after.get((context, number), 0) & live:
+                    found |= 1 << self._n_letters + number
+            self._allowed[cell] = found
+        return found
+
+    def _spelled(self, reading: Reading) -> int:
+        """The letters that a reading can still come to, and what ignored text may leave open; all where they are not known."""
+        key = reading.scanned, reading.text, reading.is_fresh, reading.watchers
+        found = self._wanted.get(key)
+        if found is None:
+            letters = self._letters
+            assert letters is not None, "asked only where there are letters"
+            outcomes = (
+                self._lexemes.fresh(reading.scanned, reading.watchers)
+                if reading.is_fresh
+                else self._lexemes.going(reading.scanned, reading.text, reading.watchers)
+            )
+            met = (
+                frozenset() if reading.is_fresh else self._lexemes.met(reading.scanned, reading.text, reading.watchers)
+            )
+            found = outcomes.can_end << (self._n_letters - 1)
+            for label, control in (*outcomes.lexemes, *met):
+                number = letters.class_of.get(control, -1)
+                if label == letters.ignored and number >= 0:
+                    found |= 1 << self._n_letters + number
+                elif (label, number) in letters.number:
+                    found |= 1 << letters.number[label, number]
+                else:
+                    found = -1
+            self._wanted[key] = found = found if found >= 0 else (1 << self.n_bits) - 1
+        return found
+
     def indents(self, cell: int) -> Indents:
         """The indents of a text with this cell on top."""
         return self.cells.known[cell].indents or _NO_INDENTS
 
     def wanted(self, reading: Reading) -> int:
         """The labels that a reading can still lead to, as bits; with ``$END`` where the text may end."""
+        if self._letters is not None:
+            return self._spelled(reading)
         found = self.lexing.labels[reading.scanned] if reading.scanned >= 0 else 0
         return found | 1 << self.end if reading.is_fresh else found
 
@@ -129,7 +190,7 @@ class Reader:
 
     def _stays(self, reading: Reading, event: Said | None) -> bool:
         """Can something come of a reading whose lexeme may go on?"""
-        if event is None or not event[1]:
+        if event is None or not event[1] or self._letters is not None:
             return self.lives(reading)
         # What stands behind the lexeme may not be what can come there: then only longer ones count.
         if not reading.above:

@@ -10,7 +10,7 @@ after them, inside characters, have neither event nor end; invalid UTF-8 has no 
 Not here: what a parser does with the terminals.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,16 @@ class Scanner:
     first_left: int
     n_terminals: int
     examples: tuple[bytes, ...] = ()
+
+    def within(self, alphabet: bytes) -> "Scanner":
+        """The scanner of texts without the bytes that have no 1 in an alphabet of 256, as far as it tells these from others."""
+        if all(alphabet):
+            return self
+        is_open = np.zeros(self.table.shape[1], np.bool_)
+        is_open[self.classes[np.flatnonzero(np.frombuffer(alphabet, np.uint8))]] = True
+        examples = tuple(one for one in self.examples if is_open[self.classes[list(one)]].all())
+        table = np.where(is_open, self.table, DEAD).astype(np.int32)
+        return replace(self, table=freeze(table), examples=examples)
 
     def match(self, data: bytes, position: int, context: int, left: int) -> tuple[int, int, int] | None:
         """The lexeme at a place of a whole text: label, where it ends, and the left class there; None where there is none.

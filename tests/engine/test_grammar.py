@@ -123,6 +123,14 @@ def test_refusals_name_the_rule(name: str) -> None:
     assert rule in caught.value.rule or rule in str(caught.value)
 
 
+def test_texts_that_lead_nowhere() -> None:
+    with pytest.raises(GrammarError, match="no text can be parsed"):
+        guided.compile(guided.Grammar('start: l "t"\nl: "t" l | "t"'), BYTES)
+    index = guided.compile(guided.Grammar('start: l "t" | "c"\nl: "t" l | "t"'), BYTES)
+    assert index.allowed(0).tolist() == [ord("c")]
+    assert any("no text is ever read for l" in note for note in index.notes)
+
+
 def test_arguments_of_other_types() -> None:
     with pytest.raises(TypeError, match="text, a name, a path or a Lark object"):
         guided.Grammar(3)  # type: ignore[arg-type]
@@ -148,7 +156,7 @@ def test_a_text_that_is_none_of_the_grammar() -> None:
 def test_vocabularies_that_lack_bytes() -> None:
     tokens = guided.Vocabulary([b"a", b"b", b"ab", b"cc", None], eos=[4])
     with pytest.raises(VocabularyError, match="needs a byte"):
-        guided.compile(guided.Grammar('start: "c" start | "c"'), tokens)
+        guided.compile(guided.Grammar(BALANCED), tokens)
     index = guided.compile(guided.Grammar('start: ("a" | "x")+ "b"'), tokens)
     assert "without a token of their own" in index.notes[-1]
     assert index.allowed(0).tolist() == [0, 2]

@@ -88,7 +88,7 @@ def check_bytes(tables: LalrTables, alphabet: str, longest: int) -> None:
     for text, state, place in work:
         is_end = place is not None and stacks.is_end(place)
         assert is_end == prefixes.is_accepting(state), text
-        assert place is not None or state == DEAD, text
+        assert (place is not None) == (state != DEAD), text
         if place is not None:
             alive.add(text)
         if is_end:
