@@ -15,7 +15,7 @@ import numpy as np
 
 from guided.arrays import BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
-from guided.automata.minimize import minimal
+from guided.automata.minimize import distinct, minimal
 from guided.automata.partition import Partition, joint
 from guided.automata.product import Operation, pairs
 from guided.errors import LimitError
@@ -144,11 +144,11 @@ class _Product:
         table, left, right = _pairs(self.table, dfa.table, classes, "minus", limits, self.names)
         accepting = self.accepting[left]
         holds = dfa.accepting[right] & (right >= 0)
-        doubled = np.where(accepting, 2 * self.labels[left] + holds, -1)
-        met, numbers = np.unique(doubled, return_inverse=True)
-        first = int(np.searchsorted(met, 0))
-        labels = np.where(accepting, numbers.reshape(-1) - first, 0).astype(np.int32)
-        met = met[first:]
+        # Why from 1: 0 stands for all states that do not accept.
+        met, numbers = distinct(np.where(accepting, 2 * self.labels[left].astype(np.int64) + holds + 1, 0))
+        first = int(np.searchsorted(met, 1))
+        labels = np.where(accepting, numbers - first, 0).astype(np.int32)
+        met = met[first:] - 1
         self.bits = np.hstack([self.bits[met // 2], (met % 2 == 1)[:, None]])
         if not len(met):  # the empty language: one label all the same
             self.bits = np.zeros((1, self.bits.shape[1]), np.bool_)

@@ -35,7 +35,7 @@ class Divisor:
         Zeros at the end that a multiple has: ``max(w, 0)``.
     """
 
-    __slots__ = ("_factor", "_least", "_moduli", "base", "places", "zeros")
+    __slots__ = ("_factor", "_fractions", "_least", "_moduli", "_wholes", "base", "places", "zeros")
 
     def __init__(self, divisor: Fraction) -> None:
         rest, twos, fives = divisor.denominator, 0, 0
@@ -57,6 +57,8 @@ class Divisor:
             self._moduli.append(self._moduli[-1] // self._factor if supplied else self._moduli[-1])
         self._moduli.reverse()
         self._least: dict[int, int | None] = {}
+        self._wholes: dict[int, tuple[int, ...]] = {}
+        self._fractions: dict[int, tuple[int, ...]] = {}
 
     def first(self, digit: int) -> int:
         """The state after the first digit of the whole part."""
@@ -73,6 +75,21 @@ class Divisor:
             scale: int = 10 ** (seen + 1)
             return (rest * scale + digit) % self.base
         return (seen + 1) * self.base + rest if seen < self.zeros else seen * self.base + 10 * rest % self.base
+
+    def wholes(self, state: int) -> tuple[int, ...]:
+        """`whole` of every digit."""
+        # PERF: states of several divisors are many times as many as those of each (`python -m benchmarks.first_mask`).
+        found = self._wholes.get(state)
+        if found is None:
+            found = self._wholes[state] = tuple([self.whole(state, digit) for digit in range(10)])
+        return found
+
+    def fraction_digits(self, state: int) -> tuple[int, ...]:
+        """`fraction_digit` of every digit."""
+        found = self._fractions.get(state)
+        if found is None:
+            found = self._fractions[state] = tuple([self.fraction_digit(state, digit) for digit in range(10)])
+        return found
 
     def fraction(self, state: int) -> int:
         """The state of the fraction, none of it read, after a whole part."""

@@ -37,6 +37,7 @@ _State: TypeAlias = tuple[Any, ...]
 _Scale: TypeAlias = Mantissa | bool
 _ALWAYS, _ZERO_ONLY, _NEVER = (True,) * 10, (True,) + (False,) * 9, (False,) * 10
 _NOWHERE = (DEAD,) * 10
+_NO_RESTS: list[tuple[int, ...]] = [()] * 10
 
 
 def explore(condition: Condition, plain: bool, limits: Limits) -> Leaf:
@@ -144,13 +145,13 @@ class _Exploration:
         if place >= 0:
             if kind == _WHOLE:
                 before = number = DEAD
+                after = [divisor.wholes(rest) for divisor, rest in zip(self._divisors, rests, strict=True)]
+                rests_after = list(zip(*after, strict=True)) if after else _NO_RESTS
                 for digit, onward in enumerate(self._lines[side].digits(place)):
                     if onward != before or digit in self._telling:
                         before, number = onward, DEAD
                         if onward >= 0:
-                            pairs = zip(self._divisors, rests, strict=True)
-                            more = tuple([divisor.whole(rest, digit) for divisor, rest in pairs])
-                            number = self._number((_WHOLE, side, onward, more, self._free[side]))
+                            number = self._number((_WHOLE, side, onward, rests_after[digit], self._free[side]))
                     row[digit] = number
             part = self._lines[side].fraction(place)
             rests = tuple([divisor.fraction(rest) for divisor, rest in zip(self._divisors, rests, strict=True)])
@@ -164,13 +165,17 @@ class _Exploration:
         scales = self._scales(side, scale)
         before: tuple[int, _Scale] = (DEAD, False)
         number = DEAD
+        after = (
+            [divisor.fraction_digits(rest) for divisor, rest in zip(self._divisors, rests, strict=True)]
+            if part >= 0
+            else []
+        )
+        rests_after = list(zip(*after, strict=True)) if after else _NO_RESTS
         for digit, (place, then) in enumerate(zip(onward, scales, strict=True)):
             if place != before[0] or then is not before[1] or digit in self._telling:
                 before, number = (place, then), DEAD
                 if place >= 0:
-                    pairs = zip(self._divisors, rests, strict=True)
-                    more = tuple([divisor.fraction_digit(rest, digit) for divisor, rest in pairs])
-                    number = self._number((_FRACTION, side, place, more, then))
+                    number = self._number((_FRACTION, side, place, rests_after[digit], then))
                 elif isinstance(then, Mantissa):
                     number = self._number((_FRACTION, side, DEAD, (), then))
             row[digit] = number
