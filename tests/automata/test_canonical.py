@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
+from guided.automata.minimize import distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +208,11 @@ TABLE, CLASSES, FINAL = np.zeros((2, 1), np.int32), np.zeros(256, np.uint8), np.
 def test_tables_that_do_not_fit_are_refused(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Automaton.from_table(*arguments)
+
+
+@given(st.lists(st.integers(-2, 200), max_size=60), st.integers(1, 1 << 40))
+def test_distinct_values_and_their_ranks(values: list[int], scale: int) -> None:
+    for some in (values, [value * scale for value in values]):
+        found, ranks = distinct(np.array(some, np.int64))
+        assert found.tolist() == sorted(set(some))
+        assert found[ranks].tolist() == some
