@@ -1,7 +1,7 @@
 """The papers' claims, each with a rule that says from the rows whether it held here: held, did not hold, not decided, not run.
 
-*Not decided* is where the interval or the paired test leaves both open. Rules look at no numbers but those of the run. What nothing
-here could decide is in `UNTESTED`.
+*Not decided* is where the interval or the paired test leaves both open; where guided calls are never right, nothing is left open. Rules
+look at no numbers but those of the run. What nothing here could decide is in `UNTESTED`.
 """
 
 from collections.abc import Sequence
@@ -219,7 +219,8 @@ def _better(rows: Sequence[Row], ours: str, other: str, key: str) -> tuple[str, 
     left, right = [bool(pair[0][key]) for pair in pairs], [bool(pair[1][key]) for pair in pairs]
     shares = [_percent(estimate(list(map(float, values)))) for values in (left, right)]
     p = mcnemar(left, right) if pairs else 1.0
-    return f"{shares[0]} against {shares[1]} % of {len(pairs)}, p = {p:.3f}", _compared(left, right)
+    verdict = FAILED if len(pairs) >= _LEAST and not any(left) else _compared(left, right)
+    return f"{shares[0]} against {shares[1]} % of {len(pairs)}, p = {p:.3f}", verdict
 
 
 def _compared(left: Sequence[bool], right: Sequence[bool]) -> str:
