@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Estimate", "estimate", "mcnemar", "paired_difference", "ratio_of_sums"]
+__all__ = ["Estimate", "binomial", "estimate", "mcnemar", "paired_difference", "ratio_of_sums"]
 
 RESAMPLES = 4_000
 _SEED = 20_231_009
@@ -45,6 +45,12 @@ def estimate(values: Sequence[float]) -> Estimate:
 def paired_difference(left: Sequence[float], right: Sequence[float]) -> Estimate:
     """The mean of ``left - right``, one pair per problem."""
     return estimate(np.asarray(left, np.float64) - np.asarray(right, np.float64))  # type: ignore[arg-type]
+
+
+def binomial(count: int, n: int, chance: float) -> float:
+    """Two-sided exact p of so many out of n, each with this chance: the ways that are no likelier than what was found."""
+    ways = [math.comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(n + 1)]
+    return min(1.0, sum(way for way in ways if way <= ways[count] * (1 + 1e-9)))
 
 
 def ratio_of_sums(left: Sequence[float], right: Sequence[float]) -> Estimate:

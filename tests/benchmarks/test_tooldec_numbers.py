@@ -9,7 +9,7 @@ import pytest
 from benchmarks.tooldec import sizes
 from benchmarks.tooldec.arithmetic import TOOLS, written_problems
 from benchmarks.tooldec.scoring import is_near
-from benchmarks.tooldec.statistics import estimate, mcnemar, paired_difference, ratio_of_sums
+from benchmarks.tooldec.statistics import binomial, estimate, mcnemar, paired_difference, ratio_of_sums
 from benchmarks.tooldec.trigger import Places, fired, placed, tuned_row
 
 
@@ -39,6 +39,13 @@ def test_mcnemar_counts_all_ways() -> None:
     extreme = sum(abs(sum(ways) - 4.5) >= 2.5 for ways in product((0, 1), repeat=9))
     assert mcnemar(left, right) == pytest.approx(extreme / 2**9)
     assert mcnemar([True, False], [True, False]) == 1.0
+
+
+def test_binomial_sums_what_is_no_likelier() -> None:
+    # Of three throws of a die, sixes: 125, 75, 15 and 1 of 216 ways.
+    for count, ways in ((0, 216), (1, 91), (2, 16), (3, 1)):
+        assert binomial(count, 3, 1 / 6) == pytest.approx(ways / 216)
+    assert binomial(0, 40, 1 / 30) > 0.05 > binomial(37, 40, 1 / 30)
 
 
 def test_distances_are_levenshteins() -> None:
