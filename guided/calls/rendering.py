@@ -61,7 +61,8 @@ def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: For
 
 def openings(name: str, layout: Layout, form: Format, is_alone: bool) -> list[str]:
     """All that a call of a tool may begin with, up to its arguments; with all blanks, and without those of the trigger."""
-    call = written(form.before_name) + name + written(around(layout, form)[0][0])
+    call_id = form.id_example
+    call = written(form.before_name, id=call_id) + name + written(around(layout, form)[0][0], id=call_id)
     before, between, _ = map(written, form.around)
     first = before + call if form.is_listed else call
     if is_alone and not form.is_tagged and not form.is_listed:

@@ -192,7 +192,8 @@ class Writing:
             tokens += manner.model.encode(text)
         guide = self._guide.fork()
         taken = guide.advance_many(tokens)
-        assert taken == len(tokens), "text mode reads whatever begins a call"
+        if taken < len(tokens):
+            raise ValueError("no call can begin here: the model's tokens for its beginning are not allowed")
         needed = taken + guide.remaining
         if needed > decoding.left:
             raise LimitError("max_tokens", needed, decoding.left, "the shortest call is longer than what is left")

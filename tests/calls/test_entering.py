@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from guided.calls.formats.files import format_names
 from guided.calls.parse import parse_text
 from guided.errors import LimitError, SchemaError
 from guided.generate.api import tools
@@ -194,6 +195,25 @@ def test_a_request_is_never_forgotten() -> None:
             except (ValueError, LimitError):
                 continue
             assert "double" in [call.name for call in result_of(events + list(stream)).calls]
+
+
+@pytest.mark.parametrize("form", format_names())
+@pytest.mark.parametrize("tool", [None, "double", "add"])
+@pytest.mark.parametrize("select", ["greedy", "score"])
+def test_in_every_format(form: str, tool: str | None, select: str) -> None:
+    made = tools(Wanting("It is"), [add, double], format=form, select=select)  # type: ignore[arg-type]
+    for n_events in (0, 1, 2):
+        stream = made.stream("?", max_tokens=300)
+        events = [next(stream) for _ in range(n_events)]
+        if made.spec.format.by_name and tool is None:
+            with pytest.raises(ValueError, match="a call begins with its tool: say which"):
+                stream.enter()
+            continue
+        stream.enter(tool)
+        result = result_of(events + list(stream))
+        assert len(result.calls) == 1
+        assert tool is None or result.calls[0].name == tool
+        assert result.text.startswith("It"[:n_events])
 
 
 def test_asynchronous_streams_have_it_too() -> None:
