@@ -483,6 +483,44 @@ def test_what_is_no_literal_of_a_string_is_refused(spelled: str) -> None:
         parse_text(text, spec)
 
 
+WHOLE: dict[str, Any] = {
+    "name": "pay",
+    "parameters": {
+        "type": "object",
+        "oneOf": [
+            {"properties": {"card": {"type": "string"}}, "required": ["card"]},
+            {"properties": {"iban": {"type": "string"}, "bic": {"enum": ["A"]}}, "required": ["iban"]},
+        ],
+    },
+}
+
+
+@every_format
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_T20_all_arguments_at_once_where_they_are_an_object(form: Format, choice: str) -> None:
+    if not form.is_json:
+        with pytest.raises(SchemaError, match="declare all"):
+            Tools([WHOLE, now], form)
+        return
+    spec = Tools([WHOLE, now], form, tool_choice=choice)
+    language = Language(spec)
+    for arguments, expected in (
+        ({"card": "1"}, True),
+        ({"iban": "é", "bic": "A"}, True),
+        ({"bic": "A"}, False),
+        ({}, False),
+    ):
+        call = Call("pay", arguments, (0, 0))
+        text = render_calls([call], spec.layouts, form, is_alone=choice != "auto")
+        assert language.accepts(text.encode()) == expected, text
+        if expected:
+            assert told(parse_text(text, spec)) == READERS[form.name](text) == [("pay", arguments)]
+        else:
+            with pytest.raises(CallError) as caught:
+                parse_text(text, spec)
+            assert caught.value.position == language.died_at(text.encode())
+
+
 @every_format
 @pytest.mark.parametrize("choice", ["auto", "required"])
 def test_T3_markers_may_be_special_tokens(form: Format, choice: str) -> None:
