@@ -1,8 +1,8 @@
 """docs/benchmarks.md and the README's table out of the records: ``python -m benchmarks.report``. No figure in them is typed by hand.
 
-Fills report.md.template with tables made from benchmarks/record/{regex,scaling,footprint,maskbench}.json, and draws the figures beside the
-records. A test holds that the document is what this program makes of the records. With a folder as its argument it reads the records
-there and writes there: ``python -m benchmarks.report .cache/benchmarks``.
+Fills report.md.template with tables made from benchmarks/record/*.json (regex, scaling, footprint, maskbench, inventory), and draws the
+figures beside the records. A test holds that the document is what this program makes of the records. With a folder as its argument it reads
+the records there and writes there: ``python -m benchmarks.report .cache/benchmarks``.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from benchmarks import maskbench_report, readme
+from benchmarks import inventory_report, maskbench_report, readme
 from benchmarks.definitions import load
 from benchmarks.losses import losses
 from benchmarks.tables import Record, against, cell, milliseconds, refused, table, value
@@ -34,9 +34,11 @@ def records(folder: Path = RECORDS) -> dict[str, Any]:
     names = ("regex", "scaling", "footprint")
     found = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
     # Why not always of the folder: its files are no part of the checkout, and `python -m benchmarks` does without them.
-    path = folder / "maskbench.json"
-    path = path if path.exists() else RECORDS / "maskbench.json"
-    return {**found, "maskbench": json.loads(path.read_text(encoding="utf-8"))}
+    for name in ("maskbench", "inventory"):
+        path = folder / f"{name}.json"
+        path = path if path.exists() else RECORDS / f"{name}.json"
+        found[name] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def document(found: Mapping[str, Any]) -> str:
@@ -63,6 +65,7 @@ def document(found: Mapping[str, Any]) -> str:
         **_cold_start(footprint),
         files=_files(footprint),
         **maskbench_report.tables(found["maskbench"]),
+        **inventory_report.tables(found["inventory"]),
     )
 
 

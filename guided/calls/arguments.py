@@ -73,7 +73,12 @@ class CallScanner(Scanner):
             arguments = yield from self._object(layout.whole, name)
             said = yield from self.scan(any_of(after, form.id), f"expected {after[0]!r}", "syntax")
         return Call(
-            name, arguments, (start, self.position), error=self._refused, id=found or id_in(after, form.id, said)
+            name,
+            arguments,
+            (start, self.position),
+            error=self._refused,
+            id=found or id_in(after, form.id, said),
+            original=self._layouts.tools[name].original,
         )
 
     def _text(self, keyword: str) -> Step[str]:

@@ -1,6 +1,6 @@
 """What reading a text gives: pieces of text, names, arguments, calls. Data only; offsets are bytes of the text."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 __all__ = ["ArgumentRead", "Call", "CallRead", "CallStarted", "Read", "TextRead"]
@@ -24,6 +24,8 @@ class Call:
         What the tool raised, if it did.
     id : str or None
         What the text calls it, where the format has that.
+    original : str
+        What the tool's source calls it (`guided.calls.tool.Tool.original`).
     """
 
     name: str
@@ -32,6 +34,7 @@ class Call:
     result: Any = None
     error: Exception | None = None
     id: str | None = None
+    original: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.calls.naming import PROMPT, as_named, distinct, inventory, renamed
+from guided.calls.parse import parse_text
 from guided.calls.sources.documents import read_tools
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
@@ -73,6 +74,8 @@ def test_T29_names_from_a_model_are_mapped_back_in_their_order() -> None:
     found = renamed(tools, ask)
     assert [(each.name, each.original) for each in found] == [("movies_search", "search"), ("movie_get", "get_movie")]
     assert [each.parameters()[0].label for each in found] == ["query", "id"]
+    (call,) = parse_text('{"name": "movie_get", "arguments": {"id": "7"}}', Tools(found, tool_choice="required"))
+    assert (call.name, call.original) == ("movie_get", "get_movie")
     (prompt,) = asked
     assert prompt == PROMPT.replace("{tools}", "1. search(query: str)\n2. get_movie(id: str)")
 
