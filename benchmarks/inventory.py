@@ -197,7 +197,9 @@ def main() -> None:
         parser.error("name a folder: --botocore, --openapi")
     record = run(sources, vocabulary(given.vocabulary), given.vocabulary)
     if given.json:
-        machine.write(record, given.json)
+        # One record for each source: another run adds its own.
+        runs = json.loads(given.json.read_text(encoding="utf-8")) if given.json.exists() else {}
+        machine.write({**runs, " and ".join(sources): record}, given.json)
 
 
 if __name__ == "__main__":
