@@ -12,7 +12,7 @@ from dataclasses import fields
 from itertools import count
 from typing import Any, Literal
 
-from guided.calls.tool import NAME, Tool
+from guided.calls.tool import NAME, Entry, Tool
 from guided.errors import SchemaError, shown
 
 __all__ = ["PROMPT", "as_named", "distinct", "inventory", "renamed"]
@@ -114,9 +114,9 @@ def _told_apart(group: Sequence[Tool], taken: Counter[str]) -> list[str]:
         if len(set(names)) == len(names) and not any(taken[other] for other in names):
             taken.update(names)
             return names
-    names = []
+    names, numbers = [], count(1)
     for _ in group:
-        other = next(other for n in count(1) if not taken[other := name if n == 1 else f"{name}_{n}"])
+        other = next(other for n in numbers if not taken[other := name if n == 1 else f"{name}_{n}"])
         taken[other] += 1
         names.append(other)
     return names
@@ -127,6 +127,9 @@ def _by_source(tool: Tool) -> str:
 
 
 def _by_arguments(tool: Tool) -> str:
+    if isinstance(tool.schema, Entry):
+        # Why: what its source calls it has told as much, and to lower one tool is work that thousands need not do.
+        return ""
     labels = [parameter.label for parameter in tool.parameters() if parameter.required]
     return _OTHERS.sub("_", "of_" + "_and_".join(labels)).strip("_") if labels else ""
 
