@@ -17,7 +17,9 @@ It knows no index and no guide, and imports torch and NumPy only, on the CPU num
 not flow through it. A store belongs to one thread and one stream.
 """
 
+import functools
 import importlib.util
+import warnings
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -132,7 +134,7 @@ class DeviceMasks(MaskStore):
     max_bytes : int
         The most that is kept of masks, unless one call needs more.
     fused : bool, optional
-        Use the fused kernel? None: on CUDA, where triton is installed.
+        Use the fused kernel? None: on CUDA, where triton is installed and can compile it.
     """
 
     def __init__(
@@ -149,8 +151,10 @@ class DeviceMasks(MaskStore):
         self._most = max(1, max_bytes // (4 * self._words))
         self._pinned = device.type == "cuda"
         if fused is None:
-            fused = device.type == "cuda" and importlib.util.find_spec("triton") is not None
-        self._fused = _fused_kernel() if fused else None
+            possible = device.type == "cuda" and importlib.util.find_spec("triton") is not None
+            self._fused = _tried_kernel() if possible else None
+        else:
+            self._fused = _fused_kernel() if fused else None
         bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
         with torch.inference_mode(False):
             # Entry b: eight bytes, 1 for each 0 in b, so that 8 bits become 8 booleans in one look-up.
@@ -212,4 +216,22 @@ class DeviceMasks(MaskStore):
 def _fused_kernel() -> Fused:
     from guided.integrations.masking_kernel import masked
 
+    return masked
+
+
+@functools.cache
+def _tried_kernel() -> Fused | None:
+    """The fused kernel, once it has run on this machine; None with a warning where triton can not compile it."""
+    try:
+        masked = _fused_kernel()
+        scores, table = torch.zeros((1, 32), device="cuda"), torch.zeros((1, 1), dtype=torch.int32, device="cuda")
+        masked(scores, table, torch.zeros(1, dtype=torch.int64, device="cuda"), scores)
+    except Exception as error:  # triton raises what its compilers and drivers raise; it needs a C compiler, for one
+        reason = str(error).strip().partition("\n")[0]
+        warnings.warn(
+            f"guided: masks are applied without triton, which fails here: {reason} ({type(error).__name__})",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
     return masked

@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guided.integrations import masking
 from guided.integrations.masking import DeviceMasks, HostMasks, MaskStore, mask_store
 
 CPU = torch.device("cpu")
@@ -138,12 +139,19 @@ def test_neither_numba_nor_transformers_is_needed() -> None:
     assert done.stdout == "set()\n", done.stderr
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here, on which triton works")
+def test_a_kernel_that_fails_is_a_warning() -> None:
+    with pytest.warns(RuntimeWarning, match="guided: masks are applied without triton, which fails here: "):
+        assert masking._tried_kernel.__wrapped__() is None
+
+
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
 def test_the_fused_kernel_is_the_definition() -> None:
     """By triton's interpreter, which has to be chosen before triton is imported."""
     program = """
 import numpy as np, torch
 from tests.integrations.test_masking import CPU, DTYPES, SHARES, check, odd_scores, random_mask
+from guided.integrations import masking
 from guided.integrations.masking import DeviceMasks
 random = np.random.default_rng(0)
 for dtype in DTYPES:
