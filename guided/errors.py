@@ -117,6 +117,14 @@ def too_few_values() -> SchemaError:
     return SchemaError(reason, "", "uniqueItems")
 
 
+def nothing_completes(rule: str) -> GrammarError:
+    """The error of a text that nothing completes, as far as was searched, though each of its bytes could come."""
+    reason = (
+        "no text was found that completes what has been read: conflicts, or terminals that overlap, leave no way on"
+    )
+    return GrammarError(reason, rule)
+
+
 class LimitError(GuidedError):
     """A budget was passed. The same input passes it on every machine.
 

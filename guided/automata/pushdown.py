@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.automata.growth import appended, grown, insert, rehashed
-from guided.errors import LimitError
+from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
 
 __all__ = [
@@ -155,10 +155,14 @@ class Pushdown(Protocol):
         """
 
     def way_out(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
-        """The next bytes of a short completion, from a control with ``cell`` on top; at least one unless the text is complete.
+        """The next bytes of a short completion, from a control with ``cell`` on top.
 
-        A policy: what it gives from a place on the way is the rest. ``needed``: the register.
+        None where the text is complete, or nothing completes it. A policy: what it gives from a place on the way is the
+        rest. ``needed``: the register.
         """
+
+    def unending(self) -> GuidedError:
+        """The error of a text that nothing completes."""
 
 
 class PushdownTables:

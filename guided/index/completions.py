@@ -17,13 +17,14 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from guided.automata.stacks import Record, Spot, Stacks
-from guided.errors import too_few_values
 from guided.index.plans import WalkTrie
 
-__all__ = ["FAR", "Completions"]
+__all__ = ["FAR", "NEVER", "Completions"]
 
-# The bound of a place whose completion is too long to be written down.
+# The bound of a place whose completion is too long to be written down, and of one that has none.
 FAR = 1 << 30
+NEVER = FAR + 1
+_NOWHERE = 1 << 40
 _LONGEST = 1 << 16
 _MOST_PLACES = 1 << 20
 # Values of a completion that the one at hand may be instead.
@@ -59,15 +60,16 @@ class Completions:
         self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
 
     def bound(self, spot: Spot) -> int:
-        """Number of tokens of the completion, by longest match: 0 exactly where a text may end; FAR where it is too long."""
+        """Number of tokens of the completion, by longest match: 0 exactly where a text may end; FAR: too long; NEVER: none."""
         found = self._bounds.get(spot)
         if found is not None:
             return found
         if len(self._bounds) > _MOST_PLACES:
             self._bounds.clear()
-        if self._length(spot) > _LONGEST:
-            self._bounds[spot] = FAR
-            return FAR
+        whole = self._length(spot)
+        if whole > _LONGEST:
+            found = self._bounds[spot] = NEVER if whole >= _NOWHERE else FAR
+            return found
         ahead, following = self._trie.max_depth, self._following(spot)
         text, at, count = b"", 0, 0
         spots = {0: spot}
@@ -93,9 +95,11 @@ class Completions:
 
         FAR where none is known: where values with members must differ.
         """
+        if not spot[1]:
+            return self.bound(spot), True
         if self._length(spot) > _LONGEST:
             return FAR, False
-        asked = self._asked(spot) if spot[1] else {}
+        asked = self._asked(spot)
         if not asked:
             return self.bound(spot), True
         level = len(spot[1]) - 1
@@ -117,12 +121,12 @@ class Completions:
 
         Raises
         ------
-        SchemaError
-            They cannot be read, since items must differ and there are too few values.
+        GuidedError
+            They cannot be read: `Pushdown.unending`.
         """
         after = self._read(spot, data, records)
         if after is None:
-            raise too_few_values()
+            raise self._automaton.unending()
         return after
 
     def _read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot | None:
@@ -154,7 +158,10 @@ class Completions:
             control, node, needed, _ = spot[0]
             cell, below = self._stacks.top(node)
             text = self._automaton.way_out(control, cell, self._wish(below), needed)
-            assert text, "an end is a place of its own"
+            if not text:
+                self._steps[spot] = _Step(text, spot, _NOWHERE)
+                length = _NOWHERE
+                break
             after = self.read(spot, text)
             path.append((spot, text, after))
             written += len(text)

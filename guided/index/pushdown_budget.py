@@ -21,7 +21,7 @@ import numpy as np
 from guided.arrays import BoolArray, Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED
 from guided.automata.stacks import Spot, Stacks
-from guided.index.completions import Completions
+from guided.index.completions import NEVER, Completions
 from guided.index.plans import WalkTrie
 from guided.kernels.reach import reach
 
@@ -86,8 +86,17 @@ class Budgets:
         self.peaks: dict[int, int] = {}
 
     def bound(self, state: int) -> int:
-        """The number of tokens of a state's completion: 0 exactly where a text may end."""
-        return self._completions.bound(self._places.spot(state))
+        """The number of tokens of a state's completion: 0 exactly where a text may end.
+
+        Raises
+        ------
+        GuidedError
+            Nothing completes the text: `Pushdown.unending`.
+        """
+        found = self._completions.bound(self._places.spot(state))
+        if found == NEVER:
+            raise self._places.stacks.automaton.unending()
+        return found
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """The mask of the tokens after which the bound is below ``budget``."""

@@ -17,6 +17,8 @@ __all__ = ["Lexing", "Said", "last_characters"]
 
 # A match: its label, the characters read since its end, the left class there.
 Said = tuple[int, int, int]
+# What an Indenter tells apart.
+_BLANKS = (0x09, 0x0A, 0x20)
 # The second byte of characters, where it is not any byte that goes on with one.
 _SECOND = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
 
@@ -141,6 +143,15 @@ class Lexing:
             if event is None or event[1] != 1 or (not left and self.goes_on[target]) or len(found) > 1:
                 return None
         return found.pop()
+
+    def alike(self, alphabet: bytes, has_indents: bool) -> list[list[int]]:
+        """Bytes that lead to the same from every state, but for those that cannot come."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for byte in range(256):
+            if alphabet[byte]:
+                own = byte if has_indents and byte in _BLANKS else -1
+                found.setdefault((self.classes[byte], own), []).append(byte)
+        return list(found.values())
 
     def may_part(self, event: Said, byte: int, scanned: int) -> bool:
         """Where a lexeme goes on with a byte to a state, may it, in some context, have ended before it all the same?

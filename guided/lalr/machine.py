@@ -15,13 +15,16 @@ Complexity: O(byte classes) for a row, O(rules reduced) for a reaction.
 """
 
 from collections.abc import Hashable
+from functools import cached_property
 from itertools import takewhile
 
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import END_ACTION, LIVE, MANY, Pushdown, PushdownTables, Reaction, action_entry
+from guided.errors import GrammarError, nothing_completes
 from guided.lalr.cells import Cells
+from guided.lalr.completion import Completion
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.readings import Beneath, Reader, Reading
@@ -34,7 +37,6 @@ from guided.limits import Limits
 __all__ = ["LalrMachine"]
 
 _NONE: frozenset[int] = frozenset()
-_BLANKS = (0x09, 0x0A, 0x20)
 _WORD = (1 << 64) - 1
 
 
@@ -60,15 +62,15 @@ class LalrMachine(Pushdown):
         self.cells = Cells(tables, start, limits.states, self.dead_ends.cells)
         self.reader = Reader(tables, scanner, self.cells, self.dead_ends, alphabet)
         self._has_indents = tables.indentation is not None
-        self._bytes = _alike(self.reader, alphabet, self._has_indents)
+        self._bytes = self.reader.lexing.alike(alphabet, self._has_indents)
+        self._name = start.name
         self._width = (self.reader.n_bits + 63) >> 6
         self._tasks: list[Task] = []
         self._actions: dict[tuple[Task, bool], int] = {}
         self._sets: list[frozenset[Reading]] = []
         self._controls: dict[frozenset[Reading], int] = {}
         self._filled: set[int] = set()
-        row = np.full(256, DEAD, np.int32)
-        self._end = self._tables.control(row)
+        self._end = self._tables.control(np.full(256, DEAD, np.int32))
         self._sets.append(frozenset())
         self._number_cells()
         begun = self.reader.begin((0,), scanner.first_left)
@@ -382,19 +384,17 @@ class LalrMachine(Pushdown):
         raise AssertionError("no cell records")
 
     def wish(self, cell: int, own: Hashable) -> Hashable:
-        """Not known yet."""
-        raise NotImplementedError
+        """The stack itself."""
+        return self._completion.node(cell, own if isinstance(own, int) else -1)
 
-    def way_out(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
-        """Not known yet."""
-        raise NotImplementedError
+    def way_out(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:  # noqa: ARG002 - the protocol's signature
+        """The next byte of a completion (`guided.lalr.completion`); empty where none was found."""
+        return self._completion.next(control, cell, own if isinstance(own, int) else -1)
 
+    @cached_property
+    def _completion(self) -> Completion:
+        return Completion(self, self.reader, self.readings, self._action, self._bytes)
 
-def _alike(reader: Reader, alphabet: bytes, has_indents: bool) -> list[list[int]]:
-    """Bytes that lead to the same from every state, but for those that cannot come."""
-    found: dict[tuple[int, int], list[int]] = {}
-    for byte in range(256):
-        if alphabet[byte]:
-            own = byte if has_indents and byte in _BLANKS else -1
-            found.setdefault((reader.lexing.classes[byte], own), []).append(byte)
-    return list(found.values())
+    def unending(self) -> GrammarError:
+        """The error of a text that nothing completes."""
+        return nothing_completes(self._name)

@@ -20,7 +20,7 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array
 from guided.automata.growth import grown
 from guided.automata.pushdown import PushdownTables, Reaction, action_entry
-from guided.errors import VocabularyError
+from guided.errors import SchemaError, VocabularyError, too_few_values
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
@@ -248,6 +248,10 @@ class Embedding:
         if found:
             return found
         return self._way(self._state_of[machine.after(cell)])
+
+    def unending(self) -> SchemaError:
+        """The error of a text that nothing completes."""
+        return too_few_values()
 
     def _way(self, state: int) -> bytes:
         """From a state to the next hole on the way to the end, or to the end; from a hole, the beginning of its value."""

@@ -24,6 +24,7 @@ from guided.automata.pushdown import (
     PushdownTables,
     Reaction,
 )
+from guided.errors import SchemaError, too_few_values
 from guided.limits import Limits
 from guided.schema import arrays, objects
 from guided.schema.atoms import JsonOptions
@@ -129,6 +130,10 @@ class Machine:
         return self._witness.way_out(
             control, cell, self._witness.nothing if own is None else cast("Wishes", own), needed
         )
+
+    def unending(self) -> SchemaError:
+        """The error of a text that nothing completes."""
+        return too_few_values()
 
     @cached_property
     def _witness(self) -> Witness:

@@ -14,6 +14,7 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import GUARD, PENDING, PushdownTables, Reaction, action_entry
+from guided.errors import GrammarError
 
 __all__ = ["BRACKETS", "Parser", "Rule", "brackets"]
 
@@ -190,6 +191,9 @@ class Parser:
         raise AssertionError("no cell records")
 
     # Completions
+
+    def unending(self) -> GrammarError:
+        return GrammarError("nothing completes the text", "start")
 
     def wish(self, cell: int, own: Hashable) -> Hashable:
         return None

@@ -1,0 +1,140 @@
+"""`Ways`: the shortest ways through the scanner to a lexeme of a terminal.
+
+From a state of the scanner, in the middle of a lexeme or before it, a *way* to a label is a shortest text after which the lexeme at hand
+has that label. Of the bytes that the scanner does not tell apart, one stands for all: a letter, a digit, or what can be printed.
+
+Newlines of an Indenter also ask for a column: `line` leads to the begin of a further line within the lexeme.
+
+Complexity: O(states x targets x length of the longest way) once; O(columns) for each byte of a way.
+"""
+
+from typing import NamedTuple
+
+from guided.arrays import DEAD
+from guided.lalr.cells import bits
+from guided.lalr.lexing import Lexing, Said
+
+__all__ = ["Way", "Ways"]
+
+_NEWLINE = 0x0A
+
+
+class Way(NamedTuple):
+    """A text, and the match that it leads to."""
+
+    text: bytes
+    said: Said
+
+
+class Ways:
+    """Ways through the scanner of one grammar.
+
+    Parameters
+    ----------
+    lexing : Lexing
+    alphabet : iterable of int
+        The bytes that can come.
+    """
+
+    def __init__(self, lexing: Lexing, alphabet: list[int]) -> None:
+        self._lexing = lexing
+        chosen: dict[int, int] = {}
+        for byte in sorted(alphabet, key=preference):
+            chosen.setdefault(lexing.classes[byte], byte)
+        self._bytes = list(chosen.items())
+        self._can_break = _NEWLINE in alphabet
+        self.near = self._near()
+        self._ways: dict[tuple[int, int], Way] = {}
+        self._lines: dict[tuple[int, int], bytes | None] = {}
+
+    def said(self, state: int) -> list[Said]:
+        """The match in a state, and the one if the text ends there: it also is where the next character decides."""
+        found = (self._lexing.events[state], self._lexing.ends[state])
+        return list(dict.fromkeys(said for said in found if said is not None))
+
+    def _near(self) -> list[list[tuple[int, int]]]:
+        """Of each state: (bytes, labels as bits) of the labels that are so many bytes away, the nearest first."""
+        rows = self._lexing.rows
+        own = [0] * len(rows)
+        for state in range(len(rows)):
+            for label, _, _ in self.said(state):
+                own[state] |= 1 << label
+        targets = [sorted({row[column] for column, _ in self._bytes} - {DEAD}) for row in rows]
+        found = [[(0, labels)] if labels else [] for labels in own]
+        reached, fresh, away = own, own, 0
+        while any(fresh):
+            away += 1
+            added = [0] * len(rows)
+            for state, after in enumerate(targets):
+                labels = 0
+                for target in after:
+                    labels |= fresh[target]
+                added[state] = labels & ~reached[state]
+            reached = [labels | more for labels, more in zip(reached, added, strict=True)]
+            for state, labels in enumerate(added):
+                if labels:
+                    found[state].append((away, labels))
+            fresh = added
+        return found
+
+    def least(self, state: int, label: int) -> int:
+        """How many bytes a label is away; -1: it cannot be reached."""
+        return next((away for away, labels in self.near[state] if labels >> label & 1), -1)
+
+    def ways(self, state: int, labels: int) -> list[tuple[int, int]]:
+        """(bytes, label) of those of the labels that can be reached, ascending."""
+        return [(away, label) for away, reached in self.near[state] for label in bits(reached & labels)]
+
+    def way(self, state: int, label: int) -> Way:
+        """A shortest way to a label that can be reached."""
+        found = self._ways.get((state, label))
+        if found is None:
+            text, at = bytearray(), state
+            for left in range(self.least(state, label) - 1, -1, -1):
+                row = self._lexing.rows[at]
+                byte, at = next(
+                    (byte, row[column])
+                    for column, byte in self._bytes
+                    if row[column] >= 0 and self.least(row[column], label) == left
+                )
+                text.append(byte)
+            said = next(said for said in self.said(at) if said[0] == label)
+            found = self._ways[state, label] = Way(bytes(text), said)
+        return found
+
+    def line(self, state: int, label: int) -> bytes | None:
+        """A shortest text, from a state on, that ends with a newline and leaves the label possible; None where there is none."""
+        key = state, label
+        if key not in self._lines:
+            self._lines[key] = self._line(state, label) if self._can_break else None
+        return self._lines[key]
+
+    def _line(self, state: int, label: int) -> bytes | None:
+        rows, column = self._lexing.rows, self._lexing.classes[_NEWLINE]
+        seen, work = {state}, [(state, b"")]
+        for at, text in work:
+            target = rows[at][column]
+            if target >= 0 and self._lexing.labels[target] >> label & 1:
+                return text + bytes([_NEWLINE])
+            for other, byte in self._bytes:
+                target = rows[at][other]
+                if target >= 0 and target not in seen:
+                    seen.add(target)
+                    work.append((target, text + bytes([byte])))
+        return None
+
+    def walked(self, state: int, text: bytes) -> int:
+        """The state after a text, or DEAD."""
+        for byte in text:
+            state = self._lexing.rows[state][self._lexing.classes[byte]]
+            if state < 0:
+                return DEAD
+        return state
+
+
+def preference(byte: int) -> tuple[int, int]:
+    """Of bytes that mean the same, those that people can read first."""
+    character = chr(byte)
+    if byte >= 0x7F or byte < 0x20:
+        return 3, byte
+    return (0 if character.islower() else 1 if character.isalnum() else 2), byte
