@@ -4,7 +4,7 @@ import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from guided.engine.specs import Lowered, fingerprint_of
 from guided.errors import GrammarError, VocabularyError
@@ -12,14 +12,10 @@ from guided.index.lexeme_masks import LexemeMasks
 from guided.lalr.machine import LalrMachine
 from guided.lalr.packed import packed, unpacked
 from guided.lalr.scanner import scanner_of
+from guided.lalr.sources import GrammarLike, Source, source_of
 from guided.lalr.tables import LalrTables, Start
 from guided.limits import Limits
 from guided.schema.json_values import text_of, value_of
-
-if TYPE_CHECKING:
-    from lark import Lark
-
-    from guided.lalr.sources import Source
 
 __all__ = ["Grammar"]
 
@@ -68,25 +64,24 @@ class Grammar:
 
     tables: LalrTables = field(repr=False)
     start: str
-    _source: "Source | None" = field(repr=False)
+    _source: Source | None = field(repr=False)
 
     def __init__(
         self,
-        grammar: "str | os.PathLike[str] | Lark",
+        grammar: GrammarLike,
         start: str = "start",
         postlex: object | None = None,
         lexer: str = "contextual",
         import_paths: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         # Who loads an index, or uses no grammar, needs no Lark.
-        from guided.lalr.sources import source_of
 
         source = source_of(grammar, start, postlex, lexer, import_paths)
         tables = source.tables(Limits())
         self._set(tables, source.start, source)
         _start(tables, source.start)
 
-    def _set(self, tables: LalrTables, start: str, source: "Source | None") -> None:
+    def _set(self, tables: LalrTables, start: str, source: Source | None) -> None:
         for name, value in (("tables", tables), ("start", start), ("_source", source)):
             object.__setattr__(self, name, value)
 

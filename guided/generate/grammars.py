@@ -2,24 +2,21 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel
 from guided.generate.texts import index_of
+from guided.lalr.sources import GrammarLike
 from guided.limits import Limits
-
-if TYPE_CHECKING:
-    from lark import Lark
 
 __all__ = ["grammar"]
 
 
 def grammar(
     model: LanguageModel,
-    grammar: "Grammar | str | os.PathLike[str] | Lark",
+    grammar: Grammar | GrammarLike,
     start: str = "start",
     postlex: object | None = None,
     lexer: str = "contextual",

@@ -15,6 +15,8 @@ as ``/`` before ``*`` where comments begin so), what a search refutes is dead, a
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.lalr.adjacent import Adjacent
@@ -80,11 +82,13 @@ class DeadEnds:
             tables, items, start, self._adjacent, scanner.first_left, of_indenter, self._steps
         )
         doubts = self._endless(tables, items)
-        # Where a lexeme can begin hangs on what stands before it: then text that is ignored may lead nowhere.
-        looks_behind = scanner.starts.shape[1] > 1
+        # Text that is ignored may lead nowhere where it looks ahead, or the next lexeme looks behind: the proof is not about it.
+        of_ignored = np.concatenate([scanner.events, scanner.ends])
+        of_ignored = of_ignored[of_ignored[:, 0] == self._label]
+        looks_around = scanner.starts.shape[1] > 1 or bool((of_ignored[:, 1] > 0).any())
         if tables.indentation is not None:
             doubts += self._uncounted(tables, items)
-        elif (doubts or looks_behind or not self._assured.is_complete) and self._make_cells(
+        elif (doubts or looks_around or not self._assured.is_complete) and self._make_cells(
             tables, items, start, scanner.first_left
         ):
             doubts = []

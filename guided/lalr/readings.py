@@ -18,6 +18,7 @@ from guided.errors import GrammarError, LimitError
 from guided.lalr.cells import Cells
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
+from guided.lalr.lexemes import Control
 from guided.lalr.lexing import Lexing, Said, last_characters
 from guided.lalr.scanner import Scanner
 from guided.lalr.tables import LalrTables
@@ -89,6 +90,7 @@ class Reader:
         if self._letters is not None:
             self._n_letters = len(self._letters.terminals)
             self.n_bits = self._n_letters + 1 + max(self._letters.class_of.values(), default=0)
+        self._n_terminals = scanner.n_terminals
         self._allowed: dict[int, int] = {}
         self._wanted: dict[tuple[int, bytes, bool, frozenset[int]], int] = {}
         self.indenter = Indenter(tables)
@@ -141,6 +143,24 @@ class Reader:
             self._allowed[cell] = found
         return found
 
+    def _outcomes(self, reading: Reading) -> frozenset[tuple[int, Control]]:
+        """What a reading's lexeme can become, and what it leaves open."""
+        if reading.is_fresh:
+            return self._lexemes.fresh(reading.scanned, reading.watchers).lexemes
+        going = self._lexemes.going(reading.scanned, reading.text, reading.watchers).lexemes
+        return going | self._lexemes.met(reading.scanned, reading.text, reading.watchers)
+
+    def _past_watchers(self, reading: Reading) -> int:
+        """The labels that a reading's lexeme can come to past its watchers, as bits."""
+        key = reading.scanned, reading.text, reading.is_fresh, reading.watchers
+        found = self._wanted.get(key)
+        if found is None:
+            found = 0
+            for label, _ in self._outcomes(reading):
+                found |= 1 << (self.lexing.ignored if label == self._n_terminals else label)
+            self._wanted[key] = found
+        return found
+
     def _spelled(self, reading: Reading) -> int:
         """The letters that a reading can still come to, and what ignored text may leave open; all where they are not known."""
         key = reading.scanned, reading.text, reading.is_fresh, reading.watchers
@@ -148,16 +168,10 @@ class Reader:
         if found is None:
             letters = self._letters
             assert letters is not None, "asked only where there are letters"
-            outcomes = (
-                self._lexemes.fresh(reading.scanned, reading.watchers)
-                if reading.is_fresh
-                else self._lexemes.going(reading.scanned, reading.text, reading.watchers)
-            )
-            met = (
-                frozenset() if reading.is_fresh else self._lexemes.met(reading.scanned, reading.text, reading.watchers)
-            )
-            found = outcomes.can_end << (self._n_letters - 1)
-            for label, control in (*outcomes.lexemes, *met):
+            found = 0
+            if reading.is_fresh and self._lexemes.fresh(reading.scanned, reading.watchers).can_end:
+                found = 1 << self._n_letters - 1
+            for label, control in self._outcomes(reading):
                 number = letters.class_of.get(control, -1)
                 if label == letters.ignored and number >= 0:
                     found |= 1 << self._n_letters + number
@@ -176,7 +190,10 @@ class Reader:
         """The labels that a reading can still lead to, as bits; with ``$END`` where the text may end."""
         if self._letters is not None:
             return self._spelled(reading)
-        found = self.lexing.labels[reading.scanned] if reading.scanned >= 0 else 0
+        if reading.watchers and reading.scanned >= 0:
+            found = self._past_watchers(reading)
+        else:
+            found = self.lexing.labels[reading.scanned] if reading.scanned >= 0 else 0
         return found | 1 << self.end if reading.is_fresh else found
 
     def begin(self, above: tuple[int, ...], left: int, watchers: frozenset[int] = _NONE) -> Reading:

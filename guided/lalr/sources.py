@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from lark import Lark
 from lark.exceptions import LarkError
@@ -20,7 +20,9 @@ from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.resources import grammar_names, grammar_path
 
-__all__ = ["Source", "source_of"]
+__all__ = ["GrammarLike", "Source", "source_of"]
+
+GrammarLike: TypeAlias = str | os.PathLike[str] | Lark
 
 _START = "start"
 _LEXERS = ("contextual", "basic")
@@ -101,7 +103,7 @@ class Source:
 
 
 def source_of(
-    grammar: str | os.PathLike[str] | Lark,
+    grammar: GrammarLike,
     start: str,
     postlex: object | None,
     lexer: str,
