@@ -6,8 +6,8 @@ A *script* is a coroutine that knows no model: it yields events for the user, an
 Invariants:
 
 - only allowed tokens are chosen, and a token's mass is the model's own, renormalised over the allowed ones;
-- with n tokens of the budget left, only tokens are allowed from which n - 1 more reach an accepted text, so that the
-  text is complete when the budget ends;
+- with n tokens of the budget left, only tokens are chosen from which n - 1 more reach an accepted text, so that the
+  text is complete when the budget ends; which these are is asked for only where the one drawn among all is none of them;
 - the model is not called where one token alone is possible: it reads that token together with the next one. Where
   nothing but the end of sequence is possible, the text ends without it.
 
@@ -78,6 +78,9 @@ class Steering(Protocol):
     def mask(self) -> Int32Array:
         """The allowed tokens."""
 
+    def fits(self, token: int, budget: int) -> bool:
+        """Is an allowed token one from which ``budget - 1`` more reach an accepted text, or the end of sequence?"""
+
     def mask_within(self, budget: int) -> Int32Array:
         """Tokens from which ``budget - 1`` more reach an accepted text; the end of sequence if it is accepted now."""
 
@@ -106,6 +109,10 @@ class FreeGuide:
     def mask(self) -> Int32Array:
         """All tokens that spell something, and the end."""
         return self._all
+
+    def fits(self, token: int, budget: int) -> bool:  # noqa: ARG002 - the protocol's signature
+        """Free text may end after any token."""
+        return True
 
     def mask_within(self, budget: int) -> Int32Array:  # noqa: ARG002 - the protocol's signature
         """The same: free text may end after any token."""
@@ -249,7 +256,7 @@ class Decoding:
         if self.finish_reason is not None:
             return None
         left = self.left
-        mask = self.guide.mask_within(left) if left > 0 else None
+        mask = self.guide.mask() if left > 0 else None
         if mask is None or not (mask & self._text_words).any():
             self.finish_reason = "length" if (self.guide.mask() & self._text_words).any() else "stop"
             return None
@@ -257,6 +264,13 @@ class Decoding:
         if token is None:
             logits = yield from self.read()
             token = self._sampler.sample(logits, mask)
+            if not self.guide.fits(token, left):
+                # Drawn anew among those that fit, a token has the mass that it has among them.
+                mask = self.guide.mask_within(left)
+                if not (mask & self._text_words).any():
+                    self.finish_reason = "length"
+                    return None
+                token = self._sampler.sample(logits, mask)
         if token in self._eos:
             self.guide.advance(token)
             self.finish_reason = "stop"

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.errors import LimitError, TokenRejected, shown
+from guided.errors import GuidedError, LimitError, TokenRejected, shown
 from guided.guide.explanation import Explanation
 
 __all__ = ["Guide", "Steps"]
@@ -112,6 +112,17 @@ class Guide:
             raise ValueError(f"out has shape {out.shape}, the mask has {mask.shape}")
         np.copyto(out, mask)
         return out
+
+    def fits(self, token: int, budget: int) -> bool:
+        """Is an allowed token in `mask_within` of a budget? Without making that mask."""
+        after = self._steps.next(self._state, token)
+        if after < 0:
+            return False
+        try:
+            return after == self._steps.final or self._steps.remaining(after) < budget
+        except GuidedError:
+            # No end is known from there; where there is none at all, the mask within the budget says so.
+            return False
 
     def mask_within(self, budget: int) -> Int32Array:
         """The allowed tokens that leave a complete text within reach of ``budget`` tokens, this one included and EOS not counted.
