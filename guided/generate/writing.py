@@ -26,6 +26,7 @@ from guided.generate.course import Course
 from guided.generate.decoding import Decoding, Script, Work
 from guided.generate.events import Done, Event, FinishReason, Text
 from guided.generate.model import LanguageModel
+from guided.generate.pinned import Pinned
 from guided.generate.scoring import scores
 from guided.generate.stops import TextStream
 from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
@@ -186,7 +187,7 @@ class Writing:
         start = manner.spec.format.start
         marker = manner.model.vocabulary.special.get(start)
         has_marker = marker is not None and manner.spelling[marker] == start.encode()
-        rest = self._opening(tool, start.encode()) if tool else ""
+        rest = self._opening(tool, start.encode())[0] if tool else ""
         tokens = [marker] if has_marker and marker is not None else []
         if text := rest if has_marker else start + rest:
             tokens += manner.model.encode(text)
@@ -204,27 +205,47 @@ class Writing:
         start = self._parser.call_start
         if self._manner.select != "score" or start is None or self._parser.has_name:
             return
-        begun, candidates = bytes(self._data[start:]), []
+        begun, candidates, ends = bytes(self._data[start:]), [], []
         for name in self._spec.layouts:
-            rest = self._opening(name, begun)
+            rest, end = self._opening(name, begun)
             tokens = tuple(self._manner.model.encode(rest)) if rest else ()
             guide = self._guide.fork()
             fits = guide.advance_many(tokens) == len(tokens) and guide.remaining <= self._decoding.left - len(tokens)
             if tokens and fits:
                 candidates.append(tokens)
+                ends.append(rest.encode()[: end + 1])
         if len(candidates) < 2:
             return
         found = yield from scores(self._decoding, candidates)
-        for token in candidates[found.index(max(found))]:
+        best = found.index(max(found))
+        # The name is written as it was scored; what follows it, whose first byte ends it, begins in a token of the model's choice.
+        pinned = ends[best]
+        for token in candidates[best]:
+            data = self._manner.spelling[token] or b""
+            if len(data) >= len(pinned):
+                break
+            pinned = pinned[len(data) :]
             yield from self._take(token)
+        while pinned:
+            own = self._decoding.guide
+            self._decoding.guide = Pinned(own, self._manner.spelling, pinned)
+            chosen = yield from self._decoding.next()
+            self._decoding.guide = own
+            if chosen is None:
+                return
+            data = self._manner.spelling[chosen] or b""
+            pinned = pinned[len(data) :]
+            yield from self._read(data)
 
-    def _opening(self, name: str, begun: bytes) -> str:
-        """What is missing of a call of a tool up to what follows the name; empty where the call begins otherwise."""
+    def _opening(self, name: str, begun: bytes) -> tuple[str, int]:
+        """What is missing of a call of a tool up to its arguments, and where in its bytes the name ends; empty for other beginnings."""
         spec = self._spec
         for text in openings(name, spec.layouts[name], spec.format, not spec.is_running_text):
-            if text.encode().startswith(begun):
-                return text.encode()[len(begun) :].decode(errors="replace")
-        return ""
+            data = text.encode()
+            if data.startswith(begun):
+                end = data.rfind(name.encode()) + len(name.encode()) - len(begun)
+                return (data[len(begun) :].decode(errors="replace"), end) if end > 0 else ("", 0)
+        return "", 0
 
     def _take(self, token: int) -> Script:
         """Choose a token for the model."""
