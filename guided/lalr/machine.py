@@ -14,7 +14,7 @@ for the bytes with which a reading parts in two: those are made when they are as
 Complexity: O(byte classes) for a row, O(rules reduced) for a reaction.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from itertools import takewhile
 
@@ -96,10 +96,6 @@ class LalrMachine(Pushdown):
         """Can no text even begin?"""
         return not self.is_open(self._start, 0)
 
-    def readings(self, control: int) -> frozenset[Reading]:
-        """What a control stands for."""
-        return self._sets[control]
-
     def fill(self, control: int, byte: int) -> None:
         """Make the row of a control known."""
         readings = self._sets[control]
@@ -108,26 +104,38 @@ class LalrMachine(Pushdown):
             row[byte] = self._asked(readings, byte)
         else:
             row = np.full(256, DEAD, np.int32)
-            for alike in self._bytes:
-                for some in self._told_apart(readings, alike):
-                    entry = self._entry(readings, some[0])
-                    if entry != DEAD:
-                        row[some] = entry
+            for alike in self._alike(readings):
+                entry = self._entry(readings, alike[0])
+                if entry != DEAD:
+                    row[alike] = entry
             self._filled.add(control)
             if row[byte] == UNKNOWN:
                 row[byte] = self._asked(readings, byte)
         self._tables.set_row(control, row)
 
-    def _told_apart(self, readings: frozenset[Reading], alike: list[int]) -> list[list[int]]:
-        """Bytes that the scanner does not tell apart, but what is kept of a lexeme may."""
-        reader = self.reader
-        for reading in readings:
-            target = (
-                reader.lexing.rows[reading.scanned][reader.lexing.classes[alike[0]]] if reading.scanned >= 0 else DEAD
-            )
-            if target >= 0 and reader.lexing.tails[target] >= 0:
-                return [[byte] for byte in alike]
-        return [alike]
+    def _alike(self, readings: frozenset[Reading]) -> Iterable[list[int]]:
+        """Bytes that have the same entry, as far as is seen at once: nearly always those that lead the scanner to the same state."""
+        lexing, found = self.reader.lexing, dict[Hashable, list[int]]()
+        reading = next(iter(readings))
+        if len(readings) > 1 or reading.above or reading.watchers or reading.scanned < 0:
+            return [[byte] for alike in self._bytes for byte in alike]
+        row, event = lexing.rows[reading.scanned], not reading.is_fresh and lexing.events[reading.scanned]
+        for alike in self._bytes:
+            column = lexing.classes[alike[0]]
+            target = row[column]
+            for byte in alike:
+                key: Hashable = target
+                if target >= 0:
+                    said, keeps = lexing.events[target], lexing.tails[target]
+                    if said and said[1] == 1 and not lexing.goes_on[target] and byte < 0x80:
+                        # The byte stands behind the lexeme, and is read again.
+                        keeps = -1
+                    if keeps > 0 or (keeps == 0 and byte >= 0x80) or lexing.labels[target] & self.reader.newline:
+                        key = byte, -1
+                    elif byte >= 0x80 or (event and not lexing.events[target]):
+                        key = target, column, byte if byte >= 0xC0 else -1
+                found.setdefault(key, []).append(byte)
+        return found.values()
 
     def _asked(self, readings: frozenset[Reading], byte: int) -> int:
         """The entry for a byte that takes several readings, or text that is read again."""
@@ -318,23 +326,13 @@ class LalrMachine(Pushdown):
             self._sets.append(readings)
             self._tables.rows[found] = UNKNOWN
             self._tables.info[found, LIVE] = MANY + 1
-            wanted = self._guard(readings)
+            wanted = self.reader.guard(readings)
             if wanted is not None:
                 words = [wanted >> 64 * word & _WORD for word in range(self._width)]
                 self._tables.guard(found, np.array([words], np.uint64))
             # After the control is known, since its end may lead to itself.
             self._tables.info[found, END_ACTION] = self._at_end(readings)
         return found
-
-    def _guard(self, readings: frozenset[Reading]) -> int | None:
-        """The labels that readings can still lead to on the base's top cell; None where that is not what they hang on."""
-        wanted = 0
-        for reading in readings:
-            event = self.reader.lexing.events[reading.scanned] if reading.scanned >= 0 else None
-            if reading.above or (event is not None and event[1] and not reading.is_fresh):
-                return None
-            wanted |= self.reader.wanted(reading)
-        return wanted
 
     def _at_end(self, readings: frozenset[Reading]) -> int:
         """The entry at the end of the text; 0 where it cannot end."""
@@ -357,9 +355,7 @@ class LalrMachine(Pushdown):
         key = task, again
         found = self._actions.get(key)
         if found is None:
-            reaction = None
-            if isinstance(task, Pushes):
-                reaction = self._after(0, task.cells, task.control)
+            reaction = self._after(0, task.cells, task.control) if isinstance(task, Pushes) else None
             found = self._actions[key] = self._tables.action(again=again, reaction=reaction)
             self._tasks.append(task)
         return found
@@ -377,7 +373,7 @@ class LalrMachine(Pushdown):
 
     def is_open(self, control: int, cell: int) -> bool:
         """Can a guarded control still lead to a label that a cell allows?"""
-        return bool(self.reader.allowed(cell) & (self._guard(self._sets[control]) or 0))
+        return bool(self.reader.allowed(cell) & (self.reader.guard(self._sets[control]) or 0))
 
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:  # noqa: ARG002 - the protocol's signature
         """No cell records."""
@@ -393,7 +389,7 @@ class LalrMachine(Pushdown):
 
     @cached_property
     def _completion(self) -> Completion:
-        return Completion(self, self.reader, self.readings, self._action, self._bytes)
+        return Completion(self, self.reader, self._sets.__getitem__, self._action, self._bytes)
 
     def unending(self) -> GrammarError:
         """The error of a text that nothing completes."""

@@ -201,6 +201,16 @@ class Reader:
         state = self.cells.known[above[-1]].state
         return Reading(above, self.lexing.starts[self.lexing.contexts[state]][left], b"", True, NO_NEWLINE, watchers)
 
+    def guard(self, readings: frozenset[Reading]) -> int | None:
+        """The labels that readings can still lead to on the base's top cell; None where that is not what they hang on."""
+        wanted = 0
+        for reading in readings:
+            event = self.lexing.events[reading.scanned] if reading.scanned >= 0 else None
+            if reading.above or (event is not None and event[1] and not reading.is_fresh):
+                return None
+            wanted |= self.wanted(reading)
+        return wanted
+
     def lives(self, reading: Reading) -> bool:
         """Can something come of a reading? Yes, as long as its stack is not known."""
         return not reading.above or bool(self.allowed(reading.above[-1]) & self.wanted(reading))
