@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 
 # Numba's cache does not tell code with bounds checks from code without: such runs have a cache of their own.
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/.cache/numba-boundscheck"
-KERNEL_TESTS := tests/automata tests/index tests/vocabulary/test_trie.py
+KERNEL_TESTS := tests/automata tests/index tests/lalr/test_machine.py tests/vocabulary/test_trie.py
 
 # One process per core: empty it to see prints, or to use a debugger.
 PARALLEL ?= --numprocesses=auto --dist=worksteal

@@ -114,6 +114,16 @@ def warm(advance: Callable[[str], None]) -> None:
         guide.mask_within(guide.remaining + 2)
         guide.advance(token)
 
+    advance("grammars")
+    from guided.engine.grammar import Grammar
+
+    index = compile_spec(Grammar("json"), vocabulary)
+    guide = index.guide()
+    for token in b'{"name": [31, true]}':
+        guide.mask()
+        guide.mask_within(guide.remaining + 2)
+        guide.advance(token)
+
     advance("logits")
     import numpy as np
 

@@ -125,7 +125,7 @@ def test_the_choice_of_tools(folder: Path) -> None:
         ("none.py", "there is no file none.py"),
         ("none", "there is no module none here (a file's name ends in .py)"),
         ("no-name", "'no-name' is neither a .py or .json file nor the name of a module"),
-        ("", "say what may be said: give an index file, --regex, --choice, --tools or --json-schema"),
+        ("", "say what may be said: give an index file, --regex, --choice, --tools, --json-schema or --grammar"),
         (":x", "':x' is neither a .py or .json file nor the name of a module"),
         ("nothing.py:x", "'x' in nothing.py is a int, which is nothing to call"),
         ("abilities.py:none", "abilities.py has no 'none'; it has plus, weather, wait"),

@@ -163,14 +163,14 @@ class Broken:
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        (("a*", BYTES), TypeError, r"a spec is expected \(Regex, Choice, Tools, JsonSchema\), not str"),
+        (("a*", BYTES), TypeError, r"a spec is expected \(Regex, Choice, Tools, JsonSchema, Grammar\), not str"),
         ((re.compile("a"), BYTES), TypeError, "not Pattern"),
         ((None, BYTES), TypeError, "not NoneType"),
         ((Regex, BYTES), TypeError, "not the class Regex"),
         ((Broken(), BYTES), TypeError, "not Broken"),
         ((Regex("a"), [b"a"]), TypeError, r"a Vocabulary is expected, not list: Vocabulary.from_tokenizer\(...\) makes one"),
         ((Regex("a"), None), TypeError, "a Vocabulary is expected, not NoneType"),
-        ((BYTES, Regex("a")), TypeError, r"a spec is expected \(Regex, Choice, Tools, JsonSchema\), not Vocabulary"),
+        ((BYTES, Regex("a")), TypeError, r"a spec is expected \(Regex, Choice, Tools, JsonSchema, Grammar\), not Vocabulary"),
         ((Regex("a"), BYTES, 1000), TypeError, "limits are a Limits, not int"),
         ((Regex("a"), BYTES, {}), TypeError, "limits are a Limits, not dict"),
         ((Regex("(?!)"), BYTES), VocabularyError, "the language is empty"),
