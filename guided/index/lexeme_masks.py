@@ -30,6 +30,8 @@ _FEW = 48
 # Plans with more tokens keep a mask.
 _DENSE = 512
 _MOST_PUSHES = 1 << 22
+# Bits of a plan's key: group, control, labels.
+_MOST_GROUPS, _MOST_STATES = 1 << 19, 1 << 22
 _FIRST_PUSHES, _FIRST_JOBS = 4096, 256
 
 
@@ -107,6 +109,11 @@ class LexemeMasks(MaskMaker):
         key = group, control, allow
         found = self._plan_ids.get(key)
         if found is None:
+            if group >= _MOST_GROUPS or max(control, allow) >= _MOST_STATES:
+                # They share one word as a key of the kernel.
+                raise LimitError(
+                    "states", max(group, control, allow), _MOST_GROUPS, "the grammar's masks differ in too many ways"
+                )
             found = self._make_plan(group, control, allow)
             self._plan_ids[key] = found
             if 2 * self._n_plans >= len(self._plan_keys):
