@@ -74,11 +74,6 @@ class Coaccessible:
         """The letters before which a stack with this cell on top is live, as bits."""
         return self._said[cell][3]
 
-    @property
-    def n_cells(self) -> int:
-        """Cells so far."""
-        return len(self._said)
-
     def empty(self) -> list[int]:
         """The rules' symbols that no text is ever read for."""
         found = {symbol for (_, symbol), relation in self._relations.items() if relation}
