@@ -1,6 +1,9 @@
 """MaskBench's runner: how texts are cut, how files are judged, what a record's tables count."""
 
 import json
+import subprocess
+import sys
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.engines import Matcher
-from benchmarks.maskbench import chosen
+from benchmarks.maskbench import Worker, chosen
 from benchmarks.maskbench_engines import NO_VALUE
 from benchmarks.maskbench_report import VERDICTS, brief, keywords, report, source, summary, tables, verdict
 from benchmarks.maskbench_tokens import PIECES, RankCutter, tokenizer
@@ -144,6 +147,46 @@ def test_a_record_and_its_tables(tmp_path: Path) -> None:
         "engines": {"x": found},
     }
     assert "| over time | 1 |" in report(record)
+
+
+def test_a_sample_has_its_share_of_each_collection(tmp_path: Path) -> None:
+    sizes = {"A": 40, "B": 20, "C": 10}
+    for name, size in sizes.items():
+        for number in range(size):
+            (tmp_path / f"{name}_{number}.json").touch()
+    everything = chosen(tmp_path, 70, 1)
+    assert sorted(everything) == chosen(tmp_path, 0, 1)
+    assert everything != chosen(tmp_path, 70, 2)
+    for sample in (1, 14, 35, 69):
+        found = chosen(tmp_path, sample, 1)
+        assert found == everything[:sample]
+        counts = Counter(source(path.name) for path in found)
+        for name, size in sizes.items():
+            assert abs(counts[name] - sample * size / 70) <= 2
+
+
+class _Stuck(Worker):
+    """A process of some Python instead of an engine."""
+
+    def __init__(self, source: str, seconds: float, idle: float) -> None:
+        self.seconds, self.megabytes, self.idle = seconds, 2000, idle
+        self.process = subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("while True: pass", {"status": "over time", "reason": ""}),
+        ("import time; time.sleep(600)", {"status": "over time", "reason": "no CPU time for 0.5 s"}),
+        ("import os; os.abort()", {"status": "crashed", "reason": "SIGABRT"}),
+        ("input(); raise SystemExit(3)", {"status": "crashed", "reason": "exit 3"}),
+    ],
+)
+def test_a_process_that_does_not_answer_is_ended(source: str, expected: dict[str, str]) -> None:
+    worker = _Stuck(source, 0.2 if "while" in source else 100, 0.5 if "sleep" in source else 100)
+    assert worker.run(Path("x.json")) == expected
+    assert not worker.alive
+    worker.close()
 
 
 def test_the_document_shows_what_a_brief_record_says() -> None:
