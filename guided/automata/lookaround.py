@@ -132,6 +132,18 @@ class Machine:
         """Obligations after a character, where ``trackers`` are those after it: what is left of them, or None when one has failed."""
         return self._owe(owed, c, self._named(trackers), stepped)
 
+    def reads(self, owed: frozenset[Any]) -> int:
+        """The numbers of all sets, as bits, of which obligations ask whether a character is in them."""
+        found, work, seen = 0, list(owed), set(owed)
+        while work:
+            for state, inner in work.pop()[1]:
+                if state != ENDED:
+                    for number, _ in self.edges[state]:
+                        found |= 1 << number
+                work += inner - seen
+                seen |= inner
+        return found
+
     def asserted(self, number: int, trackers: Trackers) -> list[frozenset[Any]]:
         """The alternatives of what an assertion owes where it is made: none when it fails at once, [nothing] when it holds at once."""
         return self._assert(number, self._named(trackers))

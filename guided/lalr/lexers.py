@@ -17,9 +17,11 @@ from lark.lexer import BasicLexer, ContextualLexer, PatternRE, PatternStr, Scann
 
 from guided.errors import GrammarError
 from guided.lalr.scanner import Scanner as OwnScanner
-from guided.lalr.scanner import scanner_of
+from guided.lalr.scanner import scanner_of, terminal_tree
 from guided.lalr.terminals import Lexer, LexerContext, Terminal
 from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.first import first_characters
 
 __all__ = ["lexer_plugins"]
 
@@ -91,12 +93,18 @@ def _scanner(terminals: list[TerminalDef], flags: int) -> Scanner:
 
 def _matcher(limits: Limits) -> _Whole:
     @cache
+    def first(pattern: str) -> Charset:
+        return first_characters(terminal_tree(Terminal("", pattern, 0), limits))
+
+    @cache
     def scanner(pattern: str) -> OwnScanner:
         terminal, context = Terminal("", pattern, 0), LexerContext((0,), ())
         return scanner_of(Lexer((terminal,), frozenset(), (), (context,)), limits)
 
     @cache
     def whole(pattern: str, text: str) -> bool:
+        if not text or text[0] not in first(pattern):
+            return False
         data, automaton = text.encode(), scanner(pattern)
         lexeme = automaton.match(data, 0, 0, automaton.first_left)
         return lexeme is not None and lexeme[1] == len(data)

@@ -161,14 +161,24 @@ class _Construction:
         self.names = (*names, "%ignore")
         self.limits, self.steps = limits, Steps(limits.steps)
         self.n_classes = parts.n_classes
-        indptr, classes = parts.set_indptr, parts.set_classes
-        self.members = [classes[indptr[i] : indptr[i + 1]].tolist() for i in range(len(program.charsets))]
+        indptr, members = parts.set_indptr, parts.set_classes
+        self.members: list[list[int]] = [
+            members[indptr[i] : indptr[i + 1]].tolist() for i in range(len(program.charsets))
+        ]
         self.machine = Machine(program.nfa, parts, self.steps) if program.nfa is not None else None
         self.trackers: list[Trackers] = []
         self.lefts: dict[Trackers, int] = {}
-        self.left_rows: dict[tuple[int, int], int] = {}
-        # What obligations become, by character class and what is to the left after it.
-        self.owing: dict[tuple[frozenset[Any], int, int], frozenset[Any] | None] = {}
+        self.left_rows: dict[int, list[int]] = {}
+        # Of each class the sets of the assertions that it is in, as bits.
+        n_sets = 0 if program.nfa is None else len(program.nfa.charsets)
+        self.within = [0] * parts.n_classes
+        for number, classes in enumerate(self.members[:n_sets]):
+            for c in classes:
+                self.within[c] |= 1 << number
+        # What obligations become with each class of characters, by what is to the left before it; and each alone, by class and what is
+        # to the left after it.
+        self.owing: dict[tuple[frozenset[Any], int], list[frozenset[Any] | None]] = {}
+        self.stepped: dict[tuple[int, int], dict[Obligation, Obligation | bool]] = {}
         self.numbers: dict[_State, int] = {}
         self.work: list[_State] = []
         self.starts: dict[tuple[int, int], int] = {}
@@ -227,8 +237,7 @@ class _Construction:
     def _row(self, threads: tuple[_Thread, ...], spelled: _Spelled, left: int) -> list[int]:
         """Next states. The threads go to their classes in order; classes where the same ones arrive are closed once."""
         arrived: list[list[_Thread]] = [[] for _ in range(self.n_classes)]
-        lefts = [self._left_after(left, c) for c in range(self.n_classes)] if self.machine is not None else None
-        stepped: list[dict[Obligation, Obligation | bool]] = [{} for _ in range(self.n_classes)]
+        lefts = self._lefts_after(left) if self.machine is not None else None
         cost = len(threads)
         for place, owed in threads:
             if isinstance(place, Event):
@@ -243,18 +252,15 @@ class _Construction:
                 moved = place + 1
                 classes = self.members[self.code[place].a]
             cost += len(classes)
-            for c in classes:
-                rest: frozenset[Any] | None = owed
-                if owed:
-                    assert self.machine is not None, "what is owed is owed to assertions"
-                    assert lefts is not None
-                    # PERF: keywords in any case owe the same wherever they end (a third of the time of grammars/sql.lark).
-                    owing = owed, c, lefts[c]
-                    if owing not in self.owing:
-                        self.owing[owing] = self.machine.owed_after(owed, c, self.trackers[lefts[c]], stepped[c])
-                    rest = self.owing[owing]
-                if rest is not None:
-                    arrived[c].append((moved, rest))
+            if owed:
+                rests = self._rests(owed, left)
+                for c in classes:
+                    rest = rests[c]
+                    if rest is not None:
+                        arrived[c].append((moved, rest))
+            else:
+                for c in classes:
+                    arrived[c].append((moved, owed))
         spelling: dict[int, set[tuple[int, int]]] = {}
         for keyword, count in spelled:
             word = self.keywords[keyword].spelling
@@ -281,13 +287,33 @@ class _Construction:
             row.append(number)
         return row
 
-    def _left_after(self, left: int, c: int) -> int:
-        after = self.left_rows.get((left, c))
+    def _lefts_after(self, left: int) -> list[int]:
+        """Where the trackers stand after each class of characters."""
+        after = self.left_rows.get(left)
         if after is None:
             assert self.machine is not None, "without assertions nothing is tracked"
-            after = self._left(self.machine.next_trackers(self.trackers[left], c, {}))
-            self.left_rows[left, c] = after
+            trackers = self.trackers[left]
+            after = [self._left(self.machine.next_trackers(trackers, c, {})) for c in range(self.n_classes)]
+            self.left_rows[left] = after
         return after
+
+    def _rests(self, owed: frozenset[Any], left: int) -> list[frozenset[Any] | None]:
+        """What is left of obligations after each class of characters; None where one has failed."""
+        rests = self.owing.get((owed, left))
+        if rests is None:
+            assert self.machine is not None, "what is owed is owed to assertions"
+            lefts = self._lefts_after(left)
+            # PERF: of some dozens of classes most do the same to what is owed (a third of the time of grammars/sql.lark).
+            read, known = self.machine.reads(owed), dict[tuple[int, int], frozenset[Any] | None]()
+            rests = []
+            for c, after in enumerate(lefts):
+                alike = read & self.within[c], after
+                if alike not in known:
+                    stepped = self.stepped.setdefault((c, after), {})
+                    known[alike] = self.machine.owed_after(owed, c, self.trackers[after], stepped)
+                rests.append(known[alike])
+            self.owing[owed, left] = rests
+        return rests
 
     def _close(self, threads: list[_Thread], left: int, spelled: _Spelled) -> tuple[tuple[_Thread, ...], Event | None]:
         """Run what reads nothing, in order of preference: the threads that wait for a character, and the event that cut off the rest."""

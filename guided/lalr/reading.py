@@ -199,6 +199,8 @@ def _conflicts(analysis: LALR_Analyzer) -> tuple[Conflict, ...]:
     found: Counter[tuple[str, str, str]] = Counter()
     for items in analysis.lr0_itemsets:
         for terminal, rules in items.lookaheads.items():
+            if len(rules) == 1 and terminal not in items.transitions:
+                continue
             ranked = sorted(rules, key=lambda rule: (-(rule.options.priority or 0), str(rule)))
             shifts = terminal in items.transitions
             taken = "" if shifts else _text_of(ranked[0])

@@ -27,7 +27,7 @@ from guided.patterns.charset import Charset
 from guided.patterns.parse import parse_in_order
 from guided.patterns.tree import Chars, Concat, Literal, Node
 
-__all__ = ["NOTHING", "Scanner", "scanner_of"]
+__all__ = ["NOTHING", "Scanner", "scanner_of", "terminal_tree"]
 
 NOTHING = -1
 # Trees of starts have at least so many branches.
@@ -110,7 +110,7 @@ def scanner_of(lexer: Lexer, limits: Limits) -> Scanner:
     LimitError
         A budget is passed.
     """
-    trees = [_tree(terminal, limits) for terminal in lexer.terminals]
+    trees = [terminal_tree(terminal, limits) for terminal in lexer.terminals]
     words = [(owner, word, _characters(trees[word])) for owner, word in lexer.keywords]
     program = program_of(trees, limits)
     numbers = {charset: number for number, charset in enumerate(program.charsets)}
@@ -141,7 +141,14 @@ def _examples(parts: Partition) -> tuple[bytes, ...]:
     return tuple(chr(code).encode() for code in parts.starts[first[classes != INVALID]].tolist())
 
 
-def _tree(terminal: Terminal, limits: Limits) -> Node:
+def terminal_tree(terminal: Terminal, limits: Limits) -> Node:
+    """What a terminal's pattern says.
+
+    Raises
+    ------
+    GrammarError
+        It asks for what no automaton can do.
+    """
     try:
         return parse_in_order(terminal.pattern, terminal.flags, limits)
     except PatternError as error:
