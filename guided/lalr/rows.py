@@ -14,7 +14,7 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import action_entry
 from guided.lalr.indents import NO_NEWLINE
-from guided.lalr.lexing import last_characters
+from guided.lalr.lexing import Said, last_characters
 from guided.lalr.readings import Reader, Reading
 from guided.lalr.tasks import Ended
 
@@ -42,82 +42,115 @@ class Rows:
         control: Callable[[frozenset[Reading]], int],
         action: Callable[..., int],
     ) -> None:
-        self._reader, self._groups, self._control, self._action = reader, groups, control, action
-        self._firsts = [group[0] for group in groups]
-        self._columns = [reader.lexing.classes[first] for first in self._firsts]
-        # The place of each byte in `groups`, and one more for those that cannot come.
-        self._group_of = np.full(256, len(groups), np.int32)
-        for number, group in enumerate(groups):
-            self._group_of[group] = number
+        self._reader, self._control, self._action = reader, control, action
         lexing = reader.lexing
-        # Where a reading that comes to a state carries nothing but the state, or that and the column of a newline.
-        self._is_bare = [count < 0 for count in lexing.tails]
+        self._bytes = sorted(byte for group in groups for byte in group)
+        # One of those that lead to the same stands for all.
+        first_of = np.zeros(256, np.int32)
+        for group in groups:
+            first_of[group] = group[0]
+        self._first_of: list[int] = first_of.tolist()
+        self._comes = np.zeros(256, np.bool_)
+        self._comes[self._bytes] = True
+        self._classes = np.array(lexing.classes, np.int32)
+        # Where a reading that comes to a state carries the column of a newline; and where it carries nothing but the state, if it comes by
+        # a byte of ASCII, or by any byte.
         self._has_column = [bool(labels & reader.newline) for labels in lexing.labels]
-        self._arrivals: dict[tuple[int, int], int] = {}
+        self._is_plain = [
+            not column and (keeps <= 0 or self._stands_behind(state))
+            for state, (column, keeps) in enumerate(zip(self._has_column, lexing.tails, strict=True))
+        ]
+        self._is_bare = [
+            not column and keeps < 0 for column, keeps in zip(self._has_column, lexing.tails, strict=True)
+        ]
+        # No state is bare as well.
+        self._bare = np.array([*self._is_bare, True], np.bool_)
+        self._has_event = np.array([event is not None for event in lexing.events], np.bool_)
+        # The entry of such states, that of no state is the last one; of newlines with their columns; and of states that lexemes come to
+        # which have met an event.
+        self._newlines: dict[tuple[int, int], int] = {}
+        self._longer: dict[tuple[Said, int, int], int] = {}
+        self._arrivals: Int32Array = np.full(len(lexing.rows) + 1, UNKNOWN, np.int32)
+        self._arrivals[-1] = DEAD
+
+    def _stands_behind(self, state: int) -> bool:
+        """Does a byte of ASCII that leads to a state only show that the lexeme has ended before it, so that it is read again?"""
+        lexing = self._reader.lexing
+        said = lexing.events[state]
+        return said is not None and said[1] == 1 and not lexing.goes_on[state]
 
     def row(self, readings: frozenset[Reading]) -> Int32Array:
         """The entries of all bytes."""
         reading = next(iter(readings))
+        row: Int32Array = np.full(256, DEAD, np.int32)
         if len(readings) > 1 or reading.above or reading.watchers or reading.scanned < 0 or reading.text:
-            return self._by_byte(readings, np.full(256, DEAD, np.int32), self._groups)
-        lexing, is_bare, arrivals = self._reader.lexing, self._is_bare, self._arrivals
-        targets, event = lexing.rows[reading.scanned], self._reader.event(reading)
-        entries = [DEAD] * (len(self._groups) + 1)
-        at_end, others = UNKNOWN, list[list[int]]()
-        for number, column in enumerate(self._columns):
-            target = targets[column]
-            if target < 0:
-                if event is None:
+            return self._by_byte(readings, row, self._bytes)
+        lexing, reader = self._reader.lexing, self._reader
+        targets = np.where(self._comes, np.array(lexing.rows[reading.scanned], np.int32)[self._classes], DEAD)
+        event = reader.event(reading)
+        row = self._arrivals[targets]
+        if reading.column != NO_NEWLINE:
+            row[~self._bare[targets]] = UNKNOWN
+        if event is not None:
+            ended = np.flatnonzero((targets < 0) & self._comes)
+            if len(ended):
+                row[ended] = self._entry(readings, int(ended[0]))
+            row[(targets >= 0) & ~self._has_event[targets]] = UNKNOWN
+        others = []
+        for byte in np.flatnonzero(row == UNKNOWN).tolist():
+            target = int(targets[byte])
+            if event is not None and not self._has_event[target]:
+                if not self._is_bare[target]:
+                    others.append(byte)
                     continue
-                if at_end == UNKNOWN:
-                    at_end = self._entry(readings, self._firsts[number])
-                entry = at_end
-            elif not is_bare[target]:
-                others.append(self._groups[number])
-                continue
-            elif event is not None and not lexing.events[target]:
-                entry = self._entry(readings, self._firsts[number])
-            else:
-                first, column = self._firsts[number], NO_NEWLINE
-                if self._has_column[target]:
-                    column = self._reader.indenter.column(reading.column, first)
-                entry = arrivals.get((target, column), UNKNOWN)
+                longer = event, target, self._first_of[byte]
+                if longer not in self._longer:
+                    self._longer[longer] = self._entry(readings, byte)
+                row[byte] = self._longer[longer]
+            elif self._is_bare[target] or (
+                byte < 0x80 and reading.column == NO_NEWLINE and self._is_plain[target]
+            ):
+                if self._arrivals[target] == UNKNOWN:
+                    self._arrivals[target] = self._entry(readings, byte)
+                row[byte] = self._arrivals[target]
+            elif self._has_column[target] and lexing.tails[target] < 0:
+                arrival = target, reader.indenter.column(reading.column, byte)
+                entry = self._newlines.get(arrival, UNKNOWN)
                 if entry == UNKNOWN:
-                    entry = arrivals[target, column] = self._entry(readings, first)
-            entries[number] = entry
-        row = np.array(entries, np.int32)[self._group_of]
+                    entry = self._newlines[arrival] = self._entry(readings, byte)
+                row[byte] = entry
+            else:
+                others.append(byte)
         return self._by_byte(readings, row, others) if others else row
 
-    def _by_byte(self, readings: frozenset[Reading], row: Int32Array, groups: list[list[int]]) -> Int32Array:
-        """Enter those of some groups whose bytes may differ."""
-        for alike in self._alike(readings, groups):
-            entry = self._entry(readings, alike[0])
-            if entry != DEAD:
-                row[alike] = entry
+    def _by_byte(self, readings: frozenset[Reading], row: Int32Array, some: list[int]) -> Int32Array:
+        """Enter some bytes, which may differ."""
+        for alike in self._alike(readings, some):
+            row[alike] = self._entry(readings, alike[0])
         return row
 
-    def _alike(self, readings: frozenset[Reading], groups: list[list[int]]) -> Iterable[list[int]]:
+    def _alike(self, readings: frozenset[Reading], some: list[int]) -> Iterable[list[int]]:
         """Bytes that have the same entry, as far as is seen at once: nearly always those that lead the scanner to the same state."""
         lexing, found = self._reader.lexing, dict[Hashable, list[int]]()
         reading = next(iter(readings))
         if len(readings) > 1 or reading.above or reading.watchers or reading.scanned < 0:
-            return [[byte] for alike in groups for byte in alike]
+            return [[byte] for byte in some]
         row, event = lexing.rows[reading.scanned], not reading.is_fresh and lexing.events[reading.scanned]
-        for alike in groups:
-            column = lexing.classes[alike[0]]
+        for byte in some:
+            column = lexing.classes[byte]
             target = row[column]
-            for byte in alike:
-                key: Hashable = target
-                if target >= 0:
-                    said, keeps = lexing.events[target], lexing.tails[target]
-                    if said and said[1] == 1 and not lexing.goes_on[target] and byte < 0x80:
-                        # The byte stands behind the lexeme, and is read again.
-                        keeps = -1
-                    if keeps > 0 or (keeps == 0 and byte >= 0x80) or lexing.labels[target] & self._reader.newline:
-                        key = byte, -1
-                    elif byte >= 0x80 or (event and not lexing.events[target]):
-                        key = target, column, byte if byte >= 0xC0 else -1
-                found.setdefault(key, []).append(byte)
+            key: Hashable = target
+            if target >= 0:
+                keeps = -1 if byte < 0x80 and self._stands_behind(target) else lexing.tails[target]
+                is_newline = bool(lexing.labels[target] & self._reader.newline)
+                parts = event and not lexing.events[target]
+                if keeps > 0 or (keeps == 0 and (byte >= 0x80 or is_newline)):
+                    key = byte, -1
+                elif is_newline or (parts and keeps < 0):
+                    key = self._first_of[byte], -2
+                elif byte >= 0x80 or parts:
+                    key = target, column, byte if byte >= 0xC0 else -1
+            found.setdefault(key, []).append(byte)
         return found.values()
 
     def _entry(self, readings: frozenset[Reading], byte: int) -> int:
