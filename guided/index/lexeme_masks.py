@@ -76,7 +76,7 @@ class LexemeMasks(MaskMaker):
             elif status == kernel.MISSING_ROOM:
                 self._more_room()
             else:
-                automaton.learn(status, int(out[1]), int(out[2]))
+                automaton.learn(status, int(out[1]), int(out[2]), int(out[3]))
 
     def _more_room(self) -> None:
         if len(self._pushes) > _MOST_PUSHES:

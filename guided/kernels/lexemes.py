@@ -25,8 +25,8 @@ __all__ = [
     "MISSING_PLAN", "MISSING_PUSH", "MISSING_REACTION", "MISSING_ROOM", "MISSING_STEPS", "PUSHES", "SCRATCH", "evaluate",
 ]  # fmt: skip
 
-# What is missing: a reaction (action, cell), room, a plan (group, control, labels), what is pushed (cell below,
-# state), the labels of a cell (cell, indents), the cell with indents (cell, indents), what is fed (indents, lexeme), where a lexeme
+# What is missing: a reaction (action, cell), room, a plan (group, control, labels), what is pushed in a step (cell, rule,
+# terminal), the labels of a cell (cell, indents), the cell with indents (cell, indents), what is fed (indents, lexeme), where a lexeme
 # begins (context, left class), room for steps of the parser.
 DONE, MISSING_REACTION, MISSING_ROOM, MISSING_PLAN = 0, 2, 3, 4
 MISSING_PUSH, MISSING_LABELS, MISSING_CELL, MISSING_FEED, MISSING_BEGIN, MISSING_STEPS = 5, 6, 7, 8, 9, 10
@@ -113,12 +113,13 @@ def _stepped(
         out[_STATUS] = MISSING_STEPS
         return _DEAD
     taken: int = 0
+    begun = rule
     target: int = _action(cells[cell, _STATE], table[table[2] + 2 * rule], table) if rule >= 0 else _UNKNOWN
     while True:
         if target >= 0:
             above = _known(PUSHES, top, target, keys, values)
             if above < 0:
-                out[_STATUS], out[_FIRST], out[_SECOND] = MISSING_PUSH, top, target
+                out[_STATUS], out[_FIRST], out[_SECOND], out[_THIRD] = MISSING_PUSH, cell, begun, terminal
                 return _DEAD
             if last >= len(records):
                 out[_STATUS] = MISSING_STEPS

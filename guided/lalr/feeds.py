@@ -99,6 +99,7 @@ class Feeds:
         self.values: Int32Array = np.zeros(4096, np.int32)
         self.records: Int32Array = np.zeros(4096, np.int32)
         self.counts: Int64Array = np.zeros(2, np.int64)
+        self._pushed: set[tuple[int, int]] = set()
         self._lexemes: list[tuple[int, int]] = []
         self._lexeme_ids: dict[tuple[int, int], int] = {}
         self._indents: list[Indents] = []
@@ -156,9 +157,28 @@ class Feeds:
         """Enter where the labels stand that a cell allows with such indents."""
         self.cells[cell, _COLUMNS + self.variant[indents]] = offset
 
-    def push(self, below: int, state: int) -> None:
-        """Make known which cell is pushed upon another."""
-        self._enter(kernel.PUSHES, below, state, self._cells.push(below, state))
+    def push(self, cell: int, rule: int, terminal: int) -> None:
+        """Make known all cells that a terminal pushes upon a cell, on which a rule has been reduced (-1: none), without those below it."""
+        cells, above = self._cells, [cell]
+        if rule >= 0:
+            self._pushes(above, cells.gotos[cells.known[cell].state][cells.rules[rule][0]])
+        while True:
+            action = cells.actions[cells.known[above[-1]].state][terminal]
+            if action >= 0:
+                self._pushes(above, action)
+                return
+            symbol, length = cells.rules[-1 - action]
+            if length >= len(above):
+                return
+            del above[len(above) - length :]
+            self._pushes(above, cells.gotos[cells.known[above[-1]].state][symbol])
+
+    def _pushes(self, above: list[int], state: int) -> None:
+        below = above[-1]
+        above.append(self._cells.push(below, state))
+        if (below, state) not in self._pushed:
+            self._pushed.add((below, state))
+            self._enter(kernel.PUSHES, below, state, above[-1])
 
     def feed(self, indents: int, lexeme: int) -> None:
         """Make known what is fed for a lexeme that an Indenter counts."""

@@ -318,6 +318,8 @@ class LalrMachine(Pushdown):
             number = tables.cell()
             tables.allow(number, self._words(self.reader.allowed(number)))
             self.feeds.cell(number)
+            if not self._has_indents:
+                self.feeds.allow(number, 0, tables.cell_allow.item(number))
 
     def _words(self, labels: int) -> tuple[int, ...]:
         return tuple(labels >> 64 * word & _WORD for word in range(self._width))
@@ -337,13 +339,13 @@ class LalrMachine(Pushdown):
         words = tables.allows[allow : allow + self._width] & tables.guards[first : first + self._width]
         return tables.labels(tuple(words.tolist()))
 
-    def learn(self, what: int, first: int, second: int) -> None:
+    def learn(self, what: int, first: int, second: int, third: int) -> None:
         """Make known what the kernel of `guided.kernels.lexemes` misses."""
         match what:
             case kernel.MISSING_REACTION:
                 self.react(first, second)
             case kernel.MISSING_PUSH:
-                self.feeds.push(first, second)
+                self.feeds.push(first, second, third)
             case kernel.MISSING_LABELS:
                 self.labels(first, second)
             case kernel.MISSING_CELL:

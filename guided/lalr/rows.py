@@ -60,9 +60,7 @@ class Rows:
             not column and (keeps <= 0 or self._stands_behind(state))
             for state, (column, keeps) in enumerate(zip(self._has_column, lexing.tails, strict=True))
         ]
-        self._is_bare = [
-            not column and keeps < 0 for column, keeps in zip(self._has_column, lexing.tails, strict=True)
-        ]
+        self._is_bare = [not column and keeps < 0 for column, keeps in zip(self._has_column, lexing.tails, strict=True)]
         # No state is bare as well.
         self._bare = np.array([*self._is_bare, True], np.bool_)
         self._has_event = np.array([event is not None for event in lexing.events], np.bool_)
@@ -107,9 +105,7 @@ class Rows:
                 if longer not in self._longer:
                     self._longer[longer] = self._entry(readings, byte)
                 row[byte] = self._longer[longer]
-            elif self._is_bare[target] or (
-                byte < 0x80 and reading.column == NO_NEWLINE and self._is_plain[target]
-            ):
+            elif self._is_bare[target] or (byte < 0x80 and reading.column == NO_NEWLINE and self._is_plain[target]):
                 if self._arrivals[target] == UNKNOWN:
                     self._arrivals[target] = self._entry(readings, byte)
                 row[byte] = self._arrivals[target]
