@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from functools import lru_cache
-from itertools import islice
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import one_budget
@@ -14,29 +15,37 @@ from guided.calls.digest import digest
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import BLANKS
 from guided.calls.groups import Count
 from guided.calls.holes import Holes, frame_of, has_marks
 from guided.calls.inventory import Inventory, Layouts
 from guided.calls.lowering import call_tree
+from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import inventory
+from guided.calls.options import chosen_tools, positive, reasoning_texts
 from guided.calls.schema import VALUES
 from guided.calls.texts import Texts
 from guided.calls.tool import Tool
 from guided.calls.values import ValueType, automaton_of
+from guided.engine.grammar import Grammar
+from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.specs import fingerprint_of
 from guided.engine.templates import Template
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.tree import Node
+from guided.schema.frames import Frame
+from guided.schema.grammar.framing import framed_grammar
 from guided.schema.json_values import text_of
 
 __all__ = ["MANY", "FirstCall", "Tools"]
 
 # More tools than this are lowered when a text gets past their names, if they are by definitions.
 MANY = 100
-_SHOWN = 50
+# What the labels of states are called in a grammar.
+PARTS = {TEXT: "text", CALL: "call", CALL_END: "calls", REASONING: "reasoning"}
+# What a spec lowers itself to.
+Lowering: TypeAlias = "Automaton | Template | Inventory | MarkedGrammar"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -59,8 +68,9 @@ class Tools:
         latter None for any; the calls of running text are counted then, too, if there are any.
     strict : bool
         Does a definition in JSON that says nothing of additional arguments have none? If False, it must say so.
-    engine : {"nested"}
-        What runs the language; signatures with regular arguments need no more.
+    engine : {"nested", "lalr"}
+        What runs the texts: automata, with values by their schemas within them; or the Lark grammar that `lark` gives, which says less
+        (docs/tools.md).
     max_length, max_digits : int, optional
         Bounds for strings and numbers that have none of their own; ``max_digits`` is 4,000 at most. By default they have
         none: a budget of tokens ends them.
@@ -89,7 +99,7 @@ class Tools:
     format: Format
     tool_choice: str | tuple[str, ...]
     parallel_tool_calls: bool | tuple[int, int | None]
-    engine: str
+    engine: Literal["nested", "lalr"]
     count: Count
     reasoning: tuple[str, str] | None
     layouts: Layouts = field(repr=False)
@@ -107,27 +117,28 @@ class Tools:
         tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
         parallel_tool_calls: bool | Sequence[int | None] = False,
         strict: bool = True,
-        engine: str = "nested",
+        engine: Literal["nested", "lalr"] = "nested",
         max_length: int | None = None,
         max_digits: int | None = None,
         duplicates: Literal["error", "rename"] = "error",
         reasoning: bool | Sequence[str] = False,
         chat_template: Any = None,
     ) -> None:
-        if engine != "nested":
-            raise ValueError(f"engine is 'nested', not {shown(engine)}")
+        if engine not in ("nested", "lalr"):
+            raise ValueError(f"engine is 'nested' or 'lalr', not {shown(engine)}")
         form = format_of(chat_template) if format == "auto" else format_named(format)
         count = Count.of(parallel_tool_calls, form)
         with one_budget():
             found = inventory(tools, duplicates)
-        caps = Caps(_positive(max_length, "max_length"), _positive(max_digits, "max_digits", MOST_DIGITS))
-        choice = _choice(tool_choice, found)
+        caps = Caps(positive(max_length, "max_length"), positive(max_digits, "max_digits", MOST_DIGITS))
+        choice = chosen_tools(tool_choice, found)
         chosen = () if choice == "none" else found
         if not isinstance(choice, str):
             names = frozenset(choice)
             chosen = tuple(tool for tool in found if tool.name in names)
         layouts = Layouts({tool.name: tool for tool in chosen}, form, caps, bool(strict))
-        is_large = len(chosen) > MANY and not form.by_name and all(map(_is_deferrable, chosen))
+        is_deferred = engine == "nested" and not form.by_name and all(map(_is_deferrable, chosen))
+        is_large = len(chosen) > MANY and is_deferred
         if not is_large:
             with one_budget():
                 for name in layouts:
@@ -138,7 +149,7 @@ class Tools:
             "parallel_tool_calls": (count.fewest, count.most) if count.is_counted else count.most is None,
             "engine": engine,
             "count": count,
-            "reasoning": _reasoning(reasoning, form),
+            "reasoning": reasoning_texts(reasoning, form),
             "layouts": layouts,
             "is_large": is_large,
             "_caps": caps,
@@ -180,6 +191,7 @@ class Tools:
         if self.is_large:
             return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
+        kind += "" if self.engine == "nested" else " by lalr"
         found, holes = _tree(self) if self.layouts else (tree.Literal(""), Holes())
         values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in holes.values]
         names = [tool.name for tool in self.tools] if form.by_name and not self.layouts else []
@@ -251,15 +263,29 @@ class Tools:
             object.__setattr__(copy, name, value)
         return copy
 
-    def lower(self, limits: Limits) -> Automaton | Template | Inventory:
+    def lower(self, limits: Limits) -> Lowering:
         """The automaton, with labels (`guided.calls.modes`); a frame of one where some arguments need a stack.
 
         Raises
         ------
+        SchemaError
+            No Lark grammar says it, and the engine is to run one.
         LimitError
             A budget is passed.
         """
         return self._lowered(limits, self.fingerprint, goes_on=True)
+
+    def lark(self, *, limits: Limits | None = None) -> str:
+        """The texts, those that are UTF-8, as a grammar: ``lark.Lark(spec.lark(), parser="lalr")`` accepts them and no others.
+
+        Raises
+        ------
+        SchemaError
+            No context-free grammar says what an argument's schema asks for.
+        LimitError
+            The grammar would be too large.
+        """
+        return self._grammar_text(limits or Limits(), goes_on=True)
 
     def first_call(self, must_call: bool = False) -> "FirstCall":
         """The spec of the texts up to and including their first call; and of those without one, unless they must call."""
@@ -269,22 +295,31 @@ class Tools:
         """The same with other arguments, by their names."""
         return Tools(**{**dict(zip(_ARGUMENTS, (self.tools, *self._options), strict=True)), **changes})
 
-    def _lowered(
-        self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False
-    ) -> Automaton | Template | Inventory:
+    def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False) -> Lowering:
         if self.is_large:
             return self.inventory(goes_on, must_call)
+        if self.engine == "lalr":
+            text = self._grammar_text(limits, goes_on, must_call)
+            return MarkedGrammar(Grammar(text), fingerprint, self.markers)
+        found, holes = self._automaton(limits, goes_on, must_call)
+        return Template(frame_of(found, holes), VALUES, fingerprint, self.markers) if holes.values else found
+
+    def _grammar_text(self, limits: Limits, goes_on: bool, must_call: bool = False) -> str:
+        found, holes = self._automaton(limits, goes_on, must_call)
+        frame = frame_of(found, holes) if holes.values else Frame(found, np.empty((0, 3), np.int32), ())
+        return framed_grammar(frame, VALUES, limits, names=PARTS).text
+
+    def _automaton(self, limits: Limits, goes_on: bool, must_call: bool) -> tuple[Automaton, Holes]:
+        """The automaton with marks of values, and the values."""
         holes, texts = Holes(), _texts(self, goes_on, must_call)
         call = call_tree(tuple(self.layouts.items()), self.format, holes) if self.layouts else None
         found = texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits)
-        if not holes.values:
-            return found
-        for name, layout in self.layouts.items():
+        for name, layout in self.layouts.items() if holes.values else ():
             for slot in (*layout.positional, *([layout.variadic] if layout.variadic else ()), *layout.keyed):
                 if isinstance(slot.type, ValueType) and has_marks(automaton_of(slot.type.node)):
                     reason = "characters of U+F0000 to U+F000F cannot be told from places of values"
                     raise SchemaError(reason, f"/{name}/{slot.label}", "types")
-        return Template(frame_of(found, holes), VALUES, fingerprint, self.markers)
+        return found, holes
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +347,7 @@ class FirstCall:
         """As those of `Tools`."""
         return self.tools.markers
 
-    def lower(self, limits: Limits) -> Automaton | Template | Inventory:
+    def lower(self, limits: Limits) -> Lowering:
         """As that of `Tools`.
 
         Raises
@@ -343,50 +378,3 @@ def _tree(spec: Tools) -> tuple[Node, Holes]:
     """The tree of what follows the trigger, or of the whole text where nothing but calls is said; and the holes in it."""
     holes = Holes()
     return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, holes)), holes
-
-
-def _reasoning(item: Any, form: Format) -> tuple[str, str] | None:
-    """What begins and ends reasoning."""
-    if item is False or item is None:
-        return None
-    if item is True:
-        if form.reasoning is None:
-            raise SchemaError(
-                f"format {form.name!r} does not say how reasoning is written: give its two texts", "", "reasoning"
-            )
-        return form.reasoning
-    if not isinstance(item, Sequence) or isinstance(item, str) or not all(isinstance(text, str) for text in item):
-        raise TypeError(f"reasoning is a bool or a pair of texts, not {shown(item)}")
-    if len(item) != 2 or not item[1].strip(BLANKS):
-        raise SchemaError("reasoning has two texts, before and after it; the second is not blank", "", "reasoning")
-    return item[0], item[1]
-
-
-def _choice(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
-    """The choice as "auto", "required", "none" or a tuple of names."""
-    if isinstance(choice, Mapping):
-        inner = choice.get("function", choice)
-        choice = [inner.get("name")] if isinstance(inner, Mapping) else [None]
-    if isinstance(choice, str):
-        if choice in ("auto", "required", "none"):
-            return choice
-        choice = [choice]
-    if not isinstance(choice, Iterable):
-        raise TypeError(f"tool_choice is a name or a list of names, not {type(choice).__name__}")
-    names = tuple(dict.fromkeys(choice))
-    known = {tool.name: None for tool in tools}
-    for name in names:
-        if name not in known:
-            listed = ", ".join([*islice(known, _SHOWN), *(["..."] if len(known) > _SHOWN else [])])
-            raise SchemaError(f"there is no tool {shown(name)}; there are {listed}", "", "tool_choice")
-    if not names:
-        raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")
-    return names
-
-
-def _positive(value: int | None, name: str, most: int | None = None) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError(f"{name} is a number >= 1, not {shown(value)}")
-    if value is not None and most is not None and value > most:
-        raise ValueError(f"{name} is a number from 1 to {most:,}, not {shown(value)}")
-    return value

@@ -20,6 +20,7 @@ from guided.engine.compile import remake
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index, Origin
 from guided.engine.json_schema import JsonSchema
+from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.specs import StackSpec
 from guided.engine.templates import Template
 from guided.errors import GuidedError, IndexFormatError
@@ -33,7 +34,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["IndexFile", "add_stack_spec", "load_index", "read_index_file"]
 
 # Specs that need a stack, by the kind of their files.
-_STACK_SPECS: dict[str, type[StackSpec]] = {"json schema": JsonSchema, "template": Template, "grammar": Grammar}
+_STACK_SPECS: dict[str, type[StackSpec]] = {spec.kind: spec for spec in (JsonSchema, Template, Grammar, MarkedGrammar)}
 _SHAPES = {"table": 2}
 _DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
 

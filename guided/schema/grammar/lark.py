@@ -85,10 +85,44 @@ def lark_grammar(
     LimitError
         The grammar, or something on the way to it, would be too large.
     """
+    found = value_rules(schema, options, limits, registry, most_rules=most_rules)
+    return GrammarText().written(found, options)
+
+
+class ValueRules(NamedTuple):
+    """The productions of a schema's values.
+
+    Attributes
+    ----------
+    productions : Productions
+        Those of the values themselves first.
+    places : list of str
+        Of each value, in the schema.
+    owners : list of int
+        The value of each state of objects and arrays.
+    unenforced : tuple of (str, str)
+    """
+
+    productions: Productions
+    places: list[str]
+    owners: list[int]
+    unenforced: tuple[tuple[str, str], ...] = ()
+
+
+def value_rules(
+    schema: Any,
+    options: JsonOptions,
+    limits: Limits,
+    registry: Mapping[str, Any] | None = None,
+    pointer: str = "",
+    *,
+    most_rules: int = MOST_RULES,
+) -> ValueRules:
+    """The productions of the values that the schema at a JSON Pointer in a document allows. Raises as `lark_grammar`."""
     if options.indent is not None:
         raise SchemaError("no context-free grammar indents by the depth of a value", "", "whitespace")
     formulas = Formulas()
-    lowering = Lowering(schema, options, formulas, limits, registry, lists_items=True)
+    lowering = Lowering(schema, options, formulas, limits, registry, pointer=pointer, lists_items=True)
     lowering.check()
     structure = structure_of(options, _ALL_BYTES)
     kinds = Kinds(formulas, lowering, options, limits, structure.alphabet)
@@ -96,7 +130,7 @@ def lark_grammar(
     found = productions(graph, kinds, _punctuation(options), most_rules)
     places = [value.place for value in graph.values]
     owners = [state.owner for state in graph.states]
-    return _Text(found, places, owners).written(options, tuple(lowering.unenforced))
+    return ValueRules(found, places, owners, tuple(lowering.unenforced))
 
 
 def _punctuation(options: JsonOptions) -> Punctuation:
@@ -145,57 +179,77 @@ class _Names:
         return name
 
 
-class _Text:
-    def __init__(self, found: Productions, places: list[str], owners: list[int]) -> None:
-        self._found = found
-        self._places = places
-        self._owners = owners
-        self._rules: dict[tuple[Hashable, ...], str] = {}
-        self._terminals: dict[str, str] = {}
+class GrammarText:
+    """A grammar's text, rule by rule."""
+
+    def __init__(self) -> None:
         self._rule_names = _Names("start")
         self._terminal_names = _Names()
+        self._terminals: dict[str, str] = {}
 
-    def written(self, options: JsonOptions, unenforced: tuple[tuple[str, str], ...]) -> LarkGrammar:
-        """The text: rules in the order in which they are met, then terminals."""
-        start = next(iter(self._found))
-        blocks = [f"start: {self._rule(start)}"]
-        for key, lines in self._found.items():
-            head = f"{self._rule(key)}: "
-            bodies = [
-                " ".join(self._terminal(one) if isinstance(one, Terminal) else self._rule(one) for one in line)
-                for line in lines
-            ]
-            one_line = head + " | ".join(bodies)
-            rest = ("\n" + " " * (len(head) - 2) + "| ").join(bodies)
-            comment = f"// {_comment(self._places[key[1]])}\n" if key[0] == "value" else ""  # type: ignore[call-overload]
-            blocks.append(comment + (one_line if len(one_line) <= _WIDTH else head + rest))
+    def written(self, found: ValueRules, options: JsonOptions) -> LarkGrammar:
+        """The text of one schema's values: rules in the order in which they are met, then terminals."""
+        rules, start = self.rules(found)
+        return self.whole([f"start: {start}", *rules], options, found.unenforced)
+
+    def whole(self, rules: list[str], options: JsonOptions, unenforced: tuple[tuple[str, str], ...]) -> LarkGrammar:
+        """The text of some rules with all terminals that have been named."""
         terminals = [
             f"{name}.{priority}: /{_regex(pattern)}/u"
             for priority, (pattern, name) in enumerate(self._terminals.items(), 1)
         ]
-        text = "\n".join([*_title(options, unenforced), "", *blocks, "", *terminals, ""])
-        return LarkGrammar(text, len(blocks), len(terminals), unenforced)
+        text = "\n".join([*_title(options, unenforced), "", *rules, "", *terminals, ""])
+        return LarkGrammar(text, len(rules), len(terminals), unenforced)
 
-    def _rule(self, key: tuple[Hashable, ...]) -> str:
-        found = self._rules.get(key)
-        if found is None:
-            kind, number = key[0], key[1]
-            assert isinstance(number, int)
-            if kind in ("number", "digits"):
-                base = f"_{kind}"
-            elif kind == "value":
-                base = _word(self._places[number])
-            else:
-                base = f"_{_word(self._places[self._owners[number]])}_{kind}"
-            found = self._rules[key] = self._rule_names.fresh(base)
-        return found
+    def rules(self, found: ValueRules) -> tuple[list[str], str]:
+        """The rules of a schema's values, and the name of the first."""
+        names: dict[tuple[Hashable, ...], str] = {}
 
-    def _terminal(self, terminal: Terminal) -> str:
+        def named(key: tuple[Hashable, ...]) -> str:
+            if key not in names:
+                names[key] = self._rule_names.fresh(_base(key, found))
+            return names[key]
+
+        start = named(next(iter(found.productions)))
+        blocks = []
+        for key, lines in found.productions.items():
+            bodies = [
+                " ".join(self.terminal(one) if isinstance(one, Terminal) else named(one) for one in line)
+                for line in lines
+            ]
+            comment = f"// {_comment(found.places[key[1]])}\n" if key[0] == "value" else ""  # type: ignore[call-overload]
+            blocks.append(comment + rule_text(named(key), bodies))
+        return blocks, start
+
+    def fresh(self, base: str) -> str:
+        """A name for a rule that no other has."""
+        return self._rule_names.fresh(base)
+
+    def terminal(self, terminal: Terminal) -> str:
+        """The name of a terminal."""
         found = self._terminals.get(terminal.pattern)
         if found is None:
             word = terminal.hint if terminal.hint[0] == "_" else _word(terminal.hint)
             found = self._terminals[terminal.pattern] = self._terminal_names.fresh(word.upper())
         return found
+
+
+def rule_text(name: str, bodies: list[str]) -> str:
+    """A rule with its alternatives, on one line if they fit."""
+    head = f"{name}: "
+    one_line = head + " | ".join(bodies)
+    return one_line if len(one_line) <= _WIDTH else head + ("\n" + " " * (len(head) - 2) + "| ").join(bodies)
+
+
+def _base(key: tuple[Hashable, ...], found: ValueRules) -> str:
+    """What a rule is named after."""
+    kind, number = key[0], key[1]
+    assert isinstance(number, int)
+    if kind in ("number", "digits"):
+        return f"_{kind}"
+    if kind == "value":
+        return _word(found.places[number])
+    return f"_{_word(found.places[found.owners[number]])}_{kind}"
 
 
 def _title(options: JsonOptions, unenforced: tuple[tuple[str, str], ...]) -> list[str]:

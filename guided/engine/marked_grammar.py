@@ -1,0 +1,62 @@
+"""`MarkedGrammar`: a Lark grammar that says what another spec does, under its name and with its markers, as `guided.calls` makes it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from guided.engine.grammar import Grammar
+from guided.engine.specs import Lowered
+from guided.limits import Limits
+from guided.schema.json_values import text_of, value_of
+
+__all__ = ["MarkedGrammar"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkedGrammar:
+    """A grammar that was made of something else.
+
+    Attributes
+    ----------
+    grammar : Grammar
+    fingerprint : str
+        SHA-256 in hex of what it was made of.
+    markers : tuple of str
+        Texts that may be special tokens of a vocabulary.
+    """
+
+    kind: ClassVar[str] = "marked grammar"
+
+    grammar: Grammar = field(repr=False)
+    fingerprint: str
+    markers: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> str:
+        """Everything as text."""
+        return text_of({"grammar": self.grammar.data, "fingerprint": self.fingerprint, "markers": self.markers})
+
+    @classmethod
+    def from_data(cls, data: str) -> "MarkedGrammar":
+        """The spec of what `data` gave.
+
+        Raises
+        ------
+        ValueError
+            The text is something else.
+        """
+        try:
+            content: Any = value_of(data)
+            grammar = Grammar.from_data(content["grammar"])
+            return cls(grammar, str(content["fingerprint"]), tuple(map(str, content["markers"])))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"this is no grammar with markers: {error}") from error
+
+    def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
+        """The automaton of the texts. What Lark decided about a grammar that nobody wrote is no note.
+
+        Raises
+        ------
+        GrammarError, LimitError, VocabularyError
+            As `Grammar`.
+        """
+        return replace(self.grammar.pushdown(limits, alphabet), notes=())

@@ -1,0 +1,69 @@
+"""A byte automaton read by characters: for each state, which characters lead where.
+
+Bytes that are no valid UTF-8 lead nowhere. A state in which a character ends is a state of the automaton; those within a character have
+no edges here.
+
+Complexity: for each state, O(64 states in which a character's last bytes are read); what follows a lead byte is found once.
+"""
+
+from guided.automata.automaton import Automaton
+from guided.patterns.charset import Charset
+
+__all__ = ["Characters"]
+
+# Lead bytes by the number of bytes that follow, and the first and the last code point that are spelled so.
+_LEADS = ((0xC0, 0xE0, 0x80, 0x7FF), (0xE0, 0xF0, 0x800, 0xFFFF), (0xF0, 0xF8, 0x10000, 0x10FFFF))
+_ASCII, _CONTINUATION = 0x80, 0x80
+_Ranges = dict[int, list[tuple[int, int]]]
+
+
+class Characters:
+    """The edges of an automaton by characters.
+
+    Parameters
+    ----------
+    automaton : Automaton
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._table, self._classes = automaton.table, automaton.classes
+        self._rests: dict[tuple[int, int], _Ranges] = {}
+
+    def edges(self, state: int) -> dict[int, Charset]:
+        """The states that follow one, with the characters that lead there."""
+        row = self._table[state, self._classes].tolist()
+        found: _Ranges = {}
+        for point in range(_ASCII):
+            if row[point] >= 0:
+                found.setdefault(row[point], []).append((point, point))
+        for count, (begin, end, first, last) in enumerate(_LEADS, 1):
+            for lead in range(begin, end):
+                base = (lead - begin) << 6 * count
+                if row[lead] < 0 or base > last:
+                    continue
+                for target, ranges in self._rest(row[lead], count).items():
+                    spelled = ((max(base + low, first), min(base + high, last)) for low, high in ranges)
+                    found.setdefault(target, []).extend(pair for pair in spelled if pair[0] <= pair[1])
+        charsets = ((target, Charset.of(ranges)) for target, ranges in found.items())
+        return {target: charset for target, charset in charsets if charset}
+
+    def _rest(self, state: int, count: int) -> _Ranges:
+        """Where so many continuation bytes lead, by the number that they spell."""
+        if count == 0:
+            return {state: [(0, 0)]}
+        found = self._rests.get((state, count))
+        if found is None:
+            found = self._rests[state, count] = {}
+            row = self._table[state, self._classes[_CONTINUATION : _CONTINUATION + 64]].tolist()
+            size = 1 << 6 * (count - 1)
+            for digit, onward in enumerate(row):
+                if onward < 0:
+                    continue
+                for target, ranges in self._rest(onward, count - 1).items():
+                    merged = found.setdefault(target, [])
+                    for low, high in ranges:
+                        if merged and merged[-1][1] + 1 == digit * size + low:
+                            merged[-1] = (merged[-1][0], digit * size + high)
+                        else:
+                            merged.append((digit * size + low, digit * size + high))
+        return found
