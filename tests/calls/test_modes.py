@@ -179,7 +179,7 @@ def test_digests_of_trees_are_of_their_structure() -> None:
         ({"tool_choice": []}, SchemaError, "an empty list allows nothing"),
         ({"tool_choice": {"type": "function"}}, SchemaError, "there is no tool None"),
         ({"tool_choice": 3}, TypeError, "tool_choice is a name or a list of names, not int"),
-        ({"engine": "lalr"}, ValueError, "engine is 'nested', not 'lalr'"),
+        ({"engine": "earley"}, ValueError, "engine is 'nested' or 'lalr', not 'earley'"),
         ({"max_length": 0}, ValueError, "max_length is a number >= 1, not 0"),
         ({"max_digits": True}, ValueError, "max_digits is a number >= 1, not True"),
     ],
