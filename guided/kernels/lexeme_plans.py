@@ -211,6 +211,8 @@ def keep(
             node = group_nodes[place]
             word = (word ^ np.uint64(node)) * np.uint64(1099511628211)
             is_leaf &= skip[node] == node + 1
+        # Why: the upper bits are the slot's, and of few nodes they would be nearly the same.
+        word = (word ^ (word >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         content = np.int64(word >> np.uint64(1))
         slot = np.int64(content >> 20) & wrap
         group = -1

@@ -112,7 +112,10 @@ class LalrMachine(Pushdown):
         row = self._rows.row(readings) if is_new else self._tables.rows[control].copy()
         self._filled.add(control)
         if row[byte] == UNKNOWN:
-            row[byte] = self._asked(readings, byte)
+            # Why all of them: what leaves by one action is one group of tokens, and has one plan.
+            unknown = np.flatnonzero(row == UNKNOWN).tolist()
+            alike = self._rows.together(readings, unknown, byte)
+            row[alike] = self._asked(readings, alike[0])
         self._tables.set_row(control, row)
 
     def _asked(self, readings: frozenset[Reading], byte: int) -> int:

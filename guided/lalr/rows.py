@@ -119,6 +119,15 @@ class Rows:
                 others.append(byte)
         return self._by_byte(readings, row, others) if others else row
 
+    def together(self, readings: frozenset[Reading], some: list[int], byte: int) -> list[int]:
+        """Of some bytes that are asked for, those that take readings to the same, whatever is on the stack: one and others."""
+        if len(readings) == 1:
+            lexing, (reading,) = self._reader.lexing, readings
+            target = lexing.rows[reading.scanned][lexing.classes[byte]] if reading.scanned >= 0 else DEAD
+            if target >= 0 and lexing.tails[target] < 0:
+                return next(alike for alike in self._alike(readings, some) if byte in alike)
+        return [other for other in some if self._first_of[other] == self._first_of[byte]]
+
     def _by_byte(self, readings: frozenset[Reading], row: Int32Array, some: list[int]) -> Int32Array:
         """Enter some bytes, which may differ."""
         for alike in self._alike(readings, some):
