@@ -14,7 +14,8 @@ import numpy as np
 import psutil
 
 from benchmarks.clock import no_collection
-from benchmarks.grammars import Guided, texts_of
+from benchmarks.grammars_guided import Engine
+from benchmarks.grammars_texts import texts_of
 from benchmarks.vocabularies import NAMES, Cutter, vocabulary
 
 __all__ = ["main"]
@@ -44,13 +45,13 @@ def measured(name: str, words_name: str, n_tokens: int) -> dict[str, Any]:
     words = vocabulary(words_name)
     tokens = long_text(name, Cutter(words), n_tokens)
     before = psutil.Process().memory_info().rss
-    made = Guided(name, words)
-    advance = made.start()
+    made = Engine(name, words)
+    step = made.start()
     parts = []
     for part in np.array_split(np.array(tokens), N_PARTS):
         n_misses, steps = len(made.misses), []
         for token in part.tolist():
-            allowed, mask, after = advance(token)
+            allowed, mask, after = step(token)
             if not allowed:
                 raise ValueError(f"{name}: token {token} is refused")
             steps.append(mask + after)
@@ -71,8 +72,6 @@ def main() -> None:
     parser.add_argument("--vocabulary", choices=NAMES, default="gpt2")
     parser.add_argument("--tokens", type=int, default=100_000)
     given = parser.parse_args()
-    # Kernels are compiled before anything is measured.
-    measured("arithmetic", given.vocabulary, 100)
     for name in given.grammar or list(JOINED):
         with no_collection():
             print(json.dumps(measured(name, given.vocabulary, given.tokens)), flush=True)
