@@ -169,7 +169,7 @@ def test_a_budget_is_not_negative() -> None:
 
 def test_the_same_input_passes_or_fails_whatever_came_before() -> None:
     """Caches hold parts of tools; what they hold is counted as if it were built anew."""
-    values = {f"p{i}": Regex(f"{i}(?:(?=.*a.{{7}}).)*") for i in range(8)}
+    values = {f"p{i}": Regex(f"{i}(?:(?=.*a.{{9}}).)*") for i in range(8)}
     definition = {"name": "f", "parameters": {"type": "object", "properties": {key: {} for key in values}}}
     said = set()
     for _ in range(3):

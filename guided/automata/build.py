@@ -19,6 +19,7 @@ from guided.automata.nfa import Operand, build_nfa
 from guided.automata.operands import lower_operands
 from guided.automata.partition import partition
 from guided.automata.steps import Steps
+from guided.automata.unfolding import determinize_unfolded, is_unfoldable
 from guided.errors import LimitError
 from guided.kernels.acyclic import child_table, merge_suffixes
 from guided.kernels.trie import build_trie
@@ -114,9 +115,11 @@ def one_budget(limits: Limits | None = None) -> Iterator[None]:
 def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     nfa = build_nfa(tree, limits)
     parts = partition(nfa.charsets, limits)
-    if nfa.assertions:
-        return determinize_with_assertions(nfa, parts, limits, steps)
-    return determinize(nfa, parts, limits, steps)
+    if not nfa.assertions:
+        return determinize(nfa, parts, limits, steps)
+    if is_unfoldable(nfa):
+        return determinize_unfolded(nfa, parts, limits, steps)
+    return determinize_with_assertions(nfa, parts, limits, steps)
 
 
 def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Automaton:

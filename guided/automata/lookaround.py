@@ -10,8 +10,8 @@ its assertion, whatever comes after. The end of an assertion that still owes som
   reached the assertion's end. Exact whatever the width.
 
 Assertions of any nesting are therefore Boolean formulas over NFA states, kept in a disjunctive form that is hash-consed by Python's
-frozensets. Exponential in the worst case, so the budgets count states and threads. The plain construction in `determinize` serves
-all patterns without assertions; this one trades speed for generality.
+frozensets. Exponential in the worst case, so the budgets count states and threads. This serves lookaheads inside lookbehinds, and asserts
+for matchers of another kind (`Machine`); all other patterns are unfolded for the compiled construction (`guided.automata.unfolding`).
 Ref: alternating automata (Chandra, Kozen and Stockmeyer 1981).
 """
 
@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array
+from guided.arrays import DEAD
 from guided.automata.determinize import CharDFA
-from guided.automata.nfa import NFA
+from guided.automata.nfa import NFA, adjacency
 from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import LimitError
@@ -88,9 +88,9 @@ class Machine:
         # Inner assertions first: they have higher numbers.
         self.behind = [i for i in reversed(range(len(nfa.assertions))) if nfa.assertions[i].behind]
         self.ends = frozenset([nfa.accept, *(assertion.end for assertion in nfa.assertions)])
-        self.empty = _adjacency(nfa.empty, nfa.n_states)
-        self.edges = _adjacency(nfa.edges, nfa.n_states)
-        self.looks = _adjacency(nfa.looks, nfa.n_states)
+        self.empty = adjacency(nfa.empty, nfa.n_states)
+        self.edges = adjacency(nfa.edges, nfa.n_states)
+        self.looks = adjacency(nfa.looks, nfa.n_states)
         classes, indptr = parts.set_classes, parts.set_indptr
         self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(nfa.charsets))]
 
@@ -262,11 +262,3 @@ def holds_at_end(owed: frozenset[Any]) -> bool:
 def _accepts_at_end(thread: Thread) -> bool:
     state, owed = thread
     return state == ENDED and holds_at_end(owed)
-
-
-def _adjacency(edges: Int32Array, n_states: int) -> list[list[tuple[int, ...]]]:
-    """For each state its edges without the source."""
-    rows: list[list[tuple[int, ...]]] = [[] for _ in range(n_states)]
-    for source, *rest in edges.tolist():
-        rows[source].append(tuple(rest))
-    return rows

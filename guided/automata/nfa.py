@@ -29,7 +29,7 @@ from guided.patterns.tree import (
     Repeat,
 )
 
-__all__ = ["NFA", "Assertion", "Operand", "build_nfa"]
+__all__ = ["NFA", "Assertion", "Operand", "adjacency", "build_nfa", "columns"]
 
 # Obligations nest as deep as assertions do, and are stepped by recursion.
 _ASSERTION_DEPTH = 50
@@ -119,16 +119,25 @@ def build_nfa(tree: Node, limits: Limits) -> NFA:
     return NFA(
         emitter.n_states,
         accept,
-        _columns(emitter.empty, 2),
-        _columns(emitter.edges, 3),
-        _columns(emitter.looks, 3),
+        columns(emitter.empty, 2),
+        columns(emitter.edges, 3),
+        columns(emitter.looks, 3),
         tuple(emitter.charsets),
         tuple(assertions),
     )
 
 
-def _columns(flat: "array[int]", width: int) -> Int32Array:
+def columns(flat: "array[int]", width: int) -> Int32Array:
+    """Edges, one after the other in a flat array, as rows."""
     return np.array(flat, np.int32).reshape(-1, width)
+
+
+def adjacency(edges: Int32Array, n_states: int) -> list[list[tuple[int, ...]]]:
+    """For each state its edges without the source."""
+    rows: list[list[tuple[int, ...]]] = [[] for _ in range(n_states)]
+    for source, *rest in edges.tolist():
+        rows[source].append(tuple(rest))
+    return rows
 
 
 @dataclass(slots=True)
