@@ -96,6 +96,7 @@ class Lexemes:
         self._free: dict[tuple[int, tuple[int, ...]], frozenset[tuple[int, Control]]] = {}
         self._within: dict[tuple[int, bytes, frozenset[int]], Outcomes] = {}
         self._fresh: dict[tuple[int, frozenset[int]], Outcomes] = {}
+        self._watched: dict[frozenset[int], list[frozenset[int] | None]] = {}
 
     def letter(self, character: str) -> int:
         """The letter that stands for a character; -1 where no state goes on with it."""
@@ -240,17 +241,14 @@ class Lexemes:
             if not is_fresh and self._may_end(watchers):
                 self._ended(state, text, found)
             self._steps.spend(_STEP_COST * len(self.examples), _TOO_MANY)
-            for letter, target in enumerate(self.rows[state]):
-                if target < 0:
+            for letter, (target, moved) in enumerate(zip(self.rows[state], self._moves(watchers), strict=True)):
+                if target < 0 or moved is None:
                     continue
-                moved = self._moved(watchers, self.rows, letter)
-                if moved is None:
-                    continue
-                read = self._cut((*text, letter), target)
+                read = self._cut((*text, letter), target) if self._kept[target] else ()
                 item = target, read, moved
                 if item not in seen:
                     seen.add(item)
-                    self._arrived(target, read, moved, found)
+                    self._arrived(*item, found)
                     if moved:
                         work.append((*item, False))
                     else:
@@ -295,6 +293,14 @@ class Lexemes:
         label, back, left = self.ends[state]
         if label != NOTHING:
             found.add((label, Control(left, _NONE, text[len(text) - back :], True)))
+
+    def _moves(self, watchers: frozenset[int]) -> list[frozenset[int] | None]:
+        """The watchers after each letter; None where one meets a match."""
+        found = self._watched.get(watchers)
+        if found is None:
+            found = [self._moved(watchers, self.rows, letter) for letter in range(len(self.examples))]
+            self._watched[watchers] = found
+        return found
 
     def _moved(self, watchers: frozenset[int], rows: list[list[int]], step: int) -> frozenset[int] | None:
         """The watchers after a letter or byte; None where one meets a match."""
