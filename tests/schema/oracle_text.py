@@ -5,6 +5,8 @@ options allow, no object has a name twice, declared names stand in the order of 
 by `oracle.Validator`. Nothing here is fast, and short inputs are assumed.
 """
 
+import datetime
+import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +15,7 @@ from typing import Any
 from guided.schema.atoms import JsonOptions
 from tests.schema.oracle import Number, Undefined, Validator
 
-__all__ = ["Document", "NotJson", "is_narrowed", "is_text", "read"]
+__all__ = ["Document", "NotJson", "has_format", "is_narrowed", "is_text", "read"]
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -211,6 +213,16 @@ def is_text(
     if not validator.is_valid(document.value):
         return False
     return options.property_order == "any" or _ordered(schema, document.value)
+
+
+def has_format(name: str, text: str) -> bool:
+    """The formats of the strategies; others mean nothing."""
+    try:
+        if name == "date":
+            return len(text) == 10 and text.isascii() and bool(datetime.date.fromisoformat(text))
+        return name != "ipv4" or bool(ipaddress.IPv4Address(text))
+    except ValueError:
+        return False
 
 
 _SCIENTIFIC = re.compile(r"-?(?:0(?:\.0+)?|[1-9](?:\.(?:0|[0-9]{0,15}[1-9]))?)[eE][+-]?[0-9]+")

@@ -9,16 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 __all__ = [
-    "NAMES",
-    "NUMBERS",
-    "PATTERNS",
-    "STRINGS",
-    "discriminated",
-    "instances_near",
-    "mutants",
-    "schemas",
-    "values",
-]
+    "NAMES", "NUMBERS", "PATTERNS", "STRINGS", "discriminated", "instances_near", "mutants", "plain_schemas",
+    "schemas", "values",
+]  # fmt: skip
 
 NAMES = ["a", "b", "ab", "", "é", 'a"']
 STRINGS = [
@@ -251,6 +244,31 @@ def discriminated(draw: st.DrawFn) -> Any:
         st.sampled_from([again, {"properties": {"b": again}}, {"items": again}, {"oneOf": [again, {"not": again}]}])
     )
     return {**root, "$defs": {"x": body}}
+
+
+def plain_schemas() -> st.SearchStrategy[Any]:
+    """Schemas whose objects have one table each, so that the order of their names is beyond doubt."""
+    leaves = st.sampled_from(
+        [True, {"type": "string"}, {"type": "integer"}, {"enum": ["a", 1, None]}, {"type": "boolean"}, {"maxLength": 1}]
+    )
+
+    def extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        table = st.dictionaries(names, inner, max_size=4)
+        objects = st.fixed_dictionaries(
+            {"type": st.just("object"), "properties": table},
+            optional={
+                "required": st.lists(names, max_size=2, unique=True),
+                "additionalProperties": inner,
+                "minProperties": st.integers(0, 3),
+                "maxProperties": st.integers(1, 4),
+            },
+        )
+        arrays = st.fixed_dictionaries(
+            {"type": st.just("array"), "items": inner}, optional={"maxItems": st.integers(0, 3)}
+        )
+        return st.one_of(objects, objects, arrays)
+
+    return st.recursive(leaves, extend, max_leaves=6)
 
 
 # ---------------------------------------------------------------------------------------------------------- instances

@@ -4,8 +4,6 @@ What is_text says is the language. The engine must accept exactly those texts, b
 tokens whose bytes can be read, and end exactly where a text is one. It may refuse a schema, but only few, and by name.
 """
 
-import datetime
-import ipaddress
 import json
 import random
 from collections.abc import Iterator
@@ -26,8 +24,8 @@ from tests.real_vocabularies import real_vocabulary
 from tests.schema.engine import compiled, is_empty, refusal
 from tests.schema.oracle import Undefined, lifted
 from tests.schema.oracle_published import is_valid
-from tests.schema.oracle_text import NotJson, is_narrowed, is_text, read
-from tests.schema.strategies import discriminated, instances_near, names, schemas, values
+from tests.schema.oracle_text import NotJson, has_format, is_narrowed, is_text, read
+from tests.schema.strategies import discriminated, instances_near, plain_schemas, schemas, values
 from tests.schema.walks import steered_text
 from tests.strategies import vocabularies
 
@@ -47,41 +45,6 @@ def option_sets(draw: st.DrawFn, order: str = "any") -> dict[str, Any]:
         "escapes": draw(st.sampled_from(["canonical", "any", "dumps"])),
         "format": draw(st.sampled_from(["annotate", "assert"])),
     }
-
-
-def has_format(name: str, text: str) -> bool:
-    """The formats of the strategies; others mean nothing."""
-    try:
-        if name == "date":
-            return len(text) == 10 and text.isascii() and bool(datetime.date.fromisoformat(text))
-        return name != "ipv4" or bool(ipaddress.IPv4Address(text))
-    except ValueError:
-        return False
-
-
-def plain_schemas() -> st.SearchStrategy[Any]:
-    """Schemas whose objects have one table each, so that the order of their names is beyond doubt."""
-    leaves = st.sampled_from(
-        [True, {"type": "string"}, {"type": "integer"}, {"enum": ["a", 1, None]}, {"type": "boolean"}, {"maxLength": 1}]
-    )
-
-    def extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-        table = st.dictionaries(names, inner, max_size=4)
-        objects = st.fixed_dictionaries(
-            {"type": st.just("object"), "properties": table},
-            optional={
-                "required": st.lists(names, max_size=2, unique=True),
-                "additionalProperties": inner,
-                "minProperties": st.integers(0, 3),
-                "maxProperties": st.integers(1, 4),
-            },
-        )
-        arrays = st.fixed_dictionaries(
-            {"type": st.just("array"), "items": inner}, optional={"maxItems": st.integers(0, 3)}
-        )
-        return st.one_of(objects, objects, arrays)
-
-    return st.recursive(leaves, extend, max_leaves=6)
 
 
 # --------------------------------------------------------------------------------------------------------------- texts

@@ -1,0 +1,28 @@
+"""Walks of random schemas: what is checked of a text, and that a wrong one is told."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from benchmarks import schema_walks
+from tests.real_vocabularies import real_vocabulary
+
+
+def test_walks_come_to_texts_of_their_schemas() -> None:
+    counts, wrong = Counter[str](), list[dict[str, Any]]()
+    schema_walks.walks(0, real_vocabulary("gpt2"), counts, wrong)
+    assert not wrong
+    assert counts["texts"]
+    assert counts.total() == schema_walks.SCHEMAS
+
+
+@pytest.mark.parametrize("text", [b"-1", b"1.0", b'"a"', b"1 "])
+def test_a_text_that_is_none_of_the_schema_is_told(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema_walks, "steered_text", lambda *_: text)
+    options = {"whitespace": "compact", "numbers": "plain", "property_order": "schema"}
+    with pytest.raises(AssertionError, match="no text of the schema"):
+        schema_walks.walked(
+            {"exclusiveMinimum": 1, "type": "integer"}, True, options, real_vocabulary("gpt2"), random.Random(1)
+        )
