@@ -3,7 +3,8 @@
 ``generate`` shows a processor the whole sequences at every step, in an order that beam search changes, and never says where
 the prompt ends. So a row's state is found by its *generated tokens*: the first call of a run defines the prompt's length,
 and from then on the state of each sequence is looked up by its tokens and stepped once. Where no row has changed its place, which is
-everywhere but in beam search, that is found out where the tokens are, and only the last token of each row and the verdict are waited for.
+everywhere but in beam search, that is found out first. A few thousand tokens are read from the device for it, which waits for no more than
+the last ones would; of more, only the last token of each row and the verdict are.
 
 Invariant: a call belongs to the run at hand when its sequences are one token longer than the last ones and each continues one of them;
 otherwise it begins a new run. So one processor serves any number of ``generate`` calls, one after the other.
@@ -20,6 +21,9 @@ from guided.integrations.following import Following
 from guided.integrations.masking import MaskStore, mask_store
 
 __all__ = ["LogitsProcessor"]
+
+# PERF: so many tokens are read sooner than compared on the device, `python -m benchmarks.generation --device cuda`.
+_FEW_TOKENS = 1 << 13
 
 
 class LogitsProcessor:
@@ -91,13 +95,13 @@ class LogitsProcessor:
         rows, length = input_ids.shape
         group = self._rows_per_index(rows, scores.shape[1])
         going_on = self._generated is not None and length == self._length + 1
-        states = self._follow(input_ids, group) if going_on else None
+        now = self._shown(input_ids) if going_on else None
+        states = self._follow(now, group) if now is not None else None
         if states is None:
             self._start = length
             states = [self._texts[row // group].initial for row in range(rows)]
-        self._length, self._group, self._states = length, group, states
-        # Why a clone: beam search writes into the tensors that it showed.
-        self._generated = input_ids[:, self._start :].clone()
+            now = self._shown(input_ids)
+        self._length, self._group, self._states, self._generated = length, group, states, now
         spent = length - self._start
         masks = [self._texts[row // group].mask(state, spent) for row, state in enumerate(states)]
         if self._store is None or not self._store.fits(scores):
@@ -115,10 +119,14 @@ class LogitsProcessor:
             raise ModelError(f"{len(self._texts)} indices cannot be spread over {rows} rows: give one for each prompt")
         return rows // len(self._texts) if len(self._texts) > 1 else rows
 
-    def _follow(self, input_ids: torch.Tensor, group: int) -> list[int] | None:
+    def _shown(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """The generated tokens, in memory of their own, since beam search writes into the tensors that it showed."""
+        now = input_ids[:, self._start :]
+        return now.cpu() if now.is_cuda and now.numel() <= _FEW_TOKENS else now.clone()
+
+    def _follow(self, now: torch.Tensor, group: int) -> list[int] | None:
         """The states after the last token of each row; None where a row continues none of the run at hand."""
         assert self._generated is not None, "a run at hand has a tensor of its tokens"
-        now = input_ids[:, self._start :]
         if len(now) == len(self._states) and now.device == self._generated.device:
             same = (now[:, :-1] == self._generated).all()
             *tokens, unmoved = torch.cat([now[:, -1], same[None]]).tolist()

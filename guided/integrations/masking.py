@@ -4,12 +4,9 @@ The definition is ``scores.masked_fill(~allowed, -inf)``: what is allowed keeps 
 A *store* does that for rows of one width and type on one device.
 
 - On the CPU one pass over the logits' bits reads the words as they are.
-- Elsewhere masks lie as words in one table on the device. A step sends the numbers of its masks' rows, one integer per sequence, in one
-  transfer that nothing waits for; masks not seen before travel together in one more. Words become booleans by a table of 256 entries, or
-  inside one fused kernel where triton is installed.
-
-Invariant: on a device a mask is recognised by its identity, since an index hands out the same array for the same mask; a store keeps it
-alive, and a mask never changes. What was used longest ago goes first when a store has its fill of bytes.
+- Elsewhere masks lie as words in one table on the device (`guided.integrations.masking_rows`), and a step names their rows, one integer
+  per sequence. One fused kernel reads them where triton is installed, and takes the integers of small batches as arguments, so that a step
+  whose masks were seen before is one launch and nothing else. Without triton words become booleans by a table of 256 entries.
 
 Complexity: O(rows * width) per call, which is memory traffic.
 
@@ -21,22 +18,22 @@ import functools
 import importlib.util
 import warnings
 from abc import ABC, abstractmethod
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from guided.arrays import Int32Array, mask_words
+from guided.integrations.masking_rows import MaskRows
+
+if TYPE_CHECKING:
+    from guided.integrations.masking_kernel import FusedMasks
 
 __all__ = ["DeviceMasks", "HostMasks", "MaskStore", "mask_store"]
 
 _STORE_BYTES = 1 << 26
-_FIRST_ROWS = 32
 _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-Fused: TypeAlias = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], None]
 
 
 class MaskStore(ABC):
@@ -87,13 +84,12 @@ class MaskStore(ABC):
                 f"this store takes a {self.dtype} tensor of shape ({len(masks)}, {self.width}) on {self.device}, "
                 f"not one of {scores.dtype} of shape {tuple(scores.shape)} on {scores.device}"
             )
-        with torch.no_grad():
-            if out is None:
-                out = torch.empty_like(scores)
-            elif out.shape != scores.shape or not self.fits(out):
-                raise ValueError("out must have the shape, the type and the device of the scores")
-            if len(masks):
-                self._apply(scores, masks, out)
+        if out is None:
+            out = torch.empty_like(scores)
+        elif out is not scores and (out.shape != scores.shape or not self.fits(out)):
+            raise ValueError("out must have the shape, the type and the device of the scores")
+        if len(masks):
+            self._apply(scores, masks, out)
         return out
 
     @abstractmethod
@@ -146,86 +142,41 @@ class DeviceMasks(MaskStore):
         fused: bool | None = None,
     ) -> None:
         super().__init__(width, dtype, device)
-        self._words = mask_words(width)
-        self._slots: OrderedDict[int, tuple[Int32Array, int]] = OrderedDict()
-        self._most = max(1, max_bytes // (4 * self._words))
-        self._pinned = device.type == "cuda"
+        self._rows = MaskRows(mask_words(width), device, max_bytes)
+        self._fused: FusedMasks | None = None
         if fused is None:
-            possible = device.type == "cuda" and importlib.util.find_spec("triton") is not None
-            self._fused = _tried_kernel() if possible else None
-        else:
-            self._fused = _fused_kernel() if fused else None
+            fused = device.type == "cuda" and importlib.util.find_spec("triton") is not None and _kernel_works()
+        if fused:
+            self._fused = _fused_masks()
         bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
         with torch.inference_mode(False):
             # Entry b: eight bytes, 1 for each 0 in b, so that 8 bits become 8 booleans in one look-up.
             self._refused = torch.from_numpy(1 - bits).view(torch.int64)[:, 0].to(device)
-            self._table = torch.zeros((0, self._words), dtype=torch.int32, device=device)
 
     def _apply(self, scores: torch.Tensor, masks: Sequence[Int32Array], out: torch.Tensor) -> None:
-        places = self._sent(np.array(self._place(masks), np.int64))
+        rows = self._rows.rows(masks)
         if self._fused is not None and scores.stride(1) == out.stride(1) == 1:
-            self._fused(scores, self._table, places, out)
+            self._fused(scores, out, self._rows, rows)
             return
-        eights = self._table.index_select(0, places).view(torch.uint8).flatten().int()
-        refused = self._refused.index_select(0, eights).view(torch.bool).view(len(masks), -1)[:, : self.width]
-        if out.data_ptr() != scores.data_ptr():
-            out.copy_(scores)
-        out.masked_fill_(refused, -torch.inf)
-
-    def _place(self, masks: Sequence[Int32Array]) -> list[int]:
-        """The rows of the table in which the masks are, after they have been put there."""
-        slots = self._slots
-        wanted = {id(mask): mask for mask in masks}
-        for key in wanted.keys() & slots.keys():
-            slots.move_to_end(key)
-        missing = [mask for key, mask in wanted.items() if key not in slots]
-        if missing:
-            self._reserve(len(wanted), len(slots) + len(missing))
-            self._admit(missing)
-        return [slots[id(mask)][1] for mask in masks]
-
-    def _reserve(self, at_least: int, at_best: int) -> None:
-        """Have the table hold what one call needs, and if the bytes allow it everything seen so far."""
-        rows = len(self._table)
-        if rows < at_least or rows < min(at_best, self._most):
-            rows = max(at_least, min(max(at_best, 2 * rows, _FIRST_ROWS), self._most))
-            with torch.inference_mode(False):
-                table = torch.zeros((rows, self._words), dtype=torch.int32, device=self.device)
-                table[: len(self._table)] = self._table
-                self._table = table
-
-    def _admit(self, missing: Sequence[Int32Array]) -> None:
-        """Give each new mask a row of the table, and fill those rows."""
-        # Invariant: the other masks of this call are the last ones, and the table has rows for all of the call. So the oldest
-        # ones, whose rows are taken, are none of it.
-        slots = self._slots
-        words = np.zeros((len(missing), self._words), np.int32)
-        places = np.empty(len(missing), np.int64)
-        for row, mask in enumerate(missing):
-            places[row] = len(slots) if len(slots) < len(self._table) else slots.popitem(last=False)[1][1]
-            slots[id(mask)] = mask, int(places[row])
-            words[row, : len(mask)] = mask[: self._words]
-        self._table.index_copy_(0, self._sent(places), self._sent(words))
-
-    def _sent(self, array: np.ndarray) -> torch.Tensor:
-        """The array on the device. Torch keeps pinned memory until its transfer is done, so nothing waits here."""
-        tensor = torch.from_numpy(array)
-        return (tensor.pin_memory() if self._pinned else tensor).to(self.device, non_blocking=True)
+        with torch.no_grad():
+            eights = self._rows.table.index_select(0, self._rows.sent(rows)).view(torch.uint8).flatten().int()
+            refused = self._refused.index_select(0, eights).view(torch.bool).view(len(masks), -1)[:, : self.width]
+            if out.data_ptr() != scores.data_ptr():
+                out.copy_(scores)
+            out.masked_fill_(refused, -torch.inf)
 
 
-def _fused_kernel() -> Fused:
-    from guided.integrations.masking_kernel import masked
+def _fused_masks() -> "FusedMasks":
+    from guided.integrations.masking_kernel import FusedMasks
 
-    return masked
+    return FusedMasks()
 
 
 @functools.cache
-def _tried_kernel() -> Fused | None:
-    """The fused kernel, once it has run on this machine; None with a warning where triton can not compile it."""
+def _kernel_works() -> bool:
+    """Does triton compile the fused kernel for this machine? A warning where it fails."""
     try:
-        masked = _fused_kernel()
-        scores, table = torch.zeros((1, 32), device="cuda"), torch.zeros((1, 1), dtype=torch.int32, device="cuda")
-        masked(scores, table, torch.zeros(1, dtype=torch.int64, device="cuda"), scores)
+        _try_kernel(torch.device("cuda"))
     except Exception as error:  # triton raises what its compilers and drivers raise; it needs a C compiler, for one
         reason = str(error).strip().partition("\n")[0]
         warnings.warn(
@@ -233,5 +184,19 @@ def _tried_kernel() -> Fused | None:
             RuntimeWarning,
             stacklevel=2,
         )
-        return None
-    return masked
+        return False
+    return True
+
+
+def _try_kernel(device: torch.device) -> None:
+    """Every way in which the kernel is launched, on a few logits: RuntimeError where one gives other masks."""
+    fused, table = _fused_masks(), MaskRows(2, device, _STORE_BYTES)
+    masks = [np.array([5, place], np.int32) for place in range(70)]
+    for count in (1, 70):
+        rows = table.rows(masks[:count])
+        for _ in range(2):  # compiled, then launched again as it was compiled
+            scores = torch.zeros((count, 64), device=device)
+            fused(scores, scores, table, rows)
+            allowed = np.packbits(scores.cpu().numpy() == 0, axis=1, bitorder="little").view(np.int32)
+            if not np.array_equal(allowed, np.stack(masks[:count])):
+                raise RuntimeError("its kernel gives other masks")

@@ -9,10 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
+from guided.integrations import logits_processor
 from tests.generate.models import default_model
 
 DATE = r" (19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 WORDS = r" [a-z]{3,12}( [a-z]{3,12}){0,3}\."
+
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+    ),
+]
 
 
 def tokenize(prompts: list[str]):
@@ -126,8 +134,9 @@ def test_a_run_follows_rows_in_any_order_and_a_new_prompt_begins_a_new_run() -> 
     assert allowed([[5]]) == [[0, 1]]
 
 
-@given(st.data())
-def test_runs_of_any_rows_are_as_if_read_anew(data: st.DataObject) -> None:
+@pytest.mark.parametrize("device", DEVICES)
+@given(data=st.data())
+def test_runs_of_any_rows_are_as_if_read_anew(device: str, data: st.DataObject) -> None:
     """Rows that stay, change places, are copied, end, or are taken against the scores; several indices; new runs in between."""
     vocabulary = guided.Vocabulary([b"a", b"b", b"ab", None], eos=[3], size=40)
     patterns = ["(ab|b)*a?", "a{1,3}b"][: data.draw(st.integers(1, 2))]
@@ -139,8 +148,13 @@ def test_runs_of_any_rows_are_as_if_read_anew(data: st.DataObject) -> None:
         rows: list[list[int]] = [[] for _ in range(group * len(indices))]
         processor.reset()
         for _ in range(data.draw(st.integers(1, 6))):
-            scores = torch.zeros(len(rows), 40)
-            found = processor(torch.tensor([prompt + row for row in rows]).view(len(rows), -1), scores)
+            scores = torch.zeros(len(rows), 40, device=device)
+            # On a device few tokens are read and more are compared there: here of runs of some length, and those of many rows.
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(logits_processor, "_FEW_TOKENS", 5)
+                found = processor(
+                    torch.tensor([prompt + row for row in rows], device=device).view(len(rows), -1), scores
+                )
             for place, row in enumerate(rows):
                 index = indices[place // group]
                 state = index.initial

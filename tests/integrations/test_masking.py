@@ -52,7 +52,7 @@ def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def check(store: MaskStore, scores: torch.Tensor, masks: Sequence[np.ndarray]) -> None:
-    expected = definition(scores, masks)
+    expected = definition(scores.cpu(), masks).to(scores.device)
     before = scores.clone()
     assert same_bits(store.apply(scores, masks), expected)
     assert same_bits(scores, before)
@@ -142,23 +142,50 @@ def test_neither_numba_nor_transformers_is_needed() -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here, on which triton works")
 def test_a_kernel_that_fails_is_a_warning() -> None:
     with pytest.warns(RuntimeWarning, match="guided: masks are applied without triton, which fails here: "):
-        assert masking._tried_kernel.__wrapped__() is None
+        assert not masking._kernel_works.__wrapped__()
+
+
+def check_the_kernel(device: torch.device, dtypes: Sequence[torch.dtype], widths: Sequence[int]) -> None:
+    """Row numbers as arguments and in a tensor, too large ones among them; memory that begins anywhere; new masks, and old ones gone."""
+    random = np.random.default_rng(0)
+    for dtype in dtypes:
+        for width in widths:
+            masks = [random_mask(random, max(1, width - padding), share) for share in SHARES for padding in (0, 40)]
+            store = DeviceMasks(width, dtype, device, max_bytes=4 * 18 * -(-width // 32), fused=True)
+            for begin, height in ((0, 1), (3, 2), (0, 4), (0, 17), (3, 64), (0, 65)):
+                scores = odd_scores(random, height, width + 8, dtype).to(device)
+                rows = [random_mask(random, width, 0.5), *5 * masks][begin : begin + height]
+                check(store, scores[:, :width].contiguous(), rows)
+                for view in (scores[:, 3 : width + 3], scores[:, 8:]):
+                    expected = definition(view.cpu(), rows)
+                    assert same_bits(store.apply(view, rows).cpu().contiguous(), expected.contiguous())
+                    assert same_bits(store.apply(view, rows, out=view).cpu().contiguous(), expected.contiguous())
+    many = [np.array([place], np.int32) for place in range(33_000)]
+    store = DeviceMasks(32, torch.float32, device, fused=True)
+    store._rows.rows(many)
+    for rows in (many[-3:], many[:2], many[32_766:32_769]):
+        check(store, odd_scores(random, len(rows), 32, torch.float32).to(device), rows)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+def test_a_gpu_is_the_definition() -> None:
+    device = torch.zeros(1, device="cuda").device
+    check_the_kernel(device, DTYPES, [1, 33, 512, 5_000])
+    random = np.random.default_rng(0)
+    for dtype in DTYPES:
+        store = DeviceMasks(2_000, dtype, device, max_bytes=2_000, fused=False)
+        for height in (1, 8, 3):
+            masks = [random_mask(random, 2_000, share) for share in SHARES[:height]]
+            check(store, odd_scores(random, height, 2_000, dtype).to(device), masks)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
 def test_the_fused_kernel_is_the_definition() -> None:
     """By triton's interpreter, which has to be chosen before triton is imported."""
     program = """
-import numpy as np, torch
-from tests.integrations.test_masking import CPU, DTYPES, SHARES, check, odd_scores, random_mask
-from guided.integrations import masking
-from guided.integrations.masking import DeviceMasks
-random = np.random.default_rng(0)
-for dtype in DTYPES:
-    for width in (1, 33, 5_000):
-        masks = [random_mask(random, max(1, width - padding), share) for share in SHARES for padding in (0, 40)]
-        store = DeviceMasks(width, dtype, CPU, fused=True)
-        check(store, odd_scores(random, len(masks), width, dtype), masks)
+from tests.integrations.test_masking import *
+check_the_kernel(CPU, DTYPES[:2], [33, 4_200])
+masking._try_kernel(CPU)
 print("fine")
 """
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
