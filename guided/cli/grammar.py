@@ -1,7 +1,8 @@
 """``guided grammar check``: what Lark decided about a grammar without a word, and how large it is."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +10,9 @@ from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
 from guided.cli.output import COMPILING, aligned, console, print_json, progress, shown
 from guided.cli.specs import JsonOption
+
+if TYPE_CHECKING:
+    from guided.lalr.review import Finding
 
 __all__ = ["check_grammar"]
 
@@ -23,7 +27,9 @@ def check_grammar(
     lexer: Annotated[str, typer.Option("--lexer", help="contextual or basic.")] = "contextual",
     as_json: JsonOption = False,
 ) -> int:
-    """Check a Lark grammar: conflicts that Lark resolved, texts that lead nowhere, what no automaton can do, and sizes.
+    """Check a Lark grammar: conflicts that Lark resolved, texts that lead nowhere, lookaheads that forbid what is waited for, and sizes.
+
+    Each finding comes with a short example, where one is found within a budget.
 
     The exit code is 0 if there is nothing to say, 1 if there are conflicts or dead ends, 2 if the grammar is refused.
 
@@ -43,8 +49,8 @@ def check_grammar(
         options = {"lexer": lexer, **({} if start is None else {"start": start})}
         spec = build_spec("grammar", source, options, Path())
         assert isinstance(spec, Grammar)
-        lowered = spec.pushdown(Limits(), bytes([1] * 256))
         scanner = scanner_of(spec.tables.lexer, Limits())
+        found = spec.review()
     tables = spec.tables
     sizes = {
         "rules": len(tables.rules),
@@ -55,12 +61,29 @@ def check_grammar(
         "scanner edges": int((scanner.table != DEAD).sum()),
     }
     if as_json:
-        print_json({"start": spec.start, "sizes": sizes, "notes": list(lowered.notes)})
+        told = [
+            {"kind": one.kind, "note": one.note, "example": None if one.example is None else one.example._asdict()}
+            for one in found
+        ]
+        print_json({"start": spec.start, "sizes": sizes, "notes": [one.note for one in found], "findings": told})
     else:
         for line in aligned([(name, f"{count:,}") for name, count in sizes.items()], indent=0):
             console().print(line)
-        for note in lowered.notes:
-            console().print(shown(note))
-        if not lowered.notes:
+        for finding in found:
+            console().print(shown(finding.note))
+            for line in _example(finding):
+                console().print(f"    {shown(line)}")
+        if not found:
             console().print("no conflicts, no dead ends")
-    return REJECTED if lowered.notes else ACCEPTED
+    return REJECTED if found else ACCEPTED
+
+
+def _example(finding: "Finding") -> list[str]:
+    """What is said of an example."""
+    if finding.kind == "doubt":
+        return []
+    if finding.example is None:
+        return ["no example was found: it may never be met"]
+    terminals, text = finding.example
+    where = "at the beginning of a text" if not terminals else "behind " + " ".join(terminals)
+    return [where if not text else f"{where}, as in {json.dumps(text, ensure_ascii=False)}"]

@@ -12,6 +12,7 @@ from guided.errors import GrammarError, VocabularyError
 from guided.index.lexeme_masks import LexemeMasks
 from guided.lalr.machine import LalrMachine
 from guided.lalr.packed import packed, unpacked
+from guided.lalr.review import Finding, review
 from guided.lalr.scanner import scanner_of
 from guided.lalr.sources import GrammarLike, Source, source_of
 from guided.lalr.standing import Standing, Standings
@@ -20,6 +21,8 @@ from guided.limits import Limits
 from guided.schema.json_values import text_of, value_of
 
 __all__ = ["Grammar"]
+
+_NO_TEXT = "no text can be parsed from it"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -147,12 +150,26 @@ class Grammar:
                 raise VocabularyError(
                     "every text of the grammar needs a byte that no token of the vocabulary has alone"
                 )
-            raise GrammarError("no text can be parsed from it", self.start)
+            raise GrammarError(_NO_TEXT, self.start)
         return Lowered(machine, "grammar", 0, notes=(*self.tables.notes, *machine.dead_ends.notes), masks=LexemeMasks)
 
     def _machine(self, limits: Limits, alphabet: bytes) -> LalrMachine:
         scanner = scanner_of(self.tables.lexer, limits)
         return LalrMachine(self.tables, scanner, _start(self.tables, self.start), limits, alphabet)
+
+    def review(self) -> list[Finding]:
+        """What an author should know of the grammar: conflicts, dead ends, lookaheads, each with a short example if there is one.
+
+        Raises
+        ------
+        GrammarError, LimitError
+            As `pushdown`.
+        """
+        machine = self._machine(Limits(), bytes([1] * 256))
+        if machine.is_empty:
+            raise GrammarError(_NO_TEXT, self.start)
+        scanner = scanner_of(self.tables.lexer, Limits())
+        return review(self.tables, scanner, _start(self.tables, self.start), machine.dead_ends)
 
     def standing(self, text: bytes) -> Standing | None:
         """Where a text that has begun stands: the lexeme under way, and the terminals that are expected. O(bytes).

@@ -53,6 +53,7 @@ class DeadEnds:
 
     Attributes
     ----------
+    stacks : Stacks
     lexemes : Lexemes
     columns : Columns
     letters : Letters or None
@@ -66,7 +67,7 @@ class DeadEnds:
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, stacks: Stacks, limits: Limits) -> None:
         self._steps = Steps(min(limits.steps, _MOST_STEPS))
-        self._stacks = stacks
+        self.stacks = stacks
         self._contexts: list[int] = tables.context.tolist()
         self._label, self._end = len(tables.lexer.terminals), tables.end
         self._indenter = indenter = Indenter(tables)
@@ -111,10 +112,10 @@ class DeadEnds:
         chain = []
         while node >= len(self._cell_of) or self._cell_of[node] < 0:
             chain.append(node)
-            node = self._stacks.below(node)
+            node = self.stacks.below(node)
         found = self._cell_of[node]
         for one in reversed(chain):
-            found = self.cells.above(found, self._stacks.states[one])
+            found = self.cells.above(found, self.stacks.states[one])
             self._cell_of += [-1] * (one + 1 - len(self._cell_of))
             self._cell_of[one] = found
         return found
@@ -171,7 +172,7 @@ class DeadEnds:
         """
         self.renew()
         if self.cells is not None and self.letters is not None:
-            letters = self.letters.of(outcomes, self._contexts[self._stacks.states[node]])
+            letters = self.letters.of(outcomes, self._contexts[self.stacks.states[node]])
             return bool(letters & self.cells.live(self.cell(node)))
         return self._search(node, indents, outcomes, columns)
 
@@ -185,7 +186,7 @@ class DeadEnds:
                 return True
             for label, control in outcomes.lexemes:
                 for target, counts in self._fed(node, indents, label, columns):
-                    state = self._stacks.states[target]
+                    state = self.stacks.states[target]
                     if self.assures(state, control):
                         return True
                     key = target, counts, control
@@ -213,13 +214,13 @@ class DeadEnds:
                 tokens, counts = found
                 target = node
                 for terminal in tokens:
-                    target = self._stacks.feed(target, terminal) if target >= 0 else target
+                    target = self.stacks.feed(target, terminal) if target >= 0 else target
                 if target >= 0:
                     yield target, counts
 
     def _ends_at(self, node: int, indents: Indents) -> bool:
         for terminal in (*self._indenter.at_end(indents), self._end):
-            node = self._stacks.feed(node, terminal)
+            node = self.stacks.feed(node, terminal)
             if node < 0:
                 return False
         return True

@@ -63,10 +63,14 @@ class Standings:
     scanner : Scanner
         Of the tables' lexer.
     start : Start
+
+    Attributes
+    ----------
+    stacks : Stacks
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
-        self._stacks, self._indenter = Stacks(tables, start), Indenter(tables)
+        self.stacks, self._indenter = Stacks(tables, start), Indenter(tables)
         self._scanner, self._end = scanner, tables.end
         self._contexts: list[int] = tables.context.tolist()
         self._names = tuple(shown_terminal(terminal) for terminal in tables.lexer.terminals)
@@ -93,7 +97,7 @@ class Standings:
             (node, indents), begin = after, end
         if begin == len(text):
             return Standing(
-                begin, (), self._shown(node, indents, self._tried[self._contexts[self._stacks.states[node]]])
+                begin, (), self._shown(node, indents, self._tried[self._contexts[self.stacks.states[node]]])
             )
         becoming = [label for label in self._reachable(scanned) if self._can_be_fed(node, indents, label)]
         following: tuple[str, ...] = ()
@@ -102,16 +106,30 @@ class Standings:
         whole = [label for label, back, _ in said if label != NOTHING and not back]
         after = self._fed(node, indents, whole[0], text[begin:]) if whole else None
         if after is not None:
-            following = self._shown(*after, self._tried[self._contexts[self._stacks.states[after[0]]]])
+            following = self._shown(*after, self._tried[self._contexts[self.stacks.states[after[0]]]])
             if not becoming and whole[0] == self._scanner.n_terminals:
                 # Text that is ignored is no lexeme to people.
                 begin = len(text)
         return Standing(begin, self._named(becoming), following)
 
+    def node(self, text: bytes) -> int:
+        """The stack (`guided.lalr.stacks`) after a text whose end is taken to end a lexeme; -1 if there is none."""
+        node, indents, left, begin = 0, Indents(), self._scanner.first_left, 0
+        while begin < len(text) and node >= 0:
+            scanned, found = self._run(node, left, text, begin)
+            if scanned >= 0 and self._scanner.ends[scanned, 0] != NOTHING and not self._scanner.ends[scanned, 1]:
+                found = int(self._scanner.ends[scanned, 0]), len(text), left
+            if found is None:
+                return -1
+            label, end, left = found
+            after = self._fed(node, indents, label, text[begin:end])
+            (node, indents), begin = (-1, indents) if after is None else after, end
+        return node
+
     def _run(self, node: int, left: int, text: bytes, begin: int) -> tuple[int, tuple[int, int, int] | None]:
         """The scanner's state at the end of the text, or DEAD; and the last match on the way: label, where it ends, left class."""
         scanner = self._scanner
-        scanned = int(scanner.starts[self._contexts[self._stacks.states[node]], left])
+        scanned = int(scanner.starts[self._contexts[self.stacks.states[node]], left])
         found = None
         for place in range(begin, len(text)):
             if scanned < 0:
@@ -138,7 +156,7 @@ class Standings:
         if said is None:
             return None
         for terminal in said[0]:
-            node = self._stacks.feed(node, terminal)
+            node = self.stacks.feed(node, terminal)
             if node < 0:
                 return None
         return node, said[1]
@@ -148,14 +166,14 @@ class Standings:
         if label == self._scanner.n_terminals:
             return False
         if label == self._indenter.newline:
-            return bool(indents.parentheses) or self._stacks.feed(node, label) >= 0
+            return bool(indents.parentheses) or self.stacks.feed(node, label) >= 0
         return self._fed(node, indents, label, b"") is not None
 
     def _shown(self, node: int, indents: Indents, tried: Iterable[int]) -> tuple[str, ...]:
         """The terminals that a stack takes, and the end of the text."""
         found = self._named(label for label in tried if self._can_be_fed(node, indents, label))
         for terminal in (*self._indenter.at_end(indents), self._end):
-            node = self._stacks.feed(node, terminal) if node >= 0 else node
+            node = self.stacks.feed(node, terminal) if node >= 0 else node
         return (*found, _END) if node >= 0 else found
 
     def _named(self, labels: Iterable[int]) -> tuple[str, ...]:

@@ -1,0 +1,298 @@
+"""`Examples`: short texts that show what was found out about a grammar: where a conflict is met, or a rule that has no text is waited for.
+
+An *example* is a string of terminals that brings the parser to a state, found best first: paths in the graph of states, by the bytes of
+their shortest lexemes, rules spelled by their cheapest strings of terminals. Each is checked on the parser's own stacks before it is
+given. Of a conflict, it is one where the rule that is not reduced could have been, and the terminal could have come after it all the same.
+
+Bounded by `_MOST_PATHS`: a grammar may have no such example, where what a conflict forbids is never met.
+"""
+
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+from guided.lalr.items import items_of
+from guided.lalr.lexing import last_characters
+from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.standing import Standings
+from guided.lalr.tables import Conflict, LalrTables, Start
+from guided.lalr.ways import preference
+
+__all__ = ["Example", "Examples"]
+
+# Paths that a search looks at, and terminals of an example.
+_MOST_PATHS, _LONGEST = 5_000, 200
+_NEVER = 1 << 40
+
+
+class Example(NamedTuple):
+    """What stands before a place.
+
+    Attributes
+    ----------
+    terminals : tuple of str
+    text : str or None
+        A text that Lark lexes as these terminals; None where no simple one was found.
+    """
+
+    terminals: tuple[str, ...]
+    text: str | None
+
+
+class Examples:
+    """The examples of one grammar.
+
+    Parameters
+    ----------
+    tables : LalrTables
+    scanner : Scanner
+        Of the tables' lexer.
+    start : Start
+    """
+
+    def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
+        self._tables, self._start = tables, start
+        self._items = items_of(tables, start)
+        self._standings = Standings(tables, scanner, start)
+        self._stacks = self._standings.stacks
+        self._lexemes = _lexemes(scanner)
+        self._separators = [
+            b"",
+            *([self._lexemes[scanner.n_terminals]] if scanner.n_terminals in self._lexemes else []),
+        ]
+        self._costs, self._rule_of = self._derivations()
+        self._edges = [
+            [
+                (symbol, target)
+                for symbol, target in (*actions.items(), *gotos.items())
+                if target >= 0 and symbol != tables.end
+            ]
+            for actions, gotos in zip(self._items.actions, self._items.gotos, strict=True)
+        ]
+
+    def conflict(self, conflict: Conflict) -> Example | None:
+        """What stands before the terminal where a conflict is met and both ways go on; None where none was found."""
+        items, tables = self._items, self._tables
+        terminal = tables.symbols.index(conflict.terminal)
+        rule = tables.rules.index(conflict.rule)
+        length = len(items.sides[rule])
+
+        def is_met(states: tuple[int, ...]) -> bool:
+            action = items.actions[states[-1]].get(terminal)
+            if action is None or action == -1 - rule or (action < 0) != bool(conflict.taken):
+                return False
+            is_under_way = (
+                (rule, length) in items.kernels[states[-1]]
+                if length
+                else items.origins[rule] in items.gotos[states[-1]]
+            )
+            below = states[: len(states) - length]
+            after = items.gotos[below[-1]].get(items.origins[rule]) if below else None
+            return is_under_way and after is not None and self._shifts((*below, after), terminal)
+
+        if length:
+            states = [state for state in items.states if (rule, length) in items.kernels[state]]
+        else:
+            states = [state for state in items.states if items.origins[rule] in items.gotos[state]]
+        return self._first(states, is_met)
+
+    def waited(self, name: str) -> Example | None:
+        """What stands before a place where a terminal or rule is waited for."""
+        symbol = self._tables.symbols.index(name)
+        states = [
+            state
+            for state in self._items.states
+            if symbol in self._items.actions[state] or symbol in self._items.gotos[state]
+        ]
+        return self._first(states, lambda _: True)
+
+    def states_after(self, terminal: int) -> list[int]:
+        """The parser's states in which a terminal has just been read."""
+        return [state for state in self._items.states if self._items.reached_by[state] == terminal]
+
+    def waited_in(self, state: int) -> set[int]:
+        """The terminals with a pattern that a state of the parser waits for."""
+        return {terminal for terminal in self._items.actions[state] if terminal < len(self._tables.lexer.terminals)}
+
+    def waited_behind(self, terminal: int, other: int) -> Example | None:
+        """What stands before a terminal that is waited for directly behind another."""
+        return self._first([one for one in self.states_after(terminal) if other in self.waited_in(one)], lambda _: True)
+
+    def spelled(self, terminals: tuple[int, ...]) -> Example:
+        """The example of some terminals from the start on."""
+        return Example(tuple(self._tables.symbols[terminal] for terminal in terminals), self._text(terminals))
+
+    def _first(self, states: list[int], is_met: Callable[[tuple[int, ...]], bool]) -> Example | None:
+        """The cheapest way to one of some states whose stack meets a condition."""
+        for path, symbols in self._paths(states):
+            if is_met(path):
+                terminals = self._terminals(symbols)
+                if terminals is not None and self._leads_to(terminals, path):
+                    return self.spelled(terminals)
+        return None
+
+    def _paths(self, states: list[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Stacks of states with one of some on top, and the symbols between them, cheapest first."""
+        away = self._away(states)
+        wanted, ticket = set(states), count()
+        queue = [(away.get(self._start.state, _NEVER), next(ticket), 0, (self._start.state,), ())]
+        paths: list[tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = [*queue]
+        for _ in range(_MOST_PATHS):
+            if not paths or paths[0][0] >= _NEVER:
+                return
+            _, _, cost, path, symbols = heappop(paths)
+            if path[-1] in wanted:
+                yield path, symbols
+            if len(path) > _LONGEST:
+                continue
+            for symbol, target in self._edges[path[-1]]:
+                onward = cost + self._costs[symbol]
+                if onward + away.get(target, _NEVER) < _NEVER:
+                    heappush(paths, (onward + away[target], next(ticket), onward, (*path, target), (*symbols, symbol)))
+
+    def _away(self, states: list[int]) -> dict[int, int]:
+        """The cost from each state to the nearest of some."""
+        sources: dict[int, list[tuple[int, int]]] = {}
+        for state in self._items.states:
+            for symbol, target in self._edges[state]:
+                sources.setdefault(target, []).append((state, symbol))
+        found: dict[int, int] = {}
+        queue = [(0, state) for state in states]
+        heapify(queue)
+        while queue:
+            cost, state = heappop(queue)
+            if state not in found:
+                found[state] = cost
+                for source, symbol in sources.get(state, ()):
+                    if cost + self._costs[symbol] < _NEVER:
+                        heappush(queue, (cost + self._costs[symbol], source))
+        return found
+
+    def _derivations(self) -> tuple[list[int], dict[int, int]]:
+        """What the cheapest text of each symbol costs, and the rule that it begins with."""
+        items, end = self._items, self._tables.end
+        costs = [_NEVER] * len(self._tables.symbols)
+        for terminal in range(end):
+            if terminal in self._lexemes:
+                costs[terminal] = len(self._lexemes[terminal]) + 1
+            elif terminal >= len(self._tables.lexer.terminals):
+                costs[terminal] = 1
+        rule_of: dict[int, int] = {}
+        users: dict[int, list[int]] = {}
+        for rule, side in enumerate(items.sides):
+            for symbol in side:
+                users.setdefault(symbol, []).append(rule)
+        queue = [(sum(costs[symbol] for symbol in side), rule) for rule, side in enumerate(items.sides)]
+        queue = [entry for entry in queue if entry[0] < _NEVER]
+        heapify(queue)
+        while queue:
+            cost, rule = heappop(queue)
+            origin = items.origins[rule]
+            if origin in rule_of:
+                continue
+            rule_of[origin], costs[origin] = rule, cost + 1
+            for user in users.get(origin, ()):
+                whole = sum(costs[symbol] for symbol in items.sides[user])
+                if whole < _NEVER:
+                    heappush(queue, (whole, user))
+        return costs, rule_of
+
+    def _terminals(self, symbols: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The terminals of some symbols, rules by their cheapest text; None where they are many."""
+        found: list[int] = []
+        work = list(reversed(symbols))
+        while work:
+            symbol = work.pop()
+            if symbol < self._tables.end:
+                found.append(symbol)
+            else:
+                work.extend(reversed(self._items.sides[self._rule_of[symbol]]))
+            if len(found) + len(work) > _LONGEST:
+                return None
+        return tuple(found)
+
+    def _leads_to(self, terminals: tuple[int, ...], path: tuple[int, ...]) -> bool:
+        """Does the parser have this stack after some terminals, but for what the next one reduces?"""
+        node = 0
+        for terminal in terminals:
+            node = self._stacks.feed(node, terminal)
+            if node < 0:
+                return False
+        states = list[int]()
+        while node >= 0:
+            states.append(self._stacks.states[node])
+            node = self._stacks.below(node)
+        return self._is_reduced(tuple(reversed(states)), path)
+
+    def _is_reduced(self, states: tuple[int, ...], path: tuple[int, ...]) -> bool:
+        """Is a stack another after some reductions?"""
+        items, seen = self._items, set[tuple[int, ...]]()
+        work = [states]
+        while work:
+            states = work.pop()
+            if states == path:
+                return True
+            if states in seen or len(seen) > _LONGEST:
+                continue
+            seen.add(states)
+            for rule in {-1 - action for action in items.actions[states[-1]].values() if action < 0}:
+                below = states[: len(states) - len(items.sides[rule])]
+                after = items.gotos[below[-1]].get(items.origins[rule]) if below else None
+                if after is not None:
+                    work.append((*below, after))
+        return False
+
+    def _shifts(self, states: tuple[int, ...], terminal: int) -> bool:
+        """Can a terminal come on a stack of states?"""
+        items = self._items
+        for _ in range(_LONGEST):
+            action = items.actions[states[-1]].get(terminal)
+            if action is None:
+                return False
+            if action >= 0 or states[-1] == self._start.end:
+                return True
+            rule = -1 - action
+            below = states[: len(states) - len(items.sides[rule])]
+            after = items.gotos[below[-1]].get(items.origins[rule]) if below else None
+            if after is None:
+                return False
+            states = (*below, after)
+            if terminal == self._tables.end and after == self._start.end:
+                return True
+        return False
+
+    def _text(self, terminals: tuple[int, ...]) -> str | None:
+        """A text that Lark's lexer reads as some terminals: their shortest lexemes, separated by what is ignored where they have to be."""
+        text, node = b"", 0
+        for terminal in terminals:
+            node = self._stacks.feed(node, terminal)
+            lexeme = self._lexemes.get(terminal, b"")
+            is_word = text[-1:].isalnum() and lexeme[:1].isalnum()
+            for separator in reversed(self._separators) if is_word else self._separators:
+                longer = text + separator + lexeme
+                if lexeme and self._standings.node(longer) == node:
+                    text = longer
+                    break
+            else:
+                return None
+        return text.decode(errors="replace")
+
+
+def _lexemes(scanner: Scanner) -> dict[int, bytes]:
+    """A shortest lexeme of each label, those that people can read first; that of ignored text has the number of terminals as its label."""
+    order = sorted(range(256), key=preference)
+    found: dict[int, bytes] = {}
+    texts: dict[int, bytes] = {int(state): b"" for state in scanner.starts.ravel().tolist() if state >= 0}
+    work = list(texts)
+    for state in work:
+        for label, back, _ in (scanner.events[state].tolist(), scanner.ends[state].tolist()):
+            if label != NOTHING:
+                text = texts[state]
+                found.setdefault(label, text[: len(text) - len(last_characters(text, back))])
+        for byte in order:
+            target = int(scanner.table[state, scanner.classes[byte]])
+            if target >= 0 and target not in texts:
+                texts[target] = texts[state] + bytes([byte])
+                work.append(target)
+    return found

@@ -1,0 +1,147 @@
+"""`review`: what an author should know of a grammar, each finding with a short example where one is found within a budget.
+
+- *conflict*: Lark took one of several actions without a word;
+- *unproductive*: a rule or terminal is waited for, and no text is ever read for it;
+- *dead end*: Lark's parser reads some terminals, and nothing can come after them;
+- *lookahead*: a terminal looks ahead, and behind it another is waited for that the lookahead never lets come;
+- *doubt*: where neither proof nor search says that there are no dead ends.
+
+Complexity: a search for each finding (`guided.lalr.examples`), `_MOST_PLACES` stacks for dead ends; O(terminals that look ahead x
+states) for lookaheads.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from guided.errors import LimitError
+from guided.lalr.deadends import DeadEnds
+from guided.lalr.examples import Example, Examples
+from guided.lalr.indents import Indents
+from guided.lalr.lexemes import Control, Lexemes
+from guided.lalr.scanner import Scanner
+from guided.lalr.tables import LalrTables, Start
+
+__all__ = ["Finding", "review"]
+
+# Places that are looked at for a dead end.
+_MOST_PLACES = 500
+
+
+class Finding(NamedTuple):
+    """What was found.
+
+    Attributes
+    ----------
+    kind : {"conflict", "unproductive", "dead end", "lookahead", "doubt"}
+    note : str
+    example : Example or None
+        What stands before it.
+    """
+
+    kind: str
+    note: str
+    example: Example | None
+
+
+def review(tables: LalrTables, scanner: Scanner, start: Start, dead_ends: DeadEnds) -> list[Finding]:
+    """All findings, in the order of their kinds.
+
+    Parameters
+    ----------
+    tables : LalrTables
+    scanner : Scanner
+        Of the tables' lexer.
+    start : Start
+    dead_ends : DeadEnds
+        Of this start.
+    """
+    examples = Examples(tables, scanner, start)
+    found = [
+        Finding("conflict", note, examples.conflict(conflict))
+        for note, conflict in zip(tables.notes, tables.conflicts, strict=True)
+    ]
+    found += [
+        Finding("unproductive", f"no text is ever read for {name}", examples.waited(name))
+        for name in dead_ends.unproductive
+    ]
+    if tables.indentation is None:
+        found += _dead_ends(tables, scanner, dead_ends, examples)
+        found += _lookaheads(tables, dead_ends, examples)
+    return [*found, *(Finding("doubt", f"dead ends are possible: {doubt}", None) for doubt in dead_ends.doubts)]
+
+
+def _dead_ends(tables: LalrTables, scanner: Scanner, dead_ends: DeadEnds, examples: Examples) -> Iterator[Finding]:
+    """The first dead end that Lark's parser gets to, if any of the nearest places is one."""
+    stacks, lexemes, ignored = dead_ends.stacks, dead_ends.lexemes, scanner.n_terminals
+    contexts: list[int] = tables.context.tolist()
+    # What has been read leaves one of several controls, which hang on how its last lexeme is spelled.
+    first = 0, frozenset({Control(scanner.first_left, frozenset(), (), False)})
+    work: deque[tuple[int, frozenset[Control], tuple[int, ...]]] = deque([(*first, ())])
+    seen: set[tuple[int, frozenset[Control]]] = {first}
+    try:
+        while work and len(seen) < _MOST_PLACES:
+            node, controls, terminals = work.popleft()
+            for label, behind in _followers(lexemes, contexts[stacks.states[node]], controls, ignored):
+                target = stacks.feed(node, label)
+                if target < 0:
+                    continue
+                context, read = contexts[stacks.states[target]], (*terminals, label)
+                live = frozenset(
+                    one for one in behind if dead_ends.is_live(target, Indents(), lexemes.begun(context, one))
+                )
+                if not live:
+                    names = " ".join(tables.symbols[terminal] for terminal in read)
+                    yield Finding(
+                        "dead end", f"Lark reads {names}, and no text goes on behind it", examples.spelled(read)
+                    )
+                    return
+                if (target, live) not in seen:
+                    seen.add((target, live))
+                    work.append((target, live, read))
+    except LimitError:
+        return
+
+
+def _followers(
+    lexemes: Lexemes, context: int, controls: Iterable[Control], ignored: int
+) -> list[tuple[int, set[Control]]]:
+    """The labels that can come in a context behind any of some controls, text that is ignored passed over, and the controls behind them."""
+    found: dict[int, set[Control]] = {}
+    work = list(controls)
+    seen = set(work)
+    while work:
+        for label, control in lexemes.begun(context, work.pop()).lexemes:
+            if label != ignored:
+                found.setdefault(label, set()).add(control)
+            elif control not in seen:
+                seen.add(control)
+                work.append(control)
+    return sorted(found.items(), key=lambda item: item[0])
+
+
+def _lookaheads(tables: LalrTables, dead_ends: DeadEnds, examples: Examples) -> Iterator[Finding]:
+    """Terminals that look ahead, with those that never come behind them although the parser waits for them."""
+    lexemes, ignored = dead_ends.lexemes, len(tables.lexer.terminals)
+    looking = {event[0] for event, end in zip(lexemes.events, lexemes.ends, strict=True) if event[1] > 0}
+    contexts: list[int] = tables.context.tolist()
+    try:
+        for label in sorted(looking - {ignored}):
+            behind = {
+                control
+                for row in lexemes.starts
+                for state in row
+                if state >= 0
+                for found, control in lexemes.fresh(state, frozenset()).lexemes
+                if found == label
+            }
+            missed: dict[int, None] = {}
+            for state in examples.states_after(label):
+                can_come = {found for found, _ in _followers(lexemes, contexts[state], behind, ignored)}
+                missed.update(dict.fromkeys(sorted(examples.waited_in(state) - can_come)))
+            for other in missed:
+                names = tables.symbols[label], tables.symbols[other]
+                note = f"{names[1]} can never come behind {names[0]}, which looks ahead"
+                yield Finding("lookahead", note, examples.waited_behind(label, other))
+    except LimitError:
+        return
