@@ -1,8 +1,11 @@
 """Formulas about strings -> one automaton over classes of characters, labelled by what else holds.
 
 What must hold is mostly a conjunction of atoms and of negated ones; those are intersected first, the small ones before the large ones,
-and trimmed as they are. All other atoms are *tracked*: the product keeps their states beside, dead or alive, and at its end the
-formulas are evaluated for every combination of atoms that hold together.
+and trimmed as they are. All other atoms are *tracked*, one after the other: the product keeps the states of an atom beside, dead or alive,
+and tells its ends apart by what the formulas come to once the truth of the atom is known. So of `(a & b) | (c & d)` no more is kept, when a
+and b are read, than whether both hold, and what no text can make true any more is dropped at once.
+
+Invariant: after each step the automaton is the minimal one of what is left of the formulas.
 
 Where a pattern or format has only texts of the lengths asked for anyway, the length is dropped. Otherwise pattern and length are a
 product, of (states of the pattern) x (greatest length) states at most.
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array
+from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import distinct, minimal
 from guided.automata.partition import Partition, joint
@@ -21,7 +24,7 @@ from guided.automata.product import Operation, pairs
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
-from guided.schema.languages import ANY_LENGTH, Known, complement, known, named, nothing
+from guided.schema.languages import ANY_LENGTH, Known, complement, known, named, nothing, steps_of
 
 __all__ = ["Language", "below", "evaluate", "language"]
 
@@ -40,6 +43,8 @@ class Language:
         What the classes are.
     bits : ndarray[bool], shape (n_labels, n_observed)
         Truth of the observed formulas.
+    steps : int
+        What its atoms took to build.
     """
 
     table: Int32Array
@@ -47,6 +52,7 @@ class Language:
     labels: Int32Array
     parts: Partition
     bits: BoolArray
+    steps: int
 
 
 def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Language:
@@ -59,37 +65,23 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
     LimitError
         A budget is passed; the message names the atoms that are too much together.
     """
-    must, *observed = wanted
     certain = {}
-    others = []
-    for member in formulas.members(must):
+    for member in formulas.members(wanted[0]):
         atom, holds = _literal(formulas, member)
-        if atom is None:
-            others.append(member)
-        else:
+        if atom is not None:
             certain[atom] = holds
-    found = _intersection(certain, limits)
-    tracked = [
-        atom
-        for atom in dict.fromkeys(atom for formula in (*others, *observed) for atom in formulas.atoms(formula))
-        if atom not in certain
-    ]
-    held = _Product(found, certain)
-    for atom in tracked:
-        held.track(atom, limits)
-    n_labels = len(held.bits)
-    truths = {atom: np.full(n_labels, holds) for atom, holds in certain.items()}
-    truths |= {atom: held.bits[:, i] for i, atom in enumerate(tracked)}
-    rest, *seen = evaluate(formulas, (formulas.conjunction(others), *observed), truths, n_labels)
-    bits, numbers = np.zeros((1, 0), np.bool_), np.zeros(n_labels, np.int64)
-    if seen:
-        bits, numbers = np.unique(np.array(seen, np.bool_).T, axis=0, return_inverse=True)
-    accepting = held.accepting & rest[held.labels]
-    labels = np.where(accepting, numbers.reshape(-1)[held.labels], 0).astype(np.int32)
-    table = held.table
-    if tracked or not rest.all():
-        table, accepting, labels = minimal(table, accepting, labels)
-    return Language(table, accepting, labels, held.parts, bits)
+    held = _Product(formulas, wanted, certain, limits)
+    while atom := held.next_atom():
+        held.track(atom)
+    order = sorted(range(len(held.left)), key=lambda label: held.left[label])
+    numbers = np.empty(len(order), np.int32)
+    numbers[order] = np.arange(len(order))
+    labels = np.where(held.accepting, numbers[held.labels], 0).astype(np.int32)
+    bits = np.array([[one == TRUE for one in held.left[label][1:]] for label in order], np.bool_)
+    bits = bits.reshape(len(order), len(wanted) - 1)
+    return Language(
+        held.table, held.accepting, labels, held.parts, bits, sum(steps_of(atom, limits) for atom in held.atoms)
+    )
 
 
 def evaluate(formulas: Formulas, wanted: Sequence[int], known: Mapping[Atom, BoolArray], count: int) -> list[BoolArray]:
@@ -128,31 +120,57 @@ def below(formulas: Formulas, wanted: Sequence[int]) -> list[int]:
 
 
 class _Product:
-    """An automaton and, beside every state, which tracked atoms hold there; minimal after each step."""
+    """An automaton whose accepting states tell what is left of the formulas there; minimal after each step.
 
-    def __init__(self, dfa: CharDFA, certain: Mapping[Atom, bool]) -> None:
+    ``left``: of each label, the formulas once the truths of the atoms so far are put in; the first is not FALSE, but in the only
+    label of the empty language.
+    """
+
+    def __init__(self, formulas: Formulas, wanted: Sequence[int], certain: Mapping[Atom, bool], limits: Limits) -> None:
+        self._formulas, self._limits = formulas, limits
+        self.atoms = list(certain)
+        self.left = [self._with(tuple(wanted), certain)]
+        dfa = nothing() if self.left[0][0] == FALSE else _intersection(certain, limits)
         self.table, self.accepting, self.parts = dfa.table, dfa.accepting, dfa.partition
         self.labels = np.zeros(len(self.table), np.int32)
-        self.bits = np.zeros((1, 0), np.bool_)
-        self.names = [named(atom) for atom in certain]
 
-    def track(self, atom: Atom, limits: Limits) -> None:
+    def next_atom(self) -> Atom | None:
+        """An atom whose truth still decides something."""
+        return next((atom for left in self.left for formula in left for atom in self._formulas.atoms(formula)), None)
+
+    def track(self, atom: Atom) -> None:
         """Tell apart where an atom holds and where it does not."""
-        dfa = known(atom, limits).dfa
-        self.names.append(named(atom))
+        dfa = known(atom, self._limits).dfa
+        self.atoms.append(atom)
         self.parts, classes = joint(self.parts, dfa.partition)
-        table, left, right = _pairs(self.table, dfa.table, classes, "minus", limits, self.names)
-        accepting = self.accepting[left]
-        holds = dfa.accepting[right] & (right >= 0)
-        # Why from 1: 0 stands for all states that do not accept.
-        met, numbers = distinct(np.where(accepting, 2 * self.labels[left].astype(np.int64) + holds + 1, 0))
+        names = [named(one) for one in self.atoms]
+        table, left, right = _pairs(self.table, dfa.table, classes, "minus", self._limits, names)
+        numbers: dict[tuple[int, ...], int] = {}
+        onward = np.full((len(self.left), 2), DEAD, np.int32)
+        for label, before in enumerate(self.left):
+            for holds in (0, 1):
+                after = self._with(before, {atom: holds == 1})
+                if after[0] != FALSE:
+                    onward[label, holds] = numbers.setdefault(after, len(numbers))
+        is_held = (dfa.accepting[right] & (right >= 0)).astype(np.int32)
+        labels = np.where(self.accepting[left], onward[self.labels[left], is_held], DEAD).astype(np.int32)
+        self.table, self.accepting, labels = minimal(table, labels != DEAD, np.maximum(labels, 0))
+        # Labels that no state has are left out.
+        met, found = distinct(np.where(self.accepting, labels + 1, 0).astype(np.int64))
         first = int(np.searchsorted(met, 1))
-        labels = np.where(accepting, numbers - first, 0).astype(np.int32)
-        met = met[first:] - 1
-        self.bits = np.hstack([self.bits[met // 2], (met % 2 == 1)[:, None]])
-        if not len(met):  # the empty language: one label all the same
-            self.bits = np.zeros((1, self.bits.shape[1]), np.bool_)
-        self.table, self.accepting, self.labels = minimal(table, accepting, labels)
+        self.labels = np.maximum(found - first, 0).astype(np.int32)
+        every = list(numbers)
+        self.left = [every[label - 1] for label in met[first:].tolist()] or [(FALSE,) * len(self.left[0])]
+
+    def _with(self, left: tuple[int, ...], truths: Mapping[Atom, bool]) -> tuple[int, ...]:
+        """Formulas with the truths of some atoms put in."""
+        formulas = self._formulas
+
+        def value(atom: Atom) -> int:
+            return formulas.atom(atom) if atom not in truths else TRUE if truths[atom] else FALSE
+
+        memo: dict[int, int] = {}
+        return tuple(formulas.rewrite(formula, value, memo) for formula in left)
 
 
 def _intersection(certain: Mapping[Atom, bool], limits: Limits) -> CharDFA:

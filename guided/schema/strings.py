@@ -121,8 +121,7 @@ def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limit
 def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
     atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
     if not any(atom[0] == "strings" for atom in atoms):
-        leaf = _unlisted(formulas, wanted, options, limits)
-        return leaf, sum(steps_of(atom, limits) for atom in atoms)
+        return _unlisted(formulas, wanted, options, limits)
     texts = _texts_of(atoms)
     memo: dict[int, int] = {}
     rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
@@ -175,12 +174,12 @@ def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, option
     return Leaf(Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start), vectors)
 
 
-def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
+def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
     found = language(formulas, wanted, limits)
     vectors, labels = _numbered(found.bits, ())
     marks = np.where(found.accepting, labels[found.labels], 0).astype(np.int32)
     spelling = SPELLINGS[options.escapes]
-    return Leaf(spelled(found.table, found.accepting, marks, found.parts, spelling, limits), vectors)
+    return Leaf(spelled(found.table, found.accepting, marks, found.parts, spelling, limits), vectors), found.steps
 
 
 def _judged(
