@@ -16,7 +16,7 @@ from guided.limits import Limits
 from guided.schema import objects
 from guided.schema.atoms import TYPES, JsonOptions
 from guided.schema.disjoint import separated
-from guided.schema.few.strings import few_strings
+from guided.schema.few.strings import few_by_truths
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import key_automaton
 from guided.schema.languages import ANY_LENGTH
@@ -64,6 +64,7 @@ class Kinds:
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
         self._measures: dict[int, Measure | None] = {}
+        self._few: dict[tuple[tuple[str, ...], tuple[int, ...], int], list[str]] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
         self._tables: list[objects.KeyTable] = []
         self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
@@ -225,13 +226,11 @@ class Kinds:
         needed = max(needed, sum(atom[0] in ("properties", "propertyNames") for atom in atoms))
         if needed < 2:
             return []
-        undeclared = [formulas.negation(formulas.atom(("strings", tuple(sorted(names)))))] if names else []
-        found: list[str] = []
-        for bits in self.truths_together("string", (formulas.conjunction(undeclared), *patterns)):
-            parts = (pattern if bits >> i & 1 else formulas.negation(pattern) for i, pattern in enumerate(patterns))
-            label = formulas.conjunction((*undeclared, *parts))
-            few = few_strings(formulas, label, needed - 1, _MOST_NAMES, self.limits)
-            if few is not None:
+        key = (names, patterns, needed)
+        found = self._few.get(key)
+        if found is None:
+            found = self._few[key] = []
+            for few in few_by_truths(formulas, patterns, names, needed - 1, _MOST_NAMES, self.limits):
                 if few.texts is None:
                     raise _too_many_names(few.size)
                 found += few.texts

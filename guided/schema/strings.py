@@ -24,14 +24,14 @@ from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.bodies import spelled
 from guided.schema.combination import below, evaluate, language
-from guided.schema.formula import FALSE, Atom, Formulas
+from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.languages import ANY_LENGTH, known, steps_of, truth
 from guided.schema.leaf import DIRECT, Leaf
 from guided.schema.memo import Memo
 from guided.schema.overlay import canonical_body, has_one_body, overlay
 from guided.schema.spelling import SPELLINGS
 
-__all__ = ["listed_texts", "string_automaton", "truths_together"]
+__all__ = ["judged_texts", "string_automaton", "truths_by_length", "truths_together"]
 
 _memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 26)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -68,21 +68,33 @@ def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOpti
     Raises as it does.
     """
     atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
-    if all(atom[0] == "length" for atom in atoms):
-        # Every formula is constant between these lengths.
-        lengths = sorted({0, *(atom[1] for atom in atoms), *(atom[2] + 1 for atom in atoms)})
-        truths = {
-            atom: np.array([atom[1] <= n and (n <= atom[2] or atom[2] == ANY_LENGTH) for n in lengths], np.bool_)
-            for atom in atoms
-        }
-        must, *observed = evaluate(formulas, wanted, truths, len(lengths))
-        return _as_numbers(np.array(observed, np.bool_).reshape(len(observed), len(lengths)).T[must])
+    by_length = truths_by_length(formulas, wanted)
+    if by_length is not None:
+        return tuple(sorted({truths >> 1 for truths in by_length if truths & 1}))
     if any(atom[0] == "strings" for atom in atoms):
         leaf = string_automaton(formulas, wanted, options, limits)
         labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
         return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
     found = language(formulas, wanted, limits)
     return _as_numbers(found.bits[np.unique(found.labels[found.accepting])])
+
+
+def truths_by_length(formulas: Formulas, wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """The truths, as bits, of formulas that say no more of a string than its length: of length 0, and of each that differs from it.
+
+    None of other formulas.
+    """
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    if any(atom[0] != "length" for atom in atoms):
+        return None
+    # Every formula is constant between these lengths.
+    lengths = sorted({0, 1, *(atom[1] for atom in atoms), *(atom[2] + 1 for atom in atoms)})
+    truths = {
+        atom: np.array([atom[1] <= n and (n <= atom[2] or atom[2] == ANY_LENGTH) for n in lengths], np.bool_)
+        for atom in atoms
+    }
+    held = np.array(evaluate(formulas, wanted, truths, len(lengths)), np.bool_).reshape(len(wanted), len(lengths))
+    return tuple(sum(1 << i for i, holds in enumerate(row) if holds) for row in held.T.tolist())
 
 
 def _as_numbers(bits: BoolArray) -> tuple[int, ...]:
@@ -134,14 +146,18 @@ def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limit
     return _laid(base, texts, must, bits, options, limits), steps + more
 
 
-def listed_texts(formulas: Formulas, formula: int, limits: Limits) -> tuple[list[str], list[bool], int]:
-    """The texts that a formula lists, of which of them it holds, and what it says of all others."""
-    atoms = list(formulas.atoms(formula))
-    texts = _texts_of(atoms)
-    rest = formulas.rewrite(formula, lambda atom: _without(formulas, atom), {})
+def judged_texts(
+    formulas: Formulas, wanted: Sequence[int], more: Sequence[str], limits: Limits
+) -> tuple[list[str], list[int], list[int]]:
+    """The texts that formulas list and some more, which of the formulas hold of each, as bits, and what they say of all others."""
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    memo: dict[int, int] = {}
+    rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
+    texts = _texts_of([*atoms, ("strings", tuple(more))])
     if not texts:
         return [], [], rest
-    return texts, _judged(formulas, (formula,), atoms, texts, limits)[0].tolist(), rest
+    _, bits = _judged(formulas, (TRUE, *wanted), atoms, texts, limits)
+    return texts, [sum(1 << i for i, holds in enumerate(row) if holds) for row in bits.tolist()], rest
 
 
 def _texts_of(atoms: Sequence[Atom]) -> list[str]:

@@ -1,9 +1,11 @@
 """The strings of which a formula holds, where they are few: counted along the automaton of their characters.
 
-Complexity: O(edges) for each length, up to the length by which there are more than are asked for; of a cycle there is no end.
+Where strings are told apart by several formulas, one automaton has labels for all of them, and each label is counted by itself.
+
+Complexity: O(edges) to count; of a state that a cycle leads to there is no end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +16,14 @@ from guided.limits import Limits
 from guided.schema.combination import Language, language
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.languages import ANY_LENGTH, truth
-from guided.schema.strings import listed_texts
+from guided.schema.strings import judged_texts, truths_by_length
 
-__all__ = ["FewStrings", "few_strings"]
+__all__ = ["FewStrings", "few_by_truths", "few_strings"]
 
 # Characters that are no surrogates.
 _CHARACTERS = 0x110000 - 0x800
+# More words than these are as many.
+_MOST_COUNTED = 1 << 62
 
 
 class FewStrings(NamedTuple):
@@ -47,8 +51,8 @@ def few_strings(
     spend : callable, optional
         Told how many edges were looked at.
     """
-    texts, holds, rest = listed_texts(formulas, formula, limits)
-    held = [text for text, one in zip(texts, holds, strict=True) if one]
+    texts, bits, (rest,) = judged_texts(formulas, (formula,), (), limits)
+    held = [text for text, holds in zip(texts, bits, strict=True) if holds]
     if len(held) > most:
         return None
     if rest == FALSE:
@@ -58,20 +62,54 @@ def few_strings(
         least, longest = window
         if longest == ANY_LENGTH or (longest >= max(least, 1) and most + len(texts) < _CHARACTERS):
             return None
-    found = language(formulas, (rest,), limits)
-    words = _Words(found, spend)
-    count = words.count(most + len(texts))
-    if count is None:
-        return None
-    # Of the listed texts only those are meant of which the formula holds.
-    also = int(truth(CharDFA(found.table, found.accepting, found.parts), texts).sum()) if texts else 0
-    count += len(held) - also
-    if count > most:
-        return None
-    if count > listed:
-        return FewStrings(count, None)
-    known = frozenset(texts)
-    return FewStrings(count, tuple(dict.fromkeys((*held, *(word for word in words.listed() if word not in known)))))
+    words = _Words(language(formulas, (rest,), limits), spend)
+    return words.few(0, texts, held, most, listed)
+
+
+def few_by_truths(
+    formulas: Formulas, observed: Sequence[int], besides: Sequence[str], most: int, listed: int, limits: Limits
+) -> list[FewStrings]:
+    """Of all strings but ``besides``, those of which the same formulas hold, wherever they are no more than ``most``.
+
+    Parameters
+    ----------
+    formulas : Formulas
+    observed : sequence of int
+        Over the atoms of strings.
+    besides : sequence of str
+    most, listed, limits
+        As for `few_strings`; fewer than there are characters.
+    """
+    texts, bits, rest = judged_texts(formulas, observed, besides, limits)
+    held: dict[int, list[str]] = {}
+    apart = frozenset(besides)
+    for text, number in zip(texts, bits, strict=True):
+        if text not in apart:
+            held.setdefault(number, []).append(text)
+    by_length = truths_by_length(formulas, rest)
+    if by_length is not None:
+        # Why: of any length but 0 there are more strings than are asked for.
+        empty, *others = by_length
+        many = set(others)
+        if empty not in many and "" not in texts:
+            held.setdefault(empty, []).append("")
+        return [
+            FewStrings(len(own), tuple(own))
+            for number, own in sorted(held.items())
+            if number not in many and len(own) <= most
+        ]
+    found = language(formulas, (TRUE, *rest), limits)
+    label_of = {
+        sum(1 << i for i, holds in enumerate(row) if holds): label for label, row in enumerate(found.bits.tolist())
+    }
+    words = _Words(found, None)
+    few = [
+        words.few(label_of[number], texts, held.get(number, []), most, listed)
+        if number in label_of
+        else FewStrings(len(held[number]), tuple(held[number]))
+        for number in sorted({*label_of, *held})
+    ]
+    return [one for one in few if one is not None and 0 < one.size <= most]
 
 
 def _only_lengths(formulas: Formulas, formula: int) -> tuple[int, int] | None:
@@ -83,9 +121,10 @@ def _only_lengths(formulas: Formulas, formula: int) -> tuple[int, int] | None:
 
 
 class _Words:
-    """The words of an automaton over classes of characters."""
+    """The words of an automaton over classes of characters, by label."""
 
     def __init__(self, found: Language, spend: Callable[[int], None] | None) -> None:
+        self._found = found
         starts, classes = found.parts.starts, found.parts.classes
         ends = np.append(starts[1:], 0x110000)
         self._intervals = [
@@ -97,66 +136,84 @@ class _Words:
         for first, end, number in self._intervals:
             sizes[number] += end - first
         self._sizes = sizes
-        self._accepting = found.accepting.tolist()
+        self._labels = np.where(found.accepting, found.labels, -1).tolist()
         # Invariant: minimal automata have no state from which nothing is accepted.
         self._edges = [
             [(number, target) for number, target in enumerate(row) if target >= 0 and sizes[number]]
             for row in found.table.tolist()
         ]
-        self._is_empty = not found.accepting.any()
-        self._is_endless = not self._is_empty and _has_cycle(self._edges)
-        self._spend = spend
+        # How many words lead to each state; -1 of those that a cycle leads to, which have no end of them.
+        self._counts = _counted(self._edges, sizes)
+        if spend is not None:
+            spend(1 + len(self._edges))
 
-    def count(self, most: int) -> int | None:
-        """How many words there are; None where there are more than ``most``."""
-        if self._is_empty:
-            return 0
-        if self._is_endless:
+    def few(self, label: int, texts: Sequence[str], held: Sequence[str], most: int, listed: int) -> FewStrings | None:
+        """The words of a label but for some texts, and those that are held; None where they are more than ``most``."""
+        counts = [count for count, one in zip(self._counts, self._labels, strict=True) if one == label]
+        if min(counts, default=0) < 0 or (count := sum(counts)) > most + len(texts):
             return None
-        found, ahead = 0, {0: 1}
-        while ahead:
-            further: dict[int, int] = {}
-            for state, number in ahead.items():
-                found += number * self._accepting[state]
-                for read, target in self._edges[state]:
-                    further[target] = further.get(target, 0) + number * self._sizes[read]
-            if self._spend is not None:
-                self._spend(1 + len(further))
-            # Why: from each state something is accepted.
-            if found + sum(further.values()) > most:
-                return None
-            ahead = further
-        return found
+        found = self._found
+        if texts:
+            of_label = found.accepting & (found.labels == label)
+            count += len(held) - int(truth(CharDFA(found.table, of_label, found.parts), texts).sum())
+        if count > most:
+            return None
+        if count > listed:
+            return FewStrings(count, None)
+        known = frozenset(texts)
+        return FewStrings(
+            count, tuple(dict.fromkeys((*held, *(word for word in self._listed(label) if word not in known))))
+        )
 
-    def listed(self) -> list[str]:
-        """All words; there are few."""
-        if self._is_empty:
-            return []
+    def _listed(self, label: int) -> list[str]:
+        """All words of a label; there are few."""
         characters: dict[int, list[str]] = {}
         for first, end, number in self._intervals:
             if self._sizes[number] < _CHARACTERS // 2:
                 characters.setdefault(number, []).extend(map(chr, range(first, end)))
+        leads = self._leading_to(label)
         found: list[str] = []
-        ahead = [(0, "")]
+        ahead = [(0, "")] if leads[0] else []
         for state, text in ahead:  # grows on the way
-            if self._accepting[state]:
+            if self._labels[state] == label:
                 found.append(text)
             ahead += [
-                (target, text + character) for read, target in self._edges[state] for character in characters[read]
+                (target, text + character)
+                for read, target in self._edges[state]
+                if leads[target]
+                for character in characters[read]
             ]
         return found
 
+    def _leading_to(self, label: int) -> list[bool]:
+        """The states from which a word of a label can end."""
+        before: list[list[int]] = [[] for _ in self._edges]
+        for state, row in enumerate(self._edges):
+            for _, target in row:
+                before[target].append(state)
+        leads = [one == label for one in self._labels]
+        todo = [state for state, is_end in enumerate(leads) if is_end]
+        for state in todo:  # grows on the way
+            for source in before[state]:
+                if not leads[source]:
+                    leads[source] = True
+                    todo.append(source)
+        return leads
 
-def _has_cycle(edges: list[list[tuple[int, int]]]) -> bool:
-    """Can a state be reached from itself? All are reached from the first."""
+
+def _counted(edges: list[list[tuple[int, int]]], sizes: list[int]) -> list[int]:
+    """How many words lead from the first state to each; -1 where a cycle does. All are reached from the first."""
     before = [0] * len(edges)
     for row in edges:
         for _, target in row:
             before[target] += 1
-    order = [state for state, count in enumerate(before) if not count]
+    counts = [0] * len(edges)
+    counts[0] = 1
+    order = [0] if not before[0] else []
     for state in order:  # grows on the way
-        for _, target in edges[state]:
+        for read, target in edges[state]:
+            counts[target] = min(counts[target] + counts[state] * sizes[read], _MOST_COUNTED)
             before[target] -= 1
             if not before[target]:
                 order.append(target)
-    return len(order) < len(edges)
+    return [count if not left else -1 for count, left in zip(counts, before, strict=True)]

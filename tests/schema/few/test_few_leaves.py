@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.few.numbers import few_numbers
-from guided.schema.few.strings import few_strings
+from guided.schema.few.strings import few_by_truths, few_strings
 from guided.schema.formula import Formulas
 from guided.schema.languages import known, truth
 from guided.schema.strings import string_automaton
@@ -125,3 +125,24 @@ def test_few_strings(tree: Any, most: int) -> None:
     assert found.texts is None or set(found.texts) == set(expected)
     leaf = string_automaton(formulas, (made(formulas, bounded),), JsonOptions(), limits)
     assert leaf.automaton.is_empty() == (not expected)
+
+
+@settings(max_examples=120)
+@given(
+    st.lists(trees(string_atoms), min_size=1, max_size=3),
+    st.lists(st.sampled_from(WORDS), max_size=2),
+    st.integers(1, 20),
+)
+def test_few_strings_told_apart_by_formulas(several: list[Any], besides: list[str], most: int) -> None:
+    formulas, limits = Formulas(), Limits()
+    observed = [made(formulas, tree) for tree in several]
+    found = [one.texts for one in few_by_truths(formulas, observed, besides, most, 30, limits)]
+    expected = []
+    for truths in product((False, True), repeat=len(observed)):
+        literals = zip(observed, truths, strict=True)
+        label = formulas.conjunction(one if holds else formulas.negation(one) for one, holds in literals)
+        apart = formulas.negation(formulas.atom(("strings", tuple(sorted(set(besides))))))
+        few = few_strings(formulas, formulas.conjunction((label, apart)), most, 30, limits)
+        if few is not None and few.size:
+            expected.append(sorted(few.texts or ()))
+    assert sorted(expected) == sorted(sorted(texts or ()) for texts in found)
