@@ -4,15 +4,17 @@ A string that must match a pattern and have at most n characters needs no produc
 characters left, and a state
 may be entered exactly where as many are left as the shortest way to an end needs. A least length belongs to the automaton.
 
-Complexity: one pass over the pairs of a state and a place within a character, and one breadth-first search.
+Complexity: one pass over the pairs of a state and a place within a character, and one breadth-first search (`guided.kernels.measure`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, freeze
+from guided.arrays import Int32Array, freeze
 from guided.automata.automaton import Automaton
+from guided.automata.minimize import inverse_edges
+from guided.kernels import measure as kernel
 
 __all__ = ["Measure", "measure_of"]
 
@@ -63,29 +65,23 @@ def measure_of(formula: int, automaton: Automaton) -> Measure | None:
     """The measure of an automaton of bodies; None where it is empty, or a state stands both between and within characters."""
     if automaton.is_empty():
         return None
-    classes, table = automaton.classes, automaton.table
-    groups = [(_onward(place), place) for place in range(_N_PLACES)]
-    columns = [
-        [(onward, sorted({int(classes[byte]) for byte in letters})) for onward, letters in group] for group, _ in groups
-    ]
-    seen = {(0, _BETWEEN)}
-    todo = [(0, _BETWEEN)]
-    while todo:
-        state, place = todo.pop()
-        row = table[state]
-        for onward, of_group in columns[place]:
-            for column in of_group:
-                target = int(row[column])
-                if target >= 0 and (target, onward) not in seen:
-                    seen.add((target, onward))
-                    todo.append((target, onward))
-    phases: Int32Array = np.zeros(len(table), np.int32)
-    for state, place in seen:
-        phase = 1 if place == _BETWEEN else 2
-        if phases[state] not in (0, phase):
-            return None
-        phases[state] = phase
-    return Measure(formula, freeze(phases), freeze(_needs(automaton, phases)))
+    table, n = automaton.table, automaton.n_states
+    steps: list[tuple[int, int]] = []
+    indptr = [0]
+    for group in _PLACES:
+        for onward, letters in group:
+            steps += [(column, onward) for column in np.unique(automaton.classes[letters]).tolist()]
+        indptr.append(len(steps))
+    phases: Int32Array = np.zeros(n, np.int32)
+    is_told = kernel.phases(
+        table, np.array(indptr, np.int32), np.array(steps, np.int32), np.zeros((n, _N_PLACES), np.uint8),
+        np.empty((n * _N_PLACES, 2), np.int32), phases,
+    )  # fmt: skip
+    if not is_told:
+        return None
+    needs: Int32Array = np.empty(n, np.int32)
+    kernel.needs(automaton.accepting, phases, *inverse_edges(table), table.shape[1], np.empty((2, n), np.int32), needs)
+    return Measure(formula, freeze(phases), freeze(needs))
 
 
 def _onward(place: int) -> list[tuple[int, bytes]]:
@@ -105,18 +101,6 @@ def _onward(place: int) -> list[tuple[int, bytes]]:
     return [(_CONTINUED.get(left - 1, _BETWEEN), bytes(range(0x80, 0xC0)))]
 
 
-def _needs(automaton: Automaton, phases: Int32Array) -> Int32Array:
-    """By rounds: with each, the states from which one more character is enough."""
-    table = automaton.table
-    needs = np.full(len(table), -1, np.int32)
-    needs[automaton.accepting] = 0
-    step = (phases == 1).astype(np.int32)
-    far = np.iinfo(np.int32).max
-    while True:
-        after = np.where(table == DEAD, far, np.where(needs[table] < 0, far, needs[table])).min(axis=1)
-        better = np.where(after == far, far, after + step)
-        current = np.where(needs < 0, far, needs)
-        closer = better < current
-        if not closer.any():
-            return needs
-        needs[closer] = better[closer]
+_PLACES = [
+    [(onward, np.frombuffer(letters, np.uint8)) for onward, letters in _onward(place)] for place in range(_N_PLACES)
+]

@@ -5,10 +5,12 @@ import random
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guided.automata.automaton import Automaton
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
@@ -109,3 +111,70 @@ def test_states_stand_between_characters_or_within_one(escapes: Any) -> None:
         measure = measure_of(formula, automaton)
         assert measure is not None
         assert measure.phases.min() >= 1, "every state is reached by spellings of characters"
+
+
+def slow_phases(automaton: Automaton) -> list[set[int]]:
+    """By state, 1 if it is met between two characters of a body, 2 if within one; by all ways to spell one character."""
+    hexadecimal = b"0123456789abcdefABCDEF"
+    inside: dict[str, list[tuple[str, bytes]]] = {
+        "": [
+            ("", bytes(byte for byte in range(0x20, 0x80) if byte not in b'"\\')),
+            ("escape", b"\\"),
+            ("1", bytes(range(0xC2, 0xE0))),
+            ("2", bytes(range(0xE0, 0xF0))),
+            ("3", bytes(range(0xF0, 0xF5))),
+        ],
+        "escape": [("", b'"\\/bfnrt'), ("u", b"u")],
+        "u": [("xxx", bytes(set(hexadecimal) - set(b"dD"))), ("d", b"dD")],
+        "d": [("xx", b"01234567"), ("high", b"89abAB")],
+        "high": [("high2", hexadecimal)],
+        "high2": [("low", hexadecimal)],
+        "low": [("low2", b"\\")],
+        "low2": [("low3", b"u")],
+        "low3": [("low4", b"dD")],
+        "low4": [("xx", b"cdefCDEF")],
+        **{"x" * n: [("x" * (n - 1), hexadecimal)] for n in (1, 2, 3)},
+        **{str(n): [(str(n - 1) if n > 1 else "", bytes(range(0x80, 0xC0)))] for n in (1, 2, 3)},
+    }
+    met, todo = {(0, "")}, [(0, "")]
+    for state, place in todo:  # grows on the way
+        for onward, letters in inside[place]:
+            for byte in letters:
+                target = int(automaton.table[state, automaton.classes[byte]])
+                if target >= 0 and (target, onward) not in met:
+                    met.add((target, onward))
+                    todo.append((target, onward))
+    return [{2 if place else 1 for one, place in met if one == state} for state in range(automaton.n_states)]
+
+
+def slow_needs(automaton: Automaton, phases: list[int]) -> list[int]:
+    """By rounds: with each, the states from which fewer characters are enough."""
+    needs = [0 if accepting else 1 << 30 for accepting in automaton.accepting]
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for state, row in enumerate(automaton.table.tolist()):
+            least = min((needs[target] for target in row if target >= 0), default=1 << 30) + (phases[state] == 1)
+            if least < needs[state]:
+                needs[state], has_changed = least, True
+    return needs
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@pytest.mark.parametrize("pattern", [*PATTERNS, "^(a|bcd|ef)*$", "^\\w{3}é*x$"])
+def test_the_kernels_measure_as_the_plain_definition(pattern: str, escapes: Any) -> None:
+    formulas = Formulas()
+    formula = formulas.atom(("pattern", pattern))
+    automaton = string_automaton(formulas, (formula,), JsonOptions(escapes=escapes), Limits()).automaton
+    measure = measure_of(formula, automaton)
+    phases = slow_phases(automaton)
+    assert measure is not None
+    assert [{phase} for phase in measure.phases.tolist()] == phases
+    assert measure.needs.tolist() == slow_needs(automaton, measure.phases.tolist())
+
+
+def test_no_measure_where_a_state_is_between_characters_and_within_one() -> None:
+    classes = np.zeros(256, np.uint8)
+    classes[[*b"a\\n"]] = [1, 2, 1]
+    table = np.array([[-1, 1, 0], [-1, -1, -1]], np.int32)
+    assert measure_of(2, Automaton.from_table(table, classes, np.array([False, True]))) is None
