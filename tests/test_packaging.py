@@ -74,8 +74,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "guided").rglob("*.py")}
     formats = {path.relative_to(ROOT).as_posix() for path in (ROOT / "guided/calls/formats").glob("*.toml")}
     grammars = {f"guided/grammars/{path.name}" for path in (ROOT / "grammars").iterdir()}
+    automata = {path.relative_to(ROOT).as_posix() for path in (ROOT / "guided/schema/formats/automata").iterdir()}
     info = {name for name in packaged_files(wheel) if ".dist-info/" in name}
-    assert packaged_files(wheel) - info == modules | formats | grammars | {"guided/py.typed"}
+    assert packaged_files(wheel) - info == modules | formats | grammars | automata | {"guided/py.typed"}
 
 
 def test_the_wheel_carries_its_licence_and_its_command(wheel: Path) -> None:

@@ -22,10 +22,23 @@ from guided.patterns.tree import Complement, Intersect, Node
 from guided.patterns.width import max_width, min_width
 from guided.schema.ecma import ecma_tree
 from guided.schema.formats import FORMATS
+from guided.schema.formats.kept import Kept, kept
 from guided.schema.formula import Atom
 from guided.schema.memo import Memo
 
-__all__ = ["ANY_LENGTH", "Known", "complement", "known", "named", "nothing", "of_tree", "steps_of", "tree_of", "truth"]
+__all__ = [
+    "ANY_LENGTH",
+    "Known",
+    "complement",
+    "known",
+    "named",
+    "nothing",
+    "of_format",
+    "of_tree",
+    "steps_of",
+    "tree_of",
+    "truth",
+]
 
 # No greatest length.
 ANY_LENGTH = -1
@@ -39,25 +52,24 @@ class Known:
     ----------
     dfa : CharDFA
         Its minimal automaton; no edge by a class without characters.
-    tree : Node or None
-        What it was made of, if it was a tree.
+    widths : (int, int or None)
+        Of its texts, at least and at most; bounds that may be wide.
     steps : int
         What it took to build.
     """
 
     dfa: CharDFA
-    tree: Node | None = None
+    widths: tuple[int, int | None] = (0, None)
     steps: int = 0
 
     def has_lengths(self, least: int, most: int) -> bool:
         """Are all its texts certainly of ``least`` to ``most`` characters?"""
-        if self.tree is None or min_width(self.tree) < least:
-            return False
-        widest = max_width(self.tree)
-        return most == ANY_LENGTH or (widest is not None and widest <= most)
+        narrowest, widest = self.widths
+        return narrowest >= least and (most == ANY_LENGTH or (widest is not None and widest <= most))
 
 
 _memo: Memo[Known] = Memo(2048, 1 << 25)
+_USUAL = Limits()
 
 
 def known(atom: Atom, limits: Limits) -> Known:
@@ -76,12 +88,24 @@ def known(atom: Atom, limits: Limits) -> Known:
         spend_together(found.steps)
         return found
     if atom[0] == "length":
-        made = Known(_length(atom[1], atom[2], limits))
-    else:
-        tree, steps = tree_of(atom, limits), Steps(limits.steps)
-        made = Known(of_tree(tree, limits, steps), tree, steps.spent)
-        spend_together(steps.spent)
-    return _memo.put(key, made)
+        most = None if atom[2] == ANY_LENGTH else atom[2]
+        return _memo.put(key, Known(_length(atom[1], atom[2], limits), (atom[1], most)))
+    data = kept(atom[1]) if atom[0] == "format" and limits == _USUAL else None
+    if data is None:
+        data = _of_tree(tree_of(atom, limits), limits)
+    spend_together(data.steps)
+    return _memo.put(key, Known(data.dfa, data.widths, data.steps))
+
+
+def of_format(name: str) -> Kept:
+    """A format, built from its tree, for the usual limits."""
+    return _of_tree(FORMATS[name](), _USUAL)
+
+
+def _of_tree(tree: Node, limits: Limits) -> Kept:
+    steps = Steps(limits.steps)
+    dfa = of_tree(tree, limits, steps)
+    return Kept(dfa, (min_width(tree), max_width(tree)), steps.spent)
 
 
 def steps_of(atom: Atom, limits: Limits) -> int:

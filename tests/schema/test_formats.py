@@ -6,14 +6,17 @@ import ipaddress
 from itertools import product
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.ecma import parse_ecma
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED
-from guided.schema.languages import known, truth
+from guided.schema.formats.kept import FOLDER, kept, packed
+from guided.schema.languages import known, of_format, truth
 from tests.schema import official
 
 # Section 7.3 of draft 2020-12's validation vocabulary.
@@ -61,6 +64,30 @@ def test_every_name_is_a_format_or_refused() -> None:
     assert set(LENGTHS) <= set(FORMATS)
     for make in FORMATS.values():
         assert make() is make()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_automata_kept_as_data_are_what_the_formats_come_to(name: str) -> None:
+    found, built = kept(name), of_format(name)
+    assert found is not None, "python -m guided.schema.formats writes the files"
+    assert packed(found)[:24] == packed(built)[:24], "python -m guided.schema.formats writes the files anew"
+    assert np.array_equal(found.dfa.table, built.dfa.table)
+    assert np.array_equal(found.dfa.accepting, built.dfa.accepting)
+    assert np.array_equal(found.dfa.partition.starts, built.dfa.partition.starts)
+    assert np.array_equal(found.dfa.partition.classes, built.dfa.partition.classes)
+    assert (found.widths, found.steps, found.dfa.partition.n_classes) == (
+        built.widths,
+        built.steps,
+        built.dfa.partition.n_classes,
+    )
+    assert (FOLDER / f"{name}.bin").stat().st_size < 1 << 17
+
+
+def test_narrower_limits_build_formats_from_their_trees() -> None:
+    assert kept("no format") is None
+    with pytest.raises(LimitError) as caught:
+        known(("format", "email"), Limits(steps=100))
+    assert caught.value.what == "steps"
 
 
 @pytest.mark.parametrize("case", official.cases("format"), ids=lambda case: getattr(case, "name", "absent"))
