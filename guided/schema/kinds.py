@@ -11,6 +11,7 @@ import numpy as np
 
 from guided.arrays import BoolArray
 from guided.automata.automaton import Automaton
+from guided.automata.pushdown import UNLIMITED
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema import objects
@@ -22,6 +23,7 @@ from guided.schema.keys import key_automaton
 from guided.schema.languages import ANY_LENGTH
 from guided.schema.layout import within
 from guided.schema.leaf import Leaf
+from guided.schema.lengths import bounded
 from guided.schema.lowering import Lowering
 from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
@@ -137,25 +139,19 @@ class Kinds:
 
         Then a register counts, in place of an automaton that is as many times as large.
         """
-        lengths: list[int] = []
-        others: list[int] = []
-        for member in self.formulas.members(formula):
-            (lengths if self.formulas.nodes[member][0] == "length" else others).append(member)
-        if len(lengths) != 1 or not others:
+        if self.formulas.nodes[formula][0] == "length":
             return None
-        _, least, most = self.formulas.nodes[lengths[0]]
-        if most < 0:
+        found = bounded(self.formulas, formula, self.limits)
+        if found is None or self.formulas.nodes[found.rest][0] == "strings":
             return None
-        rest = self.formulas.conjunction(others)
-        if self.formulas.nodes[rest][0] == "strings":
-            return None
+        rest, least, most = found
         measure = self._measure(rest)
         if measure is not None and measure.needs[0] < least:
             # A least length that binds beyond what the others ask for is theirs to know.
             measure = self._measure(
                 self.formulas.conjunction((rest, self.formulas.atom(("length", least, ANY_LENGTH))))
             )
-        return None if measure is None or measure.needs[0] > most else (measure, most)
+        return None if measure is None or measure.needs[0] > most else (measure, min(most, UNLIMITED - 1))
 
     def _measure(self, formula: int) -> Measure | None:
         if formula not in self._measures:
