@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
@@ -71,17 +72,13 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
         if atom is not None:
             certain[atom] = holds
     held = _Product(formulas, wanted, certain, limits)
-    while atom := held.next_atom():
-        held.track(atom)
-    order = sorted(range(len(held.left)), key=lambda label: held.left[label])
-    numbers = np.empty(len(order), np.int32)
-    numbers[order] = np.arange(len(order))
+    for atom in dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)):
+        if held.turns_on(atom):
+            held.track(atom)
+    bits, numbers = held.observed()
     labels = np.where(held.accepting, numbers[held.labels], 0).astype(np.int32)
-    bits = np.array([[one == TRUE for one in held.left[label][1:]] for label in order], np.bool_)
-    bits = bits.reshape(len(order), len(wanted) - 1)
-    return Language(
-        held.table, held.accepting, labels, held.parts, bits, sum(steps_of(atom, limits) for atom in held.atoms)
-    )
+    steps = sum(steps_of(atom, limits) for atom in held.atoms)
+    return Language(held.table, held.accepting, labels, held.parts, bits, steps)
 
 
 def evaluate(formulas: Formulas, wanted: Sequence[int], known: Mapping[Atom, BoolArray], count: int) -> list[BoolArray]:
@@ -122,21 +119,34 @@ def below(formulas: Formulas, wanted: Sequence[int]) -> list[int]:
 class _Product:
     """An automaton whose accepting states tell what is left of the formulas there; minimal after each step.
 
-    ``left``: of each label, the formulas once the truths of the atoms so far are put in; the first is not FALSE, but in the only
-    label of the empty language.
+    An observed formula that is an atom, or a negated one, is a column of bits. Of all others ``left`` has what they come to once the truths
+    of the atoms so far are put in, with what must hold as the first, which is never FALSE. A label is one of these and a row of bits.
     """
 
     def __init__(self, formulas: Formulas, wanted: Sequence[int], certain: Mapping[Atom, bool], limits: Limits) -> None:
         self._formulas, self._limits = formulas, limits
         self.atoms = list(certain)
-        self.left = [self._with(tuple(wanted), certain)]
-        dfa = nothing() if self.left[0][0] == FALSE else _intersection(certain, limits)
+        known_so_far = self._with(tuple(wanted), certain)
+        # Of each observed formula, its atom and whether that holds where it does, or its place in what is left.
+        self._kinds: list[tuple[Atom, bool] | int] = []
+        left = [known_so_far[0]]
+        for formula in known_so_far[1:]:
+            atom, holds = _literal(formulas, formula)
+            self._kinds.append(len(left) if atom is None else (atom, holds))
+            if atom is None:
+                left.append(formula)
+        self._columns: dict[Atom, int] = {}
+        self._own = {kind[0] for kind in self._kinds if not isinstance(kind, int)}
+        self._left, self._bits = [tuple(left)], np.zeros((1, 0), np.bool_)
+        # Of each label, what is left and the row of bits.
+        self._of_label = np.zeros((1, 2), np.int64)
+        dfa = nothing() if left[0] == FALSE else _intersection(certain, limits)
         self.table, self.accepting, self.parts = dfa.table, dfa.accepting, dfa.partition
         self.labels = np.zeros(len(self.table), np.int32)
 
-    def next_atom(self) -> Atom | None:
-        """An atom whose truth still decides something."""
-        return next((atom for left in self.left for formula in left for atom in self._formulas.atoms(formula)), None)
+    def turns_on(self, atom: Atom) -> bool:
+        """Does anything still depend on an atom?"""
+        return atom in self._own or any(atom in self._formulas.atoms(one) for left in self._left for one in left)
 
     def track(self, atom: Atom) -> None:
         """Tell apart where an atom holds and where it does not."""
@@ -145,22 +155,57 @@ class _Product:
         self.parts, classes = joint(self.parts, dfa.partition)
         names = [named(one) for one in self.atoms]
         table, left, right = _pairs(self.table, dfa.table, classes, "minus", self._limits, names)
-        numbers: dict[tuple[int, ...], int] = {}
-        onward = np.full((len(self.left), 2), DEAD, np.int32)
-        for label, before in enumerate(self.left):
-            for holds in (0, 1):
-                after = self._with(before, {atom: holds == 1})
-                if after[0] != FALSE:
-                    onward[label, holds] = numbers.setdefault(after, len(numbers))
-        is_held = (dfa.accepting[right] & (right >= 0)).astype(np.int32)
-        labels = np.where(self.accepting[left], onward[self.labels[left], is_held], DEAD).astype(np.int32)
-        self.table, self.accepting, labels = minimal(table, labels != DEAD, np.maximum(labels, 0))
-        # Labels that no state has are left out.
-        met, found = distinct(np.where(self.accepting, labels + 1, 0).astype(np.int64))
+        holds = (dfa.accepting[right] & (right >= 0)).astype(np.int64)
+        before = self._of_label[self.labels[left]]
+        rest = self._onward(atom)[before[:, 0], holds]
+        row, n_rows = before[:, 1], len(self._bits)
+        if atom in self._own:
+            self._columns[atom] = self._bits.shape[1]
+            self._bits = np.hstack([np.repeat(self._bits, 2, axis=0), np.tile([[False], [True]], (n_rows, 1))])
+            row, n_rows = 2 * row + holds, 2 * n_rows
+        accepting = self.accepting[left] & (rest >= 0)
+        # Why from 1: 0 stands for all states that do not accept.
+        met, numbers = distinct(np.where(accepting, rest * n_rows + row + 1, 0))
         first = int(np.searchsorted(met, 1))
-        self.labels = np.maximum(found - first, 0).astype(np.int32)
-        every = list(numbers)
-        self.left = [every[label - 1] for label in met[first:].tolist()] or [(FALSE,) * len(self.left[0])]
+        self.table, self.accepting, self.labels = minimal(
+            table, accepting, np.where(accepting, numbers - first, 0).astype(np.int32)
+        )
+        rests, rows = np.divmod(met[first:] - 1, n_rows)
+        rows_met, rows = np.unique(rows, return_inverse=True)
+        self._bits = self._bits[rows_met]
+        self._of_label = np.stack([rests, rows.reshape(-1)], axis=1)
+        if not len(met[first:]):  # the empty language: one label all the same
+            self._bits, self._of_label = np.zeros((1, self._bits.shape[1]), np.bool_), np.zeros((1, 2), np.int64)
+            self._left = [(FALSE,) * len(self._left[0])]
+
+    def observed(self) -> tuple[BoolArray, npt.NDArray[np.int64]]:
+        """The truths of the observed formulas, each row once, and the row of each label."""
+        truths = np.array([[one == TRUE for one in left] for left in self._left], np.bool_)[self._of_label[:, 0]]
+        own = self._bits[self._of_label[:, 1]]
+        columns = [
+            truths[:, kind]
+            if isinstance(kind, int)
+            else own[:, self._columns[kind[0]]] == kind[1]
+            if kind[0] in self._columns
+            else np.zeros(len(own), np.bool_)
+            for kind in self._kinds
+        ]
+        if not columns:
+            return np.zeros((1, 0), np.bool_), np.zeros(len(own), np.int64)
+        bits, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        return bits, numbers.reshape(-1)
+
+    def _onward(self, atom: Atom) -> npt.NDArray[np.int64]:
+        """What is left where an atom does not hold, and where it does: the number of each; `DEAD` where nothing can hold any more."""
+        numbers: dict[tuple[int, ...], int] = {}
+        onward = np.full((len(self._left), 2), DEAD, np.int64)
+        for i, left in enumerate(self._left):
+            for holds in (0, 1):
+                after = self._with(left, {atom: holds == 1})
+                if after[0] != FALSE:
+                    onward[i, holds] = numbers.setdefault(after, len(numbers))
+        self._left = list(numbers) or [(FALSE,) * len(self._left[0])]
+        return onward
 
     def _with(self, left: tuple[int, ...], truths: Mapping[Atom, bool]) -> tuple[int, ...]:
         """Formulas with the truths of some atoms put in."""

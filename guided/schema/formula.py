@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from guided.errors import LimitError
+from guided.schema.marks import Marks
 
 __all__ = ["FALSE", "TRUE", "Atom", "Formulas"]
 
@@ -42,12 +43,15 @@ class Formulas:
         Node of each id.
     limit : int
         Largest number of nodes.
+    marks : Marks
+        What can change each formula.
     """
 
-    __slots__ = ("_atoms", "_ids", "limit", "nodes")
+    __slots__ = ("_atoms", "_ids", "limit", "marks", "nodes")
 
     def __init__(self, limit: int = 2_000_000) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
+        self.marks = Marks(self.nodes)
         self.limit = limit
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, tuple[Atom, ...]] = {}
@@ -129,7 +133,9 @@ class Formulas:
                 return kept.pop()
         return self.atom((connective, tuple(sorted(kept))))
 
-    def rewrite(self, formula: int, derivative: Callable[[Atom], int], memo: dict[int, int]) -> int:
+    def rewrite(
+        self, formula: int, derivative: Callable[[Atom], int], memo: dict[int, int], touched: int | None = None
+    ) -> int:
         """The formula with every atom replaced by what ``derivative`` gives for it.
 
         Parameters
@@ -139,10 +145,12 @@ class Formulas:
             From an atom to a formula. May itself use this table.
         memo : dict of int to int
             Results by id, filled; calls with the same ``derivative`` may share it.
+        touched : int, optional
+            The mark of all atoms that ``derivative`` changes (`guided.schema.marks`): what has none of it stays as it is.
         """
-        if formula <= TRUE:
+        if formula <= TRUE or (touched is not None and not self.marks.of(formula) & touched):
             return formula
-        nodes = self.nodes
+        nodes, mark = self.nodes, self.marks.of
         todo = [formula]
         while todo:
             top = todo[-1]
@@ -158,6 +166,8 @@ class Formulas:
             pending: list[int] = []
             for member in (node[1],) if kind == "!" else node[1]:
                 result = memo.get(member)
+                if result is None and touched is not None and not mark(member) & touched:
+                    result = memo[member] = member
                 if result is None:
                     below = nodes[member]
                     if below[0] in _CONNECTIVES:

@@ -9,8 +9,9 @@ early, and leaves the others to be told (`told`).
 from collections.abc import Sequence
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+from guided.schema.marks import VALUE
 
-__all__ = ["Job", "split", "told"]
+__all__ = ["Job", "split", "told", "weakest"]
 
 Job = tuple[int, ...]
 
@@ -47,4 +48,29 @@ def told(formulas: Formulas, state: Sequence[int], truth: dict[int, int]) -> tup
         return truth[atom[1]] if atom[0] == "value" and atom[1] in truth else formulas.atom(atom)
 
     memo: dict[int, int] = {}
-    return tuple(formulas.rewrite(formula, known, memo) for formula in state)
+    return tuple(formulas.rewrite(formula, known, memo, VALUE) for formula in state)
+
+
+def weakest(formulas: Formulas, formula: int) -> int | None:
+    """What is left of a formula when each pending value is what helps it least; None where that is not the same everywhere.
+
+    If the rest of an object or array can meet that, it can whatever the value is.
+    """
+    nodes, mark = formulas.nodes, formulas.marks.of
+    worst: dict[int, int] = {}
+    todo, seen = [(formula, True)], {(formula, True)}
+    while todo:
+        top, is_positive = todo.pop()
+        kind, *content = nodes[top]
+        if kind == "value":
+            if worst.setdefault(content[0], FALSE if is_positive else TRUE) != (FALSE if is_positive else TRUE):
+                return None
+        elif kind == "1":
+            return None
+        elif kind in ("&", "|", "!"):
+            sign = is_positive != (kind == "!")
+            for member in content[0] if kind != "!" else content:
+                if (member, sign) not in seen and mark(member) & VALUE:
+                    seen.add((member, sign))
+                    todo.append((member, sign))
+    return told(formulas, (formula,), worst)[0]

@@ -153,7 +153,7 @@ class Liveness:
         plain = self.plain(state.table, formula)
         if plain is not None:
             return plain[1].is_live(PlainState(plain[0], state.seen, 0), self.is_satisfiable)
-        useful = self._useful(formula)
+        useful = self.useful(formula)
         seen = state.seen
         if useful is not None:
             # Why: names that cannot help make no difference, so states that differ in them have one answer.
@@ -247,7 +247,7 @@ class Liveness:
         number = self._plain_ids[key]
         return None if number < 0 else (number, self.plains[number])
 
-    def _useful(self, formula: int) -> frozenset[str] | None:
+    def useful(self, formula: int) -> frozenset[str] | None:
         """Names whose members can help a formula of an object to become true; None where any member can."""
         if formula in self._useful_names:
             return self._useful_names[formula]
@@ -260,6 +260,8 @@ class Liveness:
             kind, *content = nodes[top]
             if kind == "required":
                 names.add(content[0])
+            elif kind == "properties" and not is_positive and not content[1] and content[2] == TRUE:
+                names.update(name for name, value in content[0] if value != TRUE)
             elif kind == "minProperties" or (
                 not is_positive and kind in ("properties", "propertyNames", "maxProperties")
             ):

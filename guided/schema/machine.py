@@ -37,6 +37,7 @@ from guided.schema.keywords import enumerations
 from guided.schema.kinds import Kinds
 from guided.schema.lowering import Lowering
 from guided.schema.places import Places, bits_of, item_state
+from guided.schema.plain import PlainState
 from guided.schema.reading import Next, Reading
 from guided.schema.room import Room
 from guided.schema.structure import Structure, structure_of
@@ -203,10 +204,9 @@ class Machine:
         """Make known which labels of keys a cell allows."""
         content = self._cells[cell]
         n = self._n_labels(content)
-        if isinstance(content, OpenPlain):
-            labels = self.reading.plain_labels(content.state)
-        else:
-            labels = sum(1 << label for label in range(n) if self._allows(content, label))
+        assert isinstance(content, OpenPlain | OpenObject)
+        reading, state = self.reading, content.state
+        labels = reading.plain_labels(state) if isinstance(state, PlainState) else reading.labels(state)
         self.tables.allow(cell, tuple(labels >> shift & 0xFFFFFFFFFFFFFFFF for shift in range(0, n, 64)))
         self._has_more[cell] = labels > 0
 

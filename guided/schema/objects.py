@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+from guided.schema.marks import EVERY_KEY
 
 __all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "ObjectState", "after_key", "at_close", "names_of"]
 
@@ -146,7 +147,10 @@ def after_key(
         return formulas.atom(atom)
 
     memo: dict[int, int] = {}
-    after = tuple(formulas.rewrite(formula, derivative, memo) for formula in state.formulas)
+    touched = EVERY_KEY
+    for one in (*lost, *(() if name is None else (name,))):
+        touched |= formulas.marks.name(one)
+    after = tuple(formulas.rewrite(formula, derivative, memo, touched) for formula in state.formulas)
     return None if after[0] == FALSE else ObjectState(state.table, seen, after)
 
 

@@ -12,9 +12,10 @@ from guided.schema import array_terms, arrays, objects
 from guided.schema.few.items import Values
 from guided.schema.few.values import FewValues
 from guided.schema.formula import FALSE, TRUE
-from guided.schema.jobs import Job, split, told
+from guided.schema.jobs import Job, split, told, weakest
 from guided.schema.kinds import Kinds
 from guided.schema.liveness import CHEAP_FIRST, Liveness, State
+from guided.schema.marks import VALUE
 from guided.schema.plain import PlainObject, PlainState
 from guided.schema.terms import Literals, terms
 
@@ -47,6 +48,9 @@ class Reading(Liveness):
         self._alive: dict[int, int] = {}
         self._extended: dict[tuple[int, str], int] = {}
         self._members: dict[tuple[objects.ObjectState, int], Next | None] = {}
+        self._labels: dict[objects.ObjectState, int] = {}
+        # By table and formulas, the names of which it makes a difference whether they have been, as bits.
+        self._relevant_names: dict[tuple[int, tuple[int, ...]], int] = {}
         self._items: dict[tuple[int, ...], Next | None] = {}
         self._few = FewValues(self)
 
@@ -84,8 +88,11 @@ class Reading(Liveness):
     def _allowed(self, after: State, must: int, observed: list[int], rest: tuple[int, ...]) -> int:
         """What must hold of a value, where some of its reports would leave no way to end."""
         formulas = self.formulas
-        if not any(atom[0] == "value" for atom in formulas.atoms(rest[0])):
+        if not formulas.marks.of(rest[0]) & VALUE:
             return must if self.is_live(after, rest[:1]) else FALSE
+        least = weakest(formulas, rest[0])
+        if least is not None and least != FALSE and self.is_live(after, (least,)):
+            return must
         if all(self._is_told_by_type(kind, must, observed) for kind in ("array", "object")):
             return self._allowed_reports(after, must, observed, rest)
         return formulas.conjunction((must, formulas.disjunction(self._ways(after, rest[0], must))))
@@ -188,6 +195,19 @@ class Reading(Liveness):
 
     def member(self, state: objects.ObjectState, label: int) -> Next | None:
         """What comes after a key of this label; None where it cannot come."""
+        table = self.kinds.key_table(state.table)
+        name = table.labels[label][0]
+        if name >= 0 and state.seen >> name & 1:
+            return None
+        found = self._member(self._relevant(state), label)
+        if found is None:
+            return None
+        seen = state.seen if name < 0 else state.seen | table.closed_by(name, self._is_ordered)
+        assert isinstance(found.state, objects.ObjectState)
+        return found if found.state.seen == seen else Next(found.job, found.state._replace(seen=seen))
+
+    def _member(self, state: objects.ObjectState, label: int) -> Next | None:
+        """The same for a state in which only names count that make a difference."""
         key = (state, label)
         if key in self._members:
             return self._members[key]
@@ -196,6 +216,34 @@ class Reading(Liveness):
         if not self.questions.is_open:
             self._members[key] = answer
         return answer
+
+    def labels(self, state: objects.ObjectState) -> int:
+        """Labels of keys that may come in an object, as bits."""
+        relevant = self._relevant(state)
+        labels = self.kinds.key_table(state.table).labels
+        found = self._labels.get(relevant)
+        if found is None:
+            found = sum(1 << label for label in range(len(labels)) if self.member(relevant, label) is not None)
+            if not self.questions.is_open:
+                self._labels[relevant] = found
+        if state.seen == relevant.seen:
+            return found
+        return found & ~sum(
+            1 << label for label, (name, _) in enumerate(labels) if name >= 0 and state.seen >> name & 1
+        )
+
+    def _relevant(self, state: objects.ObjectState) -> objects.ObjectState:
+        """The state in which only those names have been that make a difference to what may come beside them."""
+        key = (state.table, state.formulas)
+        relevant = self._relevant_names.get(key)
+        if relevant is None:
+            useful = [self.useful(formula) for formula in state.formulas]
+            places = self.kinds.key_table(state.table).places
+            relevant = 0 if None not in useful else -1
+            for name in set().union(*(names for names in useful if names)):
+                relevant |= 1 << places[name] if name in places else 0
+            self._relevant_names[key] = relevant
+        return state if state.seen & relevant == state.seen else state._replace(seen=state.seen & relevant)
 
     def item(self, state: tuple[int, ...]) -> Next | None:
         """What comes with one more item; None where none can."""
