@@ -25,7 +25,7 @@ from guided.automata.product import Operation, pairs
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
-from guided.schema.languages import ANY_LENGTH, Known, complement, known, named, nothing, steps_of
+from guided.schema.languages import ANY_LENGTH, complement, has_lengths, known, named, nothing, steps_of
 
 __all__ = ["Language", "below", "evaluate", "language"]
 
@@ -221,29 +221,32 @@ class _Product:
 def _intersection(certain: Mapping[Atom, bool], limits: Limits) -> CharDFA:
     """The strings of which some atoms hold and others do not."""
     least, most, is_bounded = 0, ANY_LENGTH, False
-    found: list[tuple[Known, str]] = []
+    found: list[tuple[CharDFA, str]] = []
+    whole: list[Atom] = []
     for atom, holds in certain.items():
         window = _window(atom, holds)
         if window is None:
-            made = known(atom, limits)
-            found.append((made if holds else Known(complement(made.dfa)), named(atom)))
+            dfa = known(atom, limits).dfa
+            found.append((dfa if holds else complement(dfa), named(atom)))
+            if holds:
+                whole.append(atom)
             continue
         is_bounded = True
         least = max(least, window[0])
         most = window[1] if most == ANY_LENGTH else most if window[1] == ANY_LENGTH else min(most, window[1])
-    found.sort(key=lambda each: len(each[0].dfa.table))
-    if is_bounded and not any(each.has_lengths(least, most) for each, _ in found):
+    found.sort(key=lambda each: len(each[0].table))
+    if is_bounded and not any(atom[0] != "length" and has_lengths(atom, least, most, limits) for atom in whole):
         if least > most != ANY_LENGTH:
             return nothing()
-        found.append((known(("length", least, most), limits), named(("length", least, most))))
+        found.append((known(("length", least, most), limits).dfa, named(("length", least, most))))
     if not found:
         return known(("length", 0, ANY_LENGTH), limits).dfa
-    dfa, names = found[0][0].dfa, [found[0][1]]
+    dfa, names = found[0][0], [found[0][1]]
     for other, name in found[1:]:
         names.append(name)
-        parts, classes = joint(dfa.partition, other.dfa.partition)
-        table, left, right = _pairs(dfa.table, other.dfa.table, classes, "and", limits, names)
-        accepting = dfa.accepting[left] & other.dfa.accepting[right] & (left >= 0) & (right >= 0)
+        parts, classes = joint(dfa.partition, other.partition)
+        table, left, right = _pairs(dfa.table, other.table, classes, "and", limits, names)
+        accepting = dfa.accepting[left] & other.accepting[right] & (left >= 0) & (right >= 0)
         table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
         dfa = CharDFA(table, accepting, parts)
     return dfa

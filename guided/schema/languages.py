@@ -52,23 +52,16 @@ class Known:
     ----------
     dfa : CharDFA
         Its minimal automaton; no edge by a class without characters.
-    widths : (int, int or None)
-        Of its texts, at least and at most; bounds that may be wide.
     steps : int
         What it took to build.
     """
 
     dfa: CharDFA
-    widths: tuple[int, int | None] = (0, None)
     steps: int = 0
-
-    def has_lengths(self, least: int, most: int) -> bool:
-        """Are all its texts certainly of ``least`` to ``most`` characters?"""
-        narrowest, widest = self.widths
-        return narrowest >= least and (most == ANY_LENGTH or (widest is not None and widest <= most))
 
 
 _memo: Memo[Known] = Memo(2048, 1 << 25)
+_widths: Memo[tuple[int, int | None]] = Memo(2048, 1 << 20)
 _USUAL = Limits()
 
 
@@ -88,24 +81,42 @@ def known(atom: Atom, limits: Limits) -> Known:
         spend_together(found.steps)
         return found
     if atom[0] == "length":
-        most = None if atom[2] == ANY_LENGTH else atom[2]
-        return _memo.put(key, Known(_length(atom[1], atom[2], limits), (atom[1], most)))
-    data = kept(atom[1]) if atom[0] == "format" and limits == _USUAL else None
-    if data is None:
-        data = _of_tree(tree_of(atom, limits), limits)
-    spend_together(data.steps)
-    return _memo.put(key, Known(data.dfa, data.widths, data.steps))
+        return _memo.put(key, Known(_length(atom[1], atom[2], limits)))
+    data = _kept(atom, limits)
+    if data is not None:
+        made = Known(data.dfa, data.steps)
+    else:
+        steps = Steps(limits.steps)
+        made = Known(of_tree(tree_of(atom, limits), limits, steps), steps.spent)
+    spend_together(made.steps)
+    return _memo.put(key, made)
 
 
 def of_format(name: str) -> Kept:
     """A format, built from its tree, for the usual limits."""
-    return _of_tree(FORMATS[name](), _USUAL)
-
-
-def _of_tree(tree: Node, limits: Limits) -> Kept:
-    steps = Steps(limits.steps)
-    dfa = of_tree(tree, limits, steps)
+    tree, steps = FORMATS[name](), Steps(_USUAL.steps)
+    dfa = of_tree(tree, _USUAL, steps)
     return Kept(dfa, (min_width(tree), max_width(tree)), steps.spent)
+
+
+def _kept(atom: Atom, limits: Limits) -> Kept | None:
+    return kept(atom[1]) if atom[0] == "format" and limits == _USUAL else None
+
+
+def has_lengths(atom: Atom, least: int, most: int, limits: Limits) -> bool:
+    """Are all texts of a pattern or a format certainly of ``least`` to ``most`` characters?"""
+    key = atom, limits
+    found = _widths.get(key)
+    if found is None:
+        data = _kept(atom, limits)
+        if data is not None:
+            found = data.widths
+        else:
+            tree = tree_of(atom, limits)
+            found = min_width(tree), max_width(tree)
+        _widths.put(key, found)
+    narrowest, widest = found
+    return narrowest >= least and (most == ANY_LENGTH or (widest is not None and widest <= most))
 
 
 def steps_of(atom: Atom, limits: Limits) -> int:

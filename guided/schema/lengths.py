@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from guided.limits import Limits
 from guided.schema.formula import Atom, Formulas
-from guided.schema.languages import ANY_LENGTH, known
+from guided.schema.languages import ANY_LENGTH, has_lengths
 
 __all__ = ["Bounded", "bounded"]
 
@@ -29,7 +29,7 @@ def bounded(formulas: Formulas, formula: int, limits: Limits) -> Bounded | None:
     Raises
     ------
     PatternError, LimitError
-        As `guided.schema.languages.known`.
+        As `guided.schema.languages.tree_of`.
     """
     found = _of_conjunction(formulas, formula)
     rest: list[int] = []
@@ -61,7 +61,7 @@ def _of_conjunction(formulas: Formulas, formula: int) -> Bounded:
 
 def _of_alternatives(formulas: Formulas, members: tuple[int, ...], limits: Limits) -> Bounded | None:
     options = [_of_conjunction(formulas, member) for member in members]
-    # Why these first: without any, nothing is gained, and no automaton is made in vain.
+    # Why these first: without any, nothing is gained, and no pattern is read in vain.
     explicit = [option.most for option in options if option.most != ANY_LENGTH]
     if not explicit:
         return None
@@ -88,4 +88,4 @@ def _is_bounded(formulas: Formulas, formula: int, most: int, limits: Limits) -> 
 def _is_at_most(atom: Atom, most: int, limits: Limits) -> bool:
     if atom[0] == "strings":
         return all(len(text) <= most for text in atom[1])
-    return atom[0] in ("pattern", "format") and known(atom, limits).has_lengths(0, most)
+    return atom[0] in ("pattern", "format") and has_lengths(atom, 0, most, limits)

@@ -17,7 +17,7 @@ import numpy as np
 __all__ = ["Memo", "bytes_of"]
 
 _Value = TypeVar("_Value")
-_PLAIN = (str, bytes, int, float, type(None))
+_PLAIN = frozenset((str, bytes, int, float, bool, type(None)))
 
 
 class Memo(Generic[_Value]):
@@ -72,14 +72,15 @@ def bytes_of(value: object, enough: int = 1 << 62) -> int:
     total, seen, todo = 0, set[int](), [value]
     while todo and total <= enough:
         each = todo.pop()
+        if type(each) in _PLAIN:
+            total += sys.getsizeof(each)
+            continue
         if id(each) in seen:
             continue
         if isinstance(each, np.ndarray):
             total += each.nbytes + sys.getsizeof(each, 0)
             continue
         total += sys.getsizeof(each, 0)
-        if isinstance(each, _PLAIN):
-            continue
         seen.add(id(each))
         if isinstance(each, dict):
             todo += each.keys()
