@@ -3,8 +3,10 @@
 import json
 import random
 import re
+from itertools import product
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -178,3 +180,46 @@ def test_no_measure_where_a_state_is_between_characters_and_within_one() -> None
     classes[[*b"a\\n"]] = [1, 2, 1]
     table = np.array([[-1, 1, 0], [-1, -1, -1]], np.int32)
     assert measure_of(2, Automaton.from_table(table, classes, np.array([False, True]))) is None
+
+
+ALTERNATIVES: list[dict[str, Any]] = [
+    {"anyOf": [{"pattern": "^a+$", "maxLength": 4}, {"pattern": "^b{2,3}$"}]},
+    {
+        "anyOf": [
+            {"pattern": "a", "minLength": 2, "maxLength": 5},
+            {"pattern": "^b", "maxLength": 3},
+            {"enum": ["c", "dd"]},
+        ]
+    },
+    {"anyOf": [{"pattern": "a", "maxLength": 5}, {"pattern": "b"}]},
+    {"oneOf": [{"pattern": "^a", "maxLength": 4}, {"pattern": "b$", "maxLength": 3}]},
+    {"anyOf": [{"maxLength": 2}, {"pattern": "^ab*$", "maxLength": 5}], "minLength": 1},
+    {"allOf": [{"maxLength": 5}, {"maxLength": 3}, {"minLength": 2}, {"pattern": "a"}]},
+    {
+        "allOf": [
+            {"anyOf": [{"maxLength": 2}, {"pattern": "^a", "maxLength": 4}]},
+            {"anyOf": [{"maxLength": 3}, {"pattern": "^.b.{0,3}$"}]},
+        ]
+    },
+    {"anyOf": [{"format": "ipv4"}, {"format": "date", "maxLength": 15}]},
+]
+
+
+@pytest.mark.parametrize("schema", ALTERNATIVES)
+@pytest.mark.parametrize("escapes", ESCAPES)
+def test_alternatives_have_the_greatest_length_of_any(schema: dict[str, Any], escapes: Any) -> None:
+    schema = {"type": "string", **schema}
+    index, judge = compiled(schema, escapes=escapes), jsonschema.Draft202012Validator(schema)
+    texts = ["".join(letters) for n in range(7) for letters in product("ab", repeat=n)]
+    for text in [*texts, "c", "dd", "cc", "é" * 3, "1.2.3.4", "2024-02-29"]:
+        if "format" in str(schema) and not set(text) & set(".-"):
+            assert not index.accepts(json.dumps(text, ensure_ascii=False).encode())
+            continue
+        assert index.accepts(json.dumps(text, ensure_ascii=False).encode()) == judge.is_valid(text), text
+
+
+@pytest.mark.parametrize("most", [4, 2**40])
+def test_a_greatest_length_may_be_of_any_size(most: int) -> None:
+    index = compiled({"type": "string", "pattern": "a", "maxLength": most})
+    assert index.accepts(b'"bab"')
+    assert index.accepts(b'"' + b"a" * 5 + b'"') == (most > 4)
