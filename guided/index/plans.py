@@ -181,9 +181,9 @@ class Plan:
     stay : ndarray[int32], shape (words,)
         Tokens that need nothing of the stack.
     counts : ndarray[int32], shape (n_tokens,) or (0,)
-        Code points that each of these reads and that must come after it, where they count.
+        Code points that each of these reads and that must come after it, where they have been counted.
     most : int
-        The largest of these.
+        The largest of these, also where they have not been.
     escapes : ndarray[int32], shape (n, 4)
         Where tokens need it: action, trie node, code points read, whether the byte is read again.
     groups : tuple of Group
@@ -196,6 +196,10 @@ class Plan:
     escapes: Int32Array
     groups: tuple[Group, ...]
     _within: dict[int, Int32Array] = field(default_factory=dict)
+
+    def is_known_within(self, allowed: int) -> bool:
+        """Has enough been counted to tell `within`?"""
+        return allowed >= self.most or len(self.counts) > 0
 
     def within(self, allowed: int) -> Int32Array:
         """The tokens that stay and for which so many code points are enough."""
@@ -211,10 +215,15 @@ class Plan:
 
 
 def plan_of(
-    trie: WalkTrie, rests: Callable[[int, bool], Rests], stay: Int32Array, counts: Int32Array, escapes: Int32Array
+    trie: WalkTrie,
+    rests: Callable[[int, bool], Rests],
+    stay: Int32Array,
+    counts: Int32Array,
+    most: int,
+    escapes: Int32Array,
 ) -> Plan:
     """The plan that a walk on no stack has found."""
-    most = max(int(counts.max(initial=0)), int(escapes[:, 2].max(initial=0)))
+    most = max(most, int(escapes[:, 2].max(initial=0)))
     escapes = escapes[np.argsort(escapes[:, 1], kind="stable")]
     kinds = np.stack([escapes[:, 0], escapes[:, 3], trie.byte[escapes[:, 1]]], axis=1)
     groups = []

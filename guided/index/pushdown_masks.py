@@ -54,21 +54,21 @@ class Shared:
         self.plans: dict[Hashable, Plan] = {}
         self._rests: dict[tuple[int, bool], Rests] = {}
         self._paths: dict[int, Paths] = {}
-        self._below: tuple[UInt64Array, Int32Array, Int32Array] | None = None
+        self._below: tuple[UInt64Array, Int32Array, Int32Array, Int32Array] | None = None
         # Room for a plan that is being made.
         self.lock = RLock()
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
     @property
-    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array]:
+    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
         """What the trie's nodes hold below them, as `walk_frame` takes it. Whoever asks holds ``lock``."""
         if self._below is None:
             trie, ends = self.trie, self.vocabulary.trie.ends
-            path, chars = np.empty(trie.max_depth + 1, np.int32), np.empty(len(trie.byte), np.int32)
+            path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
             own, below = np.empty((2, len(trie.byte), 2), np.uint64)
-            frame_kernel.bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars)
-            self._below = below, chars, chars[ends]
+            frame_kernel.bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
+            self._below = below, chars, deepest, chars[ends]
         return self._below
 
     def rests(self, byte: int, is_again: bool) -> Rests:
@@ -164,7 +164,7 @@ class Masks(MaskMaker):
 
     def _planned(self, control: int, place: Place) -> Int32Array:
         _, node, needed, allowed = place
-        plan = self._plan(control, node)
+        plan = self._plan(control, node, allowed)
         words = plan.within(allowed).copy()
         for group in plan.groups:
             after = self.stacks.react(ACTION - group.action, node)
@@ -191,7 +191,7 @@ class Masks(MaskMaker):
             is_open = (group.counts >= needed) & (group.counts <= allowed) & np.isin(group.pairs, deferred)
             self._later += rests.tokens[group.pairs[is_open]].tolist()
 
-    def _plan(self, control: int, node: int) -> Plan:
+    def _plan(self, control: int, node: int, allowed: int) -> Plan:
         tables = self.stacks.automaton.tables
         key: Hashable = control if control < self._n_shared else tables.plan_keys.get(control)
         if key is not None:
@@ -210,10 +210,12 @@ class Masks(MaskMaker):
             key = control, allow
         found = plans.get(key)
         if found is None:
-            found = plans[key] = self._make_plan(control, allow)
+            found = plans[key] = self._make_plan(control, allow, is_counted=False)
+        if not found.is_known_within(allowed):
+            found = plans[key] = self._make_plan(control, allow, is_counted=True)
         return found
 
-    def _make_plan(self, control: int, allow: int) -> Plan:
+    def _make_plan(self, control: int, allow: int, *, is_counted: bool) -> Plan:
         shared = self.shared
         info = self.stacks.automaton.tables.info
         is_counting = info.item(control, COUNTS) != 0
@@ -223,22 +225,27 @@ class Masks(MaskMaker):
                 return found
         stay = np.zeros(mask_words(self.size), np.int32)
         with shared.lock:
-            counts, escapes = shared.counts if is_counting else _NONE, shared.escapes
+            # PERF: of most strings no token comes near the greatest length (`python -m benchmarks.maskbench`).
+            counts, escapes = shared.counts if is_counted and is_counting else _NONE, shared.escapes
             counts.fill(0)
+            most = np.zeros(1, np.int32)
             trie, tables = shared.trie, self.stacks.automaton.tables
             path = np.empty((trie.max_depth + 1, 2), np.int32)
             loops = np.zeros((frame_kernel.LOOPS, 3), np.uint64)
             n = frame_kernel.walk_frame(
                 trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, *shared.below, tables.rows, tables.info,
-                tables.actions, tables.guards, tables.allows, allow, control, path, loops, stay, counts, escapes,
+                tables.actions, tables.guards, tables.allows, allow, control, path, loops, stay, counts, most, escapes,
             )  # fmt: skip
             if n < 0:
                 stay.fill(0)
+                counts = shared.counts if is_counting else _NONE
+                counts.fill(0)
                 place = (control, kernel.NOWHERE, *KEPT)
                 n = self._walk(trie, place, stay, counts=counts, escapes=escapes, allow=allow)
+                most[0] = counts.max(initial=0)
             if not is_counting:
-                escapes[:n, 2] = 0
-            return plan_of(trie, shared.rests, stay, counts, escapes[:n])
+                escapes[:n, 2] = most[0] = 0
+            return plan_of(trie, shared.rests, stay, counts, int(most[0]), escapes[:n])
 
     def _plan_like(self, control: int, common: int, allow: int) -> Plan | None:
         """The plan of a control made of a common one's; None where they differ in more than how the string ends."""
@@ -253,7 +260,7 @@ class Masks(MaskMaker):
         shared = self.shared
         plan = shared.plans.get(common)
         if plan is None:
-            plan = shared.plans[common] = self._make_plan(common, -1)
+            plan = shared.plans[common] = self._make_plan(common, -1, is_counted=False)
         paths = shared.paths(common, plan)
         entries = np.empty(len(plan.escapes), np.int32)
         likeness.arrive(tables.rows, control, paths.data, paths.indptr, entries)
@@ -262,7 +269,7 @@ class Masks(MaskMaker):
         escapes[:, 0] = ACTION - entries[ending]
         escapes[:, 2] = 0
         escapes[:, 3] = tables.actions[escapes[:, 0], 1]
-        return plan_of(shared.trie, shared.rests, plan.stay, _NONE, escapes)
+        return plan_of(shared.trie, shared.rests, plan.stay, _NONE, 0, escapes)
 
     def _walk(
         self,

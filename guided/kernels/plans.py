@@ -59,6 +59,7 @@ def bytes_below(
     own: UInt64Array,
     below: UInt64Array,
     chars: Int32Array,
+    deepest: Int32Array,
 ) -> None:
     """What the nodes below each node of a trie read. O(nodes).
 
@@ -75,6 +76,8 @@ def bytes_below(
         other bytes of these; 0: any other byte.
     chars : ndarray[int32], shape (n_nodes,), out
         Code points that begin on the path to each node, its own byte among them.
+    deepest : ndarray[int32], shape (n_nodes,), out
+        The most of these at a node or below it.
     """
     path[0] = 0
     for i in range(len(byte)):
@@ -105,6 +108,13 @@ def bytes_below(
         d = depth[i]
         path[d] = (path[d - 1] if d else 0) + (1 if byte[i] < 0x80 or byte[i] >= 0xC0 else 0)
         chars[i] = path[d]
+    for i in range(len(byte) - 1, -1, -1):
+        most = chars[i]
+        j = i + 1
+        while j < skip[i]:
+            most = max(most, deepest[j])
+            j = skip[j]
+        deepest[i] = most
 
 
 @kernel
@@ -166,6 +176,7 @@ def walk_frame(
     token_ids: Int32Array,
     below: UInt64Array,
     chars: Int32Array,
+    deepest: Int32Array,
     token_chars: Int32Array,
     rows: Int32Array,
     info: Int32Array,
@@ -178,6 +189,7 @@ def walk_frame(
     loops: UInt64Array,
     mask: Int32Array,
     count: Int32Array,
+    most: Int32Array,
     escapes: Int32Array,
 ) -> int:
     """The walk from a control within its frame, on no stack: every action is an escape. The number of them, or -1: use `walk`.
@@ -186,7 +198,7 @@ def walk_frame(
     ----------
     byte, depth, skip, token_indptr, token_ids : in
         Trie, whole; ``depth`` is the offset of each node's byte.
-    below, chars : ndarray[uint64], shape (n_nodes, 2), and ndarray[int32], shape (n_nodes,), in
+    below, chars, deepest : ndarray[uint64], shape (n_nodes, 2), and ndarray[int32], shape (n_nodes,), in
         As of `bytes_below`.
     token_chars : ndarray[int32], shape (n_tokens_with_bytes,), in
         ``chars`` of the node at which each of ``token_ids`` ends.
@@ -201,7 +213,9 @@ def walk_frame(
     loops : ndarray[uint64], shape (LOOPS, 3), scratch
         Zeros at the start: of some controls, their number and 1, and the bytes that lead back to them.
     mask, count, escapes : out
-        As in `guided.kernels.pushdown.walk`.
+        As in `guided.kernels.pushdown.walk`; without ``count``, tokens are not counted one by one.
+    most : ndarray[int32], shape (1,), out
+        The most code points that any token in ``mask`` reads or needs after it.
 
     Notes
     -----
@@ -209,7 +223,7 @@ def walk_frame(
     O(nodes at which the control changes or a byte is not read + tokens).
     """
     path[0, 0], path[0, 1] = start, 0
-    n_escapes = 0
+    n_escapes, top = 0, 0
     i = 0
     while i < len(byte):
         d = depth[i]
@@ -226,6 +240,8 @@ def walk_frame(
                 mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
                 if len(count):
                     count[token] = read + info[entry, _NEEDS]
+            if token_indptr[i] < token_indptr[i + 1]:
+                top = max(top, read + info[entry, _NEEDS])
             i += 1
             if skip[i - 1] == i:
                 continue
@@ -238,9 +254,10 @@ def walk_frame(
             for k in range(token_indptr[i], token_indptr[end]):
                 token = token_ids[k]
                 mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+            step = 1 if info[entry, _COUNTS] == 1 else 0
+            before = read + info[entry, _NEEDS] - step * chars[i - 1]
+            top = max(top, before + step * deepest[i - 1])
             if len(count):
-                step = 1 if info[entry, _COUNTS] == 1 else 0
-                before = read + info[entry, _NEEDS] - step * chars[i - 1]
                 for k in range(token_indptr[i], token_indptr[end]):
                     count[token_ids[k]] = before + step * token_chars[k]
             i = end
@@ -253,4 +270,5 @@ def walk_frame(
             escapes[n_escapes, 2], escapes[n_escapes, 3] = path[d, 1], actions[action, 1]
             n_escapes += 1
         i = skip[i]
+    most[0] = top
     return n_escapes

@@ -87,17 +87,22 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
     assert broad
     for control in {*broad[-4:], controls[-1]}:
         tables.info[control, LIKE] = -1
-        found = masker._make_plan(control, -1)
+        found = masker._make_plan(control, -1, is_counted=True)
+        quick = masker._make_plan(control, -1, is_counted=False)
         stay = np.zeros(mask_words(vocabulary.size), np.int32)
         counts = np.zeros(vocabulary.size if tables.info[control, COUNTS] else 0, np.int32)
         escapes = np.zeros((len(shared.trie.byte), 4), np.int32)
         n = masker._walk(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
         if not len(counts):
             escapes[:n, 2] = 0
-        expected = plan_of(shared.trie, shared.rests, stay, counts, escapes[:n])
+        expected = plan_of(shared.trie, shared.rests, stay, counts, int(counts.max(initial=0)), escapes[:n])
         assert found.stay.tolist() == expected.stay.tolist()
         assert found.counts.tolist() == expected.counts.tolist()
         assert found.escapes.tolist() == expected.escapes.tolist()
+        assert found.most == quick.most == expected.most
+        assert quick.stay.tolist() == expected.stay.tolist()
+        assert quick.escapes.tolist() == expected.escapes.tolist()
+        assert [group.counts.tolist() for group in quick.groups] == [group.counts.tolist() for group in expected.groups]
 
 
 @pytest.mark.parametrize(
@@ -114,13 +119,15 @@ def test_what_is_below_a_node(tokens: list[bytes], node: bytes, read: set[str]) 
     trie = Shared(Vocabulary([*tokens, None], eos=[len(tokens)])).trie
     n = len(trie.byte)
     own, below = np.empty((2, n, 2), np.uint64)
-    chars = np.empty(n, np.int32)
-    plans.bytes_below(trie.byte, trie.depth, trie.skip, np.empty(trie.max_depth + 1, np.int32), own, below, chars)
-    path, at = bytearray(), {}
+    chars, deepest = np.empty((2, n), np.int32)
+    path = np.empty(trie.max_depth + 1, np.int32)
+    plans.bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
+    prefix, at = bytearray(), {}
     for i in range(n):
-        path[int(trie.depth[i]) :] = bytes([trie.byte[i]])
-        at[bytes(path)] = i
+        prefix[int(trie.depth[i]) :] = bytes([trie.byte[i]])
+        at[bytes(prefix)] = i
     bits = int(below[at[node], 0]) | int(below[at[node], 1]) << 64
     names = {0: "other", 2: "C3", 14: "within", **{byte: chr(byte) for byte in range(32, 128)}}
     assert {names[bit] for bit in range(128) if bits >> bit & 1} == read
-    assert [int(chars[i]) for i in at.values()] == [sum(byte & 0xC0 != 0x80 for byte in prefix) for prefix in at]
+    assert [int(chars[i]) for i in at.values()] == [sum(byte & 0xC0 != 0x80 for byte in one) for one in at]
+    assert deepest.tolist() == [chars[i : trie.skip[i]].max() for i in range(n)]

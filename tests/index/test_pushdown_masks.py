@@ -194,7 +194,9 @@ def test_plans_hold_rests_by_action_and_count(texts: list[str], allowed: int) ->
             inside[token] = counts[token] = len(text)
             stay[token >> 5] |= np.int32(1) << np.int32(token & 31)
     rests = Shared(vocabulary).rests
-    plan = plan_of(trie, rests, stay, counts, np.array(sorted(escapes), np.int32).reshape(-1, 4))
+    plan = plan_of(
+        trie, rests, stay, counts, int(counts.max(initial=0)), np.array(sorted(escapes), np.int32).reshape(-1, 4)
+    )
     assert bits(plan.within(allowed)) == [token for token, count in inside.items() if count <= allowed]
     assert plan.most == max([*inside.values(), *(escape[2] for escape in escapes)], default=0)
     found = {(group.action, group.rests.is_again, chr(group.rests.byte)): _texts(group) for group in plan.groups}
@@ -231,7 +233,7 @@ def both_plans(index: PushdownIndex, state: int) -> tuple[Plan | None, Plan] | N
     masker = Masks(index.stacks, index.vocabulary, Limits(), Shared(index.vocabulary), 0)
     quick = masker._plan_like(control, like, allow)
     tables.info[control, LIKE] = -1
-    slow = masker._make_plan(control, allow)
+    slow = masker._make_plan(control, allow, is_counted=False)
     tables.info[control, LIKE] = like
     return quick, slow
 
