@@ -192,6 +192,8 @@ class _Product:
         ]
         if not columns:
             return np.zeros((1, 0), np.bool_), np.zeros(len(own), np.int64)
+        if len(own) == 1:
+            return np.stack(columns, axis=1), np.zeros(1, np.int64)
         bits, numbers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
         return bits, numbers.reshape(-1)
 

@@ -139,10 +139,13 @@ class Kinds:
 
         Then a register counts, in place of an automaton that is as many times as large.
         """
-        if self.formulas.nodes[formula][0] == "length":
+        nodes = self.formulas.nodes
+        if nodes[formula][0] == "length" or not any(
+            nodes[member][0] in ("length", "|") for member in self.formulas.members(formula)
+        ):
             return None
         found = bounded(self.formulas, formula, self.limits)
-        if found is None or self.formulas.nodes[found.rest][0] == "strings":
+        if found is None or nodes[found.rest][0] == "strings":
             return None
         rest, least, most = found
         measure = self._measure(rest)

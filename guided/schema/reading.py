@@ -22,6 +22,8 @@ from guided.schema.terms import Literals, terms
 __all__ = ["Next", "Reading"]
 
 _MOST_TERMS = 512
+# Formulas of a value whose truths are looked at one by one.
+_FEW_OBSERVED = 2
 
 
 class Next(NamedTuple):
@@ -90,7 +92,7 @@ class Reading(Liveness):
         formulas = self.formulas
         if not formulas.marks.of(rest[0]) & VALUE:
             return must if self.is_live(after, rest[:1]) else FALSE
-        least = weakest(formulas, rest[0])
+        least = weakest(formulas, rest[0]) if len(observed) > _FEW_OBSERVED else None
         if least is not None and least != FALSE and self.is_live(after, (least,)):
             return must
         if all(self._is_told_by_type(kind, must, observed) for kind in ("array", "object")):
