@@ -6,7 +6,8 @@ masks that guided did not have yet (misses); a second pass over the same texts; 
 be allowed, and the text must be able to end: what is not is counted, not left out. Texts of Python are modules of the standard library
 of the Python that runs this.
 
-Each row is made in a process of its own, warmed up with the compile and the masks of JSON. A text of which a token is refused ends there.
+Each row is made in a process of its own, warmed up with the compile and the masks of JSON. A text of which a token is refused ends there,
+unless the engine can go on (SynCode, which is told the whole text at each step).
 After ``--seconds`` of CPU time a pass ends where it is; a process that takes four times as long in all is ended, and that is its row.
 llguidance takes Lark's syntax with its own meaning, xgrammar an EBNF without a lexer or, with its own meaning, Lark's syntax; what they
 refuse is shown with the message. SynCode needs an environment of its own (`benchmarks.grammars_syncode`). `benchmarks.long_texts` has
@@ -19,6 +20,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ import psutil
 
 from benchmarks.clock import no_collection, percentiles
 from benchmarks.grammars_engines import NAMES as ENGINES
+from benchmarks.grammars_engines import Engine
 from benchmarks.grammars_engines import engine as engine_of
 from benchmarks.grammars_texts import GRAMMARS, texts_of
 from benchmarks.machine import describe, load
@@ -50,43 +53,53 @@ def measured(engine: str, name: str, words_name: str, seconds: float) -> dict[st
         return {"refused": f"not installed: {error}"}
     except Exception as error:  # what a peer raises is its answer
         return {"refused": " ".join(str(error).split())[:160] or type(error).__name__}
-    passes: list[dict[str, Any]] = []
-    for _ in range(2):
-        masks: list[int] = []
-        advances: list[int] = []
-        refused = 0
-        end = time.process_time() + seconds
-        for tokens in texts:
-            step = made.start()
-            for token in tokens:
-                allowed, mask, after = step(token)
-                masks.append(mask)
-                advances.append(after)
-                if not allowed:
-                    refused += 1
-                    break
-                if time.process_time() > end:
-                    break
-            else:
-                refused += not made.end()
-            if time.process_time() > end:
-                break
-        passes.append({"masks": masks, "advances": advances, "refused": refused})
+    first, second = (_pass(made, texts, time.process_time() + seconds) for _ in range(2))
     misses = getattr(made, "misses", None)
     return {
         "spec_ms": made.spec_ms,
         "compile_ms": made.compile_ms,
-        "first_ms": passes[0]["masks"][0] / 1e6,
-        "tokens": len(passes[0]["masks"]),
+        "first_ms": first.masks[0] / 1e6,
+        "tokens": len(first.masks),
         "tokens_of_texts": sum(map(len, texts)),
         "texts": len(texts),
-        "refused_texts": passes[0]["refused"],
-        "first_pass": percentiles(np.array(passes[0]["masks"])),
+        "refused_texts": first.refused_texts,
+        "refused_tokens": first.refused_tokens,
+        "first_pass": percentiles(np.array(first.masks)),
         "misses": None if misses is None else {"count": len(misses), **percentiles(np.array(misses))},
-        "second_pass": percentiles(np.array(passes[1]["masks"])),
-        "advance": percentiles(np.array(passes[1]["advances"])),
+        "second_pass": percentiles(np.array(second.masks)),
+        "advance": percentiles(np.array(second.advances)),
         "grown_mb": (psutil.Process().memory_info().rss - before) / 1e6,
     }
+
+
+@dataclass(slots=True)
+class _Pass:
+    """Nanoseconds of masks and advances along texts, and what was refused of them."""
+
+    masks: list[int] = field(default_factory=list)
+    advances: list[int] = field(default_factory=list)
+    refused_texts: int = 0
+    refused_tokens: int = 0
+
+
+def _pass(made: Engine, texts: list[list[int]], end: float) -> _Pass:
+    """The texts token by token, until so much CPU time of the process has gone."""
+    found = _Pass()
+    for tokens in texts:
+        step, before = made.start(), found.refused_tokens
+        for token in tokens:
+            allowed, mask, after = step(token)
+            found.masks.append(mask)
+            found.advances.append(after)
+            found.refused_tokens += not allowed
+            if time.process_time() > end or not (allowed or made.goes_on):
+                break
+        else:
+            found.refused_texts += found.refused_tokens == before and not made.end()
+        found.refused_texts += found.refused_tokens > before
+        if time.process_time() > end:
+            break
+    return found
 
 
 def row(engine: str, name: str, words: str, seconds: float) -> dict[str, Any]:

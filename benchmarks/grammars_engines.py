@@ -32,6 +32,8 @@ class Engine(Protocol):
 
     spec_ms: float
     compile_ms: float
+    # Whether it takes a token that it refused.
+    goes_on: bool
 
     def start(self) -> Step:
         """What steps from the empty text on. What earlier texts left behind in caches may be used."""

@@ -14,6 +14,8 @@ __all__ = ["Engine"]
 
 
 class Engine:
+    goes_on = False
+
     def __init__(self, name: str, words: Vocabulary) -> None:
         warm(lambda _: None)
         words.trie  # noqa: B018 - built on first use

@@ -16,6 +16,8 @@ __all__ = ["Engine"]
 
 
 class Engine:
+    goes_on = False
+
     def __init__(self, name: str, words: Vocabulary) -> None:
         engine, source = Tokenized(words, Cutter(words)), lark_source(name)
         begin = time.process_time_ns()

@@ -53,6 +53,8 @@ class _Tokens:
 
 
 class Engine:
+    goes_on = True
+
     def __init__(self, name: str, words: Vocabulary, mode: str) -> None:
         torch.set_num_threads(1)
         tokens = _Tokens(words)

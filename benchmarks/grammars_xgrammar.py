@@ -71,6 +71,8 @@ ws ::= [ \t]*
 
 
 class Engine:
+    goes_on = False
+
     def __init__(self, name: str, words: Vocabulary, form: str) -> None:
         if form != "lark" and name not in _FORMS[form]:
             raise Refused("ebnf", "its EBNF has no lexer: no keywords apart from names, no indentation")
