@@ -11,10 +11,12 @@ otherwise it begins a new run. So one processor serves any number of ``generate`
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
+from guided.arrays import Int64Array
 from guided.engine.index import Index
 from guided.errors import ModelError
 from guided.integrations.following import Following
@@ -22,8 +24,11 @@ from guided.integrations.masking import MaskStore, mask_store
 
 __all__ = ["LogitsProcessor"]
 
-# PERF: so many tokens are read sooner than compared on the device, `python -m benchmarks.generation --device cuda`.
+# Why: the last tokens are waited for anyway, and reading 64 KB instead costs less than the kernels that compare them on the device.
 _FEW_TOKENS = 1 << 13
+
+# Generated tokens, shape (rows, length): on the host, or many on a device.
+Tokens: TypeAlias = "Int64Array | torch.Tensor"
 
 
 class LogitsProcessor:
@@ -65,6 +70,7 @@ class LogitsProcessor:
             raise TypeError("index must be an Index, or a list of them, as guided.compile returns it")
         for text in self._texts:
             text.check_budget("max_new_tokens", max_new_tokens or 0)
+        self._size = max(text.index.vocabulary.size for text in self._texts)
         self._store: MaskStore | None = None
         self.reset()
 
@@ -72,7 +78,7 @@ class LogitsProcessor:
         """Forget the run at hand, so that the next call begins one whatever its sequences are."""
         self._states: list[int] = []
         self._start = self._length = self._group = -1
-        self._generated: torch.Tensor | None = None
+        self._generated: Tokens | None = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Scores with disallowed tokens at minus infinity.
@@ -109,46 +115,62 @@ class LogitsProcessor:
         return self._store.apply(scores, masks)
 
     def _rows_per_index(self, rows: int, width: int) -> int:
-        size = max(text.index.vocabulary.size for text in self._texts)
-        if width < size:
+        if width < self._size:
             raise ModelError(
-                f"the model's logits have {width:,} columns, the index's vocabulary {size:,}: "
+                f"the model's logits have {width:,} columns, the index's vocabulary {self._size:,}: "
                 "compile it for this model (Vocabulary.from_tokenizer(tokenizer, size=...))"
             )
         if rows % len(self._texts):
             raise ModelError(f"{len(self._texts)} indices cannot be spread over {rows} rows: give one for each prompt")
         return rows // len(self._texts) if len(self._texts) > 1 else rows
 
-    def _shown(self, input_ids: torch.Tensor) -> torch.Tensor:
+    def _shown(self, input_ids: torch.Tensor) -> Tokens:
         """The generated tokens, in memory of their own, since beam search writes into the tensors that it showed."""
         now = input_ids[:, self._start :]
-        return now.cpu() if now.is_cuda and now.numel() <= _FEW_TOKENS else now.clone()
+        if now.device.type != "cpu" and now.numel() > _FEW_TOKENS:
+            return now.clone()
+        return now.cpu().numpy().copy()
 
-    def _follow(self, now: torch.Tensor, group: int) -> list[int] | None:
+    def _follow(self, now: Tokens, group: int) -> list[int] | None:
         """The states after the last token of each row; None where a row continues none of the run at hand."""
-        assert self._generated is not None, "a run at hand has a tensor of its tokens"
-        if len(now) == len(self._states) and now.device == self._generated.device:
-            same = (now[:, :-1] == self._generated).all()
-            *tokens, unmoved = torch.cat([now[:, -1], same[None]]).tolist()
-            if unmoved:
-                return [
-                    self._texts[row // group].next(state, token)
-                    for row, (state, token) in enumerate(zip(self._states, tokens, strict=True))
-                ]
-        return self._look_up(now, group)
+        assert self._generated is not None, "a run at hand has tokens"
+        tokens = _unmoved(self._generated, now)
+        if tokens is None:
+            return self._look_up(now, group)
+        return [
+            self._texts[row // group].next(state, token)
+            for row, (state, token) in enumerate(zip(self._states, tokens, strict=True))
+        ]
 
-    def _look_up(self, now: torch.Tensor, group: int) -> list[int] | None:
+    def _look_up(self, now: Tokens, group: int) -> list[int] | None:
         """The same for rows that may have changed their places."""
-        assert self._generated is not None, "a run at hand has a tensor of its tokens"
-        before = self._generated.cpu().numpy()
+        assert self._generated is not None, "a run at hand has tokens"
+        before = _on_host(self._generated)
         known = {
             (row // self._group, tokens.tobytes()): state
             for row, (tokens, state) in enumerate(zip(before, self._states, strict=True))
         }
         states = []
-        for row, tokens in enumerate(now.cpu().numpy()):
+        for row, tokens in enumerate(_on_host(now)):
             state = known.get((row // group, tokens[:-1].tobytes()))
             if state is None:
                 return None
             states.append(self._texts[row // group].next(state, int(tokens[-1])))
         return states
+
+
+def _unmoved(before: Tokens, now: Tokens) -> list[int] | None:
+    """The last token of each row, where each continues the row that was in its place; None where one does not, or it is not known."""
+    if len(before) != len(now):
+        return None
+    if isinstance(before, np.ndarray) and isinstance(now, np.ndarray):
+        return now[:, -1].tolist() if np.array_equal(now[:, :-1], before) else None
+    if isinstance(before, torch.Tensor) and isinstance(now, torch.Tensor) and now.device == before.device:
+        same = (now[:, :-1] == before).all()
+        *tokens, unmoved = torch.cat([now[:, -1], same[None]]).tolist()
+        return tokens if unmoved else None
+    return None
+
+
+def _on_host(tokens: Tokens) -> Int64Array:
+    return tokens if isinstance(tokens, np.ndarray) else tokens.cpu().numpy()

@@ -40,8 +40,8 @@ def odd_scores(random: np.random.Generator, rows: int, width: int, dtype: torch.
 def definition(scores: torch.Tensor, masks: Sequence[np.ndarray]) -> torch.Tensor:
     allowed = torch.zeros(scores.shape, dtype=torch.bool)
     for row, mask in enumerate(masks):
-        for token in range(min(scores.shape[1], 32 * len(mask))):
-            allowed[row, token] = bool(mask[token >> 5] >> (token & 31) & 1)
+        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: scores.shape[1]]
+        allowed[row, : len(bits)] = torch.from_numpy(bits == 1)
     return scores.masked_fill(~allowed, -torch.inf)
 
 
