@@ -8,7 +8,7 @@ Complexity: a search over terms, in an order that takes what asks for least firs
 contrived schemas; budgets bound the rest (LimitError). Plain objects need no search (`guided.schema.plain`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from guided.errors import LimitError
@@ -170,21 +170,33 @@ class Liveness:
         return self.questions.ask(alone, lambda: self._has_term(alone))
 
     def _has_term(self, state: State) -> bool:
-        """Is there a term of the formula of an object or array that its members or items can meet?"""
+        return any(True for _ in self._live_terms(state, self.questions.spend))
+
+    def live_terms(self, state: State) -> Iterator[tuple[int, ...]]:
+        """The terms of the formula of an object or array that its members or items can meet, within a budget of their own.
+
+        Raises
+        ------
+        LimitError
+            The search passes it.
+        """
+        self.questions.start()
+        return self._live_terms(state, _budget())
+
+    def _live_terms(self, state: State, spend: Callable[[int], None]) -> Iterator[tuple[int, ...]]:
         formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
         place = (state.table, state.seen) if isinstance(state, objects.ObjectState) else None
         shared = self._dead.setdefault(place, [])
         dead = list(shared)
-        spend = self.questions.spend
         for term in terms(self.formulas, formula, spend, lambda literals: any(one <= literals for one in dead)):
             if self._can_hold(state, term):
-                return True
+                yield term
+                continue
             found = self.contradiction(state, term)
             dead.append(found)
             # Why bounded: each is compared with the literals of every term on the way.
             if self.questions.is_certain and len(shared) < _MOST_SHARED:
                 shared.append(found)
-        return False
 
     def _can_hold(self, state: State, term: Iterable[int]) -> bool:
         """Can an object or array in this state end so that all of these literals hold?"""
@@ -215,18 +227,20 @@ class Liveness:
         LimitError
             The search passes it.
         """
-        work = 0
+        return terms(self.formulas, formula, _budget())
 
-        def spend(steps: int) -> None:
-            nonlocal work
-            work += steps
-            if work > _MOST_WORK:
-                raise LimitError("steps", work, _MOST_WORK, "the ways to meet a formula are hard to find")
-
-        return terms(self.formulas, formula, spend)
+    def first_terms(
+        self, formula: int, is_excluded: Callable[[Literals], bool], most_work: int
+    ) -> Iterator[tuple[int, ...]]:
+        """The terms of a formula, but for excluded ones, that are found in so many steps."""
+        try:
+            yield from terms(self.formulas, formula, _budget(most_work), is_excluded)
+        except LimitError:
+            return
 
     def contradiction(self, state: State, term: tuple[int, ...]) -> Literals:
         """Of literals that cannot hold together, some that are enough for it."""
+        self.questions.start()
         kept = list(term)
         for literal in term:
             if len(kept) == 1:
@@ -277,3 +291,16 @@ class Liveness:
             answer = frozenset(names)
         self._useful_names[formula] = answer
         return answer
+
+
+def _budget(most_work: int = _MOST_WORK) -> Callable[[int], None]:
+    """Counts the steps of one search, and ends it by an error where they are too many."""
+    work = 0
+
+    def spend(steps: int) -> None:
+        nonlocal work
+        work += steps
+        if work > most_work:
+            raise LimitError("steps", work, most_work, "the ways to meet a formula are hard to find")
+
+    return spend

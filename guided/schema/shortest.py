@@ -16,6 +16,7 @@ Complexity: O(alternatives) derivatives and a relaxation, once per formula.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from guided.errors import LimitError, too_few_values
@@ -229,28 +230,31 @@ class Shortest:
 
     def _by_terms(self, state: Single, most: int | None) -> list[_Way]:
         """The state by its terms; nothing if it is one."""
-        # Why one and plain ones: the first that is alive was found when the state was made, others may be hard to decide.
         formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
-        found: list[_Way] = []
-        for count, term in enumerate(self._reading.terms(formula)):
+        found: dict[Single, None] = {}
+        for term in self._reading.live_terms(state):
             alone = self._formulas.conjunction(term)
             if alone == formula:
                 return []
-            if found and count >= _FEW_TERMS and most is not None:
+            found[_with(state, alone)] = None
+            if most is not None:
                 break
-            part = _with(state, alone)
-            if (not found or most is None or self._is_plain(part)) and self._is_live(part):
-                found.append(_Way(0, (part,), None))
-                if len(found) == most:
-                    break
-        return found
+        if most is not None:
+            # Why only plain ones beside the first: others may be hard to decide.
+            for term in islice(self._reading.terms(formula), _FEW_TERMS):
+                part = _with(state, self._formulas.conjunction(term))
+                if len(found) < most and self._is_plain(part) and self._is_live(part):
+                    found[part] = None
+        return [_Way(0, (part,), None) for part in found]
 
     def _members(self, state: objects.ObjectState, most: int | None) -> Iterator[_Way]:
         table, nodes = self._kinds.key_table(state.table), self._formulas.nodes
         needed = {nodes[i][1] for i in self._formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
         labels = list(range(len(table.labels)))
-        if needed:
-            labels = [i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed][:1]
+        # Why one that is needed: it can come now, unless in the order of the schema what is asked for beside it has to come before it.
+        first = next((i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed), None)
+        if first is not None:
+            labels = [first, *range(1, first)] if self._is_ordered else [first]
         count = 0
         for label in labels:
             after = self._kinds.after_key(state, label, self._is_ordered)
@@ -260,7 +264,7 @@ class Shortest:
             # Why only those that change something count: the others lead nowhere.
             count += any(way.needs[1] != state for way in ways)
             yield from ways
-            if count == most:
+            if count == most or (ways and label == first and most is not None):
                 return
 
     def _items(self, state: tuple[int], most: int | None) -> Iterator[_Way]:

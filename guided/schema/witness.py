@@ -15,6 +15,7 @@ the shortest to a state whose end is alive and serves the wish.
 Complexity: O(1) for what was asked before, else a few look-ups of costs, and O(bytes) of the way.
 """
 
+from collections.abc import Callable
 from itertools import islice
 from typing import TypeAlias
 
@@ -30,12 +31,15 @@ from guided.schema.nearest import path_down
 from guided.schema.plain import PlainState
 from guided.schema.shortest import CLOSE, INFINITE, Shortest, Single, parted
 from guided.schema.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
+from guided.schema.terms import Literals
 from guided.schema.witness_ways import Content, Frame, Parts, Ways, Wish, Wishes
 
 __all__ = ["Content", "Parts", "Wishes", "Witness"]
 
 _MOST_WISHES = 16
-_MOST_TERMS = 64
+_MOST_TERMS = 8
+# Steps of the search for them.
+_MOST_WORK = 1_000
 _MOST_KEYS = 16
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
@@ -199,14 +203,25 @@ class Witness(Ways):
         best: dict[tuple[int, int], int] = {}
         for goal, left in self._goals(state, own):
             formula = goal.formulas[0] if isinstance(goal, objects.ObjectState) else goal[0]
-            for term in islice(self._reading.terms(formula), _MOST_TERMS):
+            dead: list[Literals] = []
+            for term in islice(self._reading.first_terms(formula, _holding(dead), _MOST_WORK), _MOST_TERMS):
                 literals, others = parted(self._formulas.nodes, term)
                 cost = left + self._shortest.cost(_single(goal, self._formulas.conjunction(others)))
+                if cost >= left + INFINITE:
+                    dead.append(self._reading.contradiction(goal, tuple(others)))
+                    continue
                 care = sum(1 << places[value] for value, _ in literals)
                 bits = sum(1 << places[value] for value, holds in literals if holds)
                 best[care, bits] = min(cost, best.get((care, bits), cost))
         ordered = sorted((cost, care, bits) for (care, bits), cost in best.items() if cost < 2 * INFINITE)
-        return tuple(Wish(care, bits, cost - ordered[0][0]) for cost, care, bits in ordered[:_MOST_WISHES])
+        found: list[Wish] = []
+        for cost, care, bits in ordered:
+            # Why not one that another implies: many of them say the same, and would leave no room for one that can be met.
+            if all(one.care & ~care or one.bits != bits & one.care for one in found):
+                found.append(Wish(care, bits, cost - ordered[0][0]))
+                if len(found) == _MOST_WISHES:
+                    break
+        return tuple(found) or _ANY
 
     # Values
 
@@ -228,8 +243,9 @@ class Witness(Ways):
         found = []
         for wish in (*wishes, _ANY[0]._replace(cost=INFINITE)):
             formula = self._formula(job, wish)
-            found.append((self._shortest.cost(formula) + wish.cost, formula, wish))
-        return min(found, key=lambda one: one[0])
+            cost = self._shortest.cost(formula)
+            found.append((cost >= INFINITE, cost + wish.cost, formula, wish))
+        return min(found, key=lambda one: one[:2])[1:]
 
     def _of_value(self, control: int, job: Job, cell: int, own: Wishes) -> bytes:
         content = self._parts.contents[cell]
@@ -301,3 +317,8 @@ class Witness(Ways):
 
 def _single(state: objects.ObjectState | tuple[int, ...], formula: int) -> Single:
     return state._replace(formulas=(formula,)) if isinstance(state, objects.ObjectState) else (formula,)
+
+
+def _holding(dead: list[Literals]) -> Callable[[Literals], bool]:
+    """Do some literals hold any of those that cannot hold together?"""
+    return lambda literals: any(one <= literals for one in dead)

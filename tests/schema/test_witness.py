@@ -1,0 +1,77 @@
+"""Ways to an end: from every place that random bytes lead to, the budget that `remaining` tells is enough for a value of the schema."""
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+import pytest
+
+import guided
+from tests.masks import bits
+
+BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
+
+# The alternatives of a member's value contradict each other in many ways, and only one can be met.
+EXCLUSIVE: dict[str, Any] = {
+    "oneOf": [
+        {"enum": [{"type": "void"}]},
+        {
+            "properties": {"type": {}},
+            "additionalProperties": False,
+            "dependencies": {
+                "format": {"oneOf": [{"properties": {"type": {"enum": [name]}}} for name in ("integer", "number", "string")]},
+                "minimum": {"properties": {"type": {"enum": ["number"]}}},
+                "maximum": {"properties": {"type": {"enum": ["number"]}}},
+            },
+        },
+        {"properties": {"type": {"not": {"enum": ["array"]}}}, "additionalProperties": False},
+    ],
+}  # fmt: skip
+# What is required comes last, and something has to come before it.
+LATE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {}, "b": {}, "kind": {"type": "string"}},
+    "required": ["kind"],
+    "additionalProperties": False,
+    "not": {"properties": {"a": {"maxLength": 3}, "b": {"type": "null"}}},
+}
+# One of many objects, each with members of its own.
+KINDS: dict[str, Any] = {
+    "oneOf": [
+        {
+            "type": "object",
+            "properties": {
+                "attributes": {"type": "object", "properties": {f"of{i}": {"type": "integer"}}, "required": [f"of{i}"]},
+                "parents": {"type": "array", "items": {"type": "string"}, "minItems": i % 3},
+                "kind": {"enum": [f"kind{i % 2}"]},
+            },
+            "required": ["kind", *(["parents"] if i % 2 else [])],
+        }
+        for i in range(8)
+    ]
+}
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("schema", [EXCLUSIVE, LATE, KINDS], ids=["exclusive", "late", "kinds"])
+def test_what_remains_is_enough_from_wherever_a_text_gets(schema: dict[str, Any], order: str) -> None:
+    spec = guided.JsonSchema(schema, property_order=order, whitespace="compact")
+    index = guided.compile(spec, BYTES)
+    validator = jsonschema.Draft4Validator(schema)
+    for seed in range(25):
+        draw = random.Random(seed)
+        guide, text = index.guide(), bytearray()
+        for _ in range(draw.randrange(40)):
+            if guide.is_finished:
+                break
+            token = draw.choice([token for token in bits(guide.mask()) if token == 256 or 32 <= token < 127])
+            guide.advance(token)
+            text += bytes([token]) if token < 256 else b""
+        left = guide.remaining
+        while not guide.is_finished:
+            token = min(bits(guide.mask_within(left)))
+            guide.advance(token)
+            text += bytes([token]) if token < 256 else b""
+            left -= 1
+        validator.validate(json.loads(text))
