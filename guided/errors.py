@@ -118,10 +118,8 @@ def too_few_values() -> SchemaError:
 
 
 def nothing_completes(rule: str) -> GrammarError:
-    """The error of a text that nothing completes, as far as was searched, though each of its bytes could come."""
-    reason = (
-        "no text was found that completes what has been read: conflicts, or terminals that overlap, leave no way on"
-    )
+    """The error of a text that nothing completes, though each of its bytes could come."""
+    reason = "no text completes what has been read: conflicts, or terminals that overlap, leave no way on"
     return GrammarError(reason, rule)
 
 

@@ -8,7 +8,7 @@ The policy looks at the place only, so what it gives from a place on the way is 
 *The search.* Costs are estimates, since conflicts and lookaheads forbid what they count on. So a policy's way is followed to the end of
 the text before it is trusted. A place from which it does not get there is left on the shortest way, the first in the order of bytes, to
 one from which it does; then the next places on that way have the same rest. Where no such place is found within a number of steps, there
-is no completion: the text cannot be ended, as far as was searched.
+is no completion: the text cannot be ended, or `Completion.given_up` says that not all was searched.
 
 Invariant: a place's completion, once given, is never another.
 
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from guided.automata.pushdown import KEPT, Pushdown, action_entry
 from guided.automata.stacks import Place, Stacks
+from guided.errors import LimitError
 from guided.lalr.costs import NEVER, Costs
 from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.readings import Reader, Reading
@@ -57,6 +58,11 @@ class Completion:
         The action of a task; ``again``: is its byte read again?
     groups : list of list of int
         The bytes that can come; those that lead to the same from every state together.
+
+    Attributes
+    ----------
+    given_up : LimitError or None
+        Set once a search has run out of steps: then a place without a completion may have one.
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class Completion:
         # Places that the policy brings to the end, and those that it does not.
         self._leads: dict[Place, bool] = {}
         self._left = 0
+        self.given_up: LimitError | None = None
 
     def _weights(self) -> list[int]:
         lexing, indenter = self._reader.lexing, self._reader.indenter
@@ -144,7 +151,10 @@ class Completion:
                 after = self._stacks.read(place, byte)
                 self._left -= 1
                 if self._left <= 0:
-                    break
+                    advice = "no text was found that completes what has been read, but not all was searched"
+                    self.given_up = LimitError("steps", _MOST_STEPS + 1, _MOST_STEPS, advice)
+                    self._steps[start] = b""
+                    return
                 if after is None or after in seen:
                     continue
                 seen.add(after)

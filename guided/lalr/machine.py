@@ -22,7 +22,7 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import END_ACTION, GUARD, LIVE, MANY, Pushdown, PushdownTables, Reaction, action_entry
-from guided.errors import GrammarError, nothing_completes
+from guided.errors import GrammarError, LimitError, nothing_completes
 from guided.kernels import lexemes as kernel
 from guided.lalr.cells import Cells
 from guided.lalr.completion import Completion
@@ -385,6 +385,6 @@ class LalrMachine(Pushdown):
     def _completion(self) -> Completion:
         return Completion(self, self.reader, self._sets.__getitem__, self._action, self._bytes)
 
-    def unending(self) -> GrammarError:
-        """The error of a text that nothing completes."""
-        return nothing_completes(self._name)
+    def unending(self) -> GrammarError | LimitError:
+        """The error of a text that nothing completes; or, where a search for a completion has been given up, of that."""
+        return self._completion.given_up or nothing_completes(self._name)
