@@ -20,7 +20,7 @@ from tests.lalr.random_grammars import Mismatch, check
 
 __all__ = ["main"]
 
-COMPARED = ("exact", "exact but for columns", "in doubt")
+COMPARED = ("exact", "in doubt")
 EACH = 100
 
 

@@ -49,6 +49,10 @@ class Columns:
         """Can a lexeme under way become a newline?"""
         return self._indenter.newline >= 0 and scanned in self._counting
 
+    def hangs(self, scanned: int) -> bool:
+        """Does it hang on the column whether a lexeme under way can become a newline?"""
+        return self.counts(scanned) and scanned not in self._is_free
+
     def within(self, scanned: int, column: int, indents: Indents) -> frozenset[int] | None:
         """The columns at which a lexeme may end, those beyond the innermost block as the first of them; None if all."""
         if self._indenter.newline < 0 or scanned in self._is_free:

@@ -62,6 +62,9 @@ class Indenter:
         if column == NO_NEWLINE:
             return None
         if column > columns[-1]:
+            if min(self.indent, self.dedent) < 0:
+                # Every block is begun and closed in the end.
+                return None
             return (terminal, self.indent), Indents((*columns, column), 0)
         kept = columns
         while column < kept[-1]:

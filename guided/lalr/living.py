@@ -14,7 +14,7 @@ from guided.arrays import DEAD
 from guided.errors import GrammarError
 from guided.lalr.cells import Cells
 from guided.lalr.deadends import DeadEnds
-from guided.lalr.indents import Indenter, Indents
+from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexemes import Outcomes
 from guided.lalr.lexing import Lexing, Said, last_characters, leading
 from guided.lalr.scanner import Scanner
@@ -69,6 +69,7 @@ class Living:
     ----------
     cells : Cells
     lexing : Lexing
+    columns : Columns
     indenter : Indenter
     n_bits : int
         Bits of what can come: terminals, ``$END`` and ignored text; or letters, and ignored text by what it leaves open.
@@ -81,6 +82,7 @@ class Living:
     ) -> None:
         self.cells = cells
         self._dead_ends, self._lexemes, self._letters = dead_ends, dead_ends.lexemes, dead_ends.letters
+        self.columns = dead_ends.columns
         self.n_bits = tables.end + 2
         if self._letters is not None:
             self._n_letters = len(self._letters.terminals)
@@ -216,6 +218,8 @@ class Living:
 
     def is_certain(self, reading: Reading) -> bool:
         """Does something come of a reading wherever its labels and those that its cell allows meet?"""
+        if self.hangs_on_column(reading):
+            return False
         if self._letters is not None:
             return True
         if self._certain is None:
@@ -224,6 +228,10 @@ class Living:
         return reading.scanned < 0 or not (
             reading.watchers or self.lexing.labels[reading.scanned] & ~self._certain[reading.scanned]
         )
+
+    def hangs_on_column(self, reading: Reading) -> bool:
+        """Is a newline of an Indenter under way that cannot begin another line, so that its column only grows?"""
+        return reading.column != NO_NEWLINE and reading.scanned >= 0 and self.columns.hangs(reading.scanned)
 
     def certain(self, reading: Reading) -> int:
         """The labels, as bits, each of which is enough where it is allowed; none where that is not known."""

@@ -16,7 +16,7 @@ from guided.errors import LimitError
 from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.lexemes import Control
 from guided.lalr.lexing import Said, last_characters
-from guided.lalr.living import NO_INDENTS, Living, Reading
+from guided.lalr.living import Living, Reading
 
 __all__ = ["Beneath", "Reader", "Reading"]
 
@@ -48,6 +48,8 @@ class Reader(Living):
         Beneath
             A cell of the base is needed.
         """
+        if self.hangs_on_column(reading):
+            return self._fits(reading)
         if self.is_certain(reading) or self._certain is None:
             return not reading.above or bool(self.allowed(reading.above[-1]) & self.wanted(reading))
         if not reading.above:
@@ -60,29 +62,53 @@ class Reader(Living):
             # Not decided within the budget counts as alive.
             return True
 
-    def _search(self, reading: Reading) -> bool:
-        """Lexeme by lexeme, until one leads to what is assured."""
+    def _fits(self, reading: Reading) -> bool:
+        """Can a newline under way still end at a column that its stack takes, or become something else?"""
+        if not reading.above:
+            raise Beneath
+        wanted = self.allowed(reading.above[-1]) & self.wanted(reading)
+        indents = self.indents(reading.above[-1])
+        columns = self.columns.within(reading.scanned, reading.column, indents)
+        if wanted & ~self.newline or indents.parentheses or columns is None:
+            return wanted != 0
+        met = self.event(reading)
+        if met is not None and met[0] == self.indenter.newline:
+            columns = columns | {reading.column}
+        try:
+            return self._search(reading, columns)
+        except LimitError:
+            return True
+
+    def _search(self, reading: Reading, columns: frozenset[int] | None = None) -> bool:
+        """Lexeme by lexeme, until one leads to what is assured; ``columns``: those at which the first may end, if it is a newline."""
         seen: set[tuple[tuple[int, ...], Control]] = set()
-        work = [(reading.above, self.outcomes(reading))]
-        for above, outcomes in work:
-            if outcomes.can_end and self.fed_all(above, (self.end,), NO_INDENTS) is not None:
+        work = [(reading.above, self.outcomes(reading), columns)]
+        for above, outcomes, places in work:
+            indents = self.indents(above[-1])
+            if (
+                outcomes.can_end
+                and self.fed_all(above, (*self.indenter.at_end(indents), self.end), indents) is not None
+            ):
                 return True
             for label, control in outcomes.lexemes:
-                if 1 << label == self.newline and not self.indents(above[-1]).parentheses:
+                ends_line = 1 << label == self.newline and not indents.parentheses
+                if ends_line and places is None:
                     if self.cells.known[above[-1]].expected & self.newline:
                         return True
                     continue
-                after = self.fed(above, self.lexing.ignored if label == self._n_terminals else label, NO_NEWLINE)
-                if after is None:
-                    continue
-                state = self.cells.known[after[-1]].state
-                if self._dead_ends.assures(state, control):
-                    return True
-                if (after, control) not in seen:
-                    if len(seen) == _MOST_SEARCHED:
+                fed = self.lexing.ignored if label == self._n_terminals else label
+                for place in sorted(places) if ends_line and places is not None else (NO_NEWLINE,):
+                    after = self.fed(above, fed, place)
+                    if after is None:
+                        continue
+                    state = self.cells.known[after[-1]].state
+                    if self._dead_ends.assures(state, control):
                         return True
-                    seen.add((after, control))
-                    work.append((after, self._lexemes.begun(self.lexing.contexts[state], control)))
+                    if (after, control) not in seen:
+                        if len(seen) == _MOST_SEARCHED:
+                            return True
+                        seen.add((after, control))
+                        work.append((after, self._lexemes.begun(self.lexing.contexts[state], control), None))
         return False
 
     def _stays(self, reading: Reading, event: Said | None) -> bool:

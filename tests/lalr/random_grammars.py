@@ -9,9 +9,6 @@ reads. `check` compares, and raises `Mismatch`:
   completed, by search, unless the grammar is one of those whose notes say that dead ends are possible;
 - masks: at random places the mask over a random vocabulary is what the readings take, token by token, and EOS is in it where Lark parses.
 
-Where a newline of an Indenter is one line break only, the automaton may keep a text for some bytes longer than the readings do: there the
-mask is compared with the automaton itself, token by token.
-
 The same number is the same grammar everywhere. Does not shrink: the grammars are small.
 """
 
@@ -188,9 +185,8 @@ class Engines:
     prefixes: Prefixes
     machine: LalrMachine
     stacks: Stacks
-    # Is what is kept exactly what can be completed, by the readings, and by the automaton too?
+    # Is what is kept exactly what can be completed?
     is_exact: bool
-    is_same: bool
 
     @classmethod
     def of(cls, made: Sample) -> "Engines":
@@ -201,8 +197,7 @@ class Engines:
         prefixes = Prefixes(tables, scanner, tables.starts[0].name, LIMITS)
         machine = LalrMachine(tables, scanner, tables.starts[0], LIMITS, b"\x01" * 256)
         is_exact = not prefixes.dead_ends.doubts
-        is_same = is_exact and not (made.is_indented and ")+/" not in made.text)
-        return cls(made, parser, prefixes, machine, Stacks(machine), is_exact, is_same)
+        return cls(made, parser, prefixes, machine, Stacks(machine), is_exact)
 
     @property
     def begin(self) -> Place | None:
@@ -218,7 +213,7 @@ def check(number: int) -> str:
     Returns
     -------
     str
-        ``"exact"``; ``"exact but for columns"``; ``"in doubt"``: dead ends are possible, and it says so; or why nothing is compared.
+        ``"exact"``; ``"in doubt"``: dead ends are possible, and it says so; or why nothing is compared.
 
     Raises
     ------
@@ -244,7 +239,7 @@ def check_sample(made: Sample, number: int) -> str:
         return "refused"
     except Endless:
         return "endless in Lark"
-    return "in doubt" if not engines.is_exact else "exact" if engines.is_same else "exact but for columns"
+    return "exact" if engines.is_exact else "in doubt"
 
 
 def _count_reductions(parser: lark.Lark) -> None:
@@ -305,7 +300,7 @@ def _check_text(engines: Engines, text: str, state: int, place: Place | None) ->
         engines.fail(f"Lark says {expected}, the readings do not", text)
     if (place is not None and engines.stacks.is_end(place)) != expected:
         engines.fail(f"Lark says {expected}, the automaton does not", text)
-    if engines.is_same and (place is not None) != (state != DEAD):
+    if engines.is_exact and (place is not None) != (state != DEAD):
         engines.fail(f"the readings keep {'less' if state == DEAD else 'more'} than the automaton", text)
 
 
@@ -355,7 +350,7 @@ def _check_masks(engines: Engines, choice: random.Random) -> None:
             expected = [
                 token
                 for token, data in enumerate(tokens)
-                if (after[token] != DEAD if engines.is_same else index.stacks.read(place, data) is not None)
+                if (after[token] != DEAD if engines.is_exact else index.stacks.read(place, data) is not None)
             ]
             if found != expected + [eos] * prefixes.is_accepting(reading):
                 more, less = {*found} - {*expected, eos}, {*expected} - {*found}

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark.indenter import PythonIndenter
 
+import guided
 from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Place, Stacks
@@ -146,6 +147,35 @@ class Blocks(lark.indenter.Indenter):
     CLOSE_PAREN_types: ClassVar = ["RPAR"]
     INDENT_type, DEDENT_type = "_INDENT", "_DEDENT"
     tab_len = 8
+
+
+@pytest.mark.parametrize(
+    ("grammar", "kept", "refused"),
+    [
+        # A column that nothing takes back; one that only the end of the text closes; within parentheses any.
+        ("start: (NAME _NL)+", [b"a\n", b"a\nb\n"], [b"a\n ", b"a\n\n"]),
+        ("start: NAME _NL _INDENT NAME _NL _DEDENT", [b"a\n b\n ", b"a\n  b\n"], [b"a\n b\n  ", b"a\nb"]),
+        ("start: NAME _NL _INDENT NAME _NL _DEDENT NAME _NL", [b"a\n b\nc\n"], [b"a\n b\n "]),
+        ('start: "(" NAME _NL? ")" _NL', [b"(a\n  )\n"], [b"(a\n  )\n "]),
+    ],
+)
+def test_newlines_of_one_line_break_end_at_columns_that_are_taken(
+    grammar: str, kept: list[bytes], refused: list[bytes]
+) -> None:
+    text = f'{grammar}\nNAME: /[a-z]/\n_NL: /\\n */\nLPAR: "("\nRPAR: ")"\n%declare _INDENT _DEDENT'
+    parser = lark.Lark(text, parser="lalr", postlex=Blocks())
+    index = guided.compile(
+        guided.Grammar(parser), guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
+    )
+    for whole in kept:
+        parser.parse(whole.decode())
+        assert index.accepts(whole)
+    for begun in refused:
+        state = 0
+        for byte in begun[:-1]:
+            state = index.next(state, byte)
+            assert state >= 0, begun
+        assert index.next(state, begun[-1]) < 0, begun
 
 
 def test_indented_texts() -> None:
