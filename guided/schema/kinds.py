@@ -29,7 +29,7 @@ from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
 from guided.schema.overlay import has_one_body
 from guided.schema.restrict import restrict
-from guided.schema.strings import string_automaton, truths_together
+from guided.schema.strings import string_automaton, truths_together, without_surrogates
 
 __all__ = ["Kinds"]
 
@@ -161,6 +161,23 @@ class Kinds:
             self._measures[formula] = measure_of(formula, self.leaf("string", (formula,)).automaton)
         return self._measures[formula]
 
+    def all_but(self, formula: int) -> list[str] | None:
+        """The texts of which a formula of strings says that they are not meant, if that is all it says; None of any other.
+
+        Each has one spelling, and so does what can be spelled of it.
+        """
+        if not self.has_all_bytes:
+            return None
+        nodes = self.formulas.nodes
+        texts: dict[str, None] = {}
+        for member in self.formulas.members(formula):
+            node = nodes[member]
+            if node[0] != "!" or nodes[node[1]][0] != "strings":
+                return None
+            texts.update(dict.fromkeys(nodes[node[1]][1]))
+        listed = without_surrogates(texts)
+        return listed if has_one_body(listed, self.options.escapes) else None
+
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""
         if formula <= TRUE and self.has_all_bytes:
@@ -174,7 +191,7 @@ class Kinds:
     def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
         atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
         if kind == "string":
-            return len(atoms) == 1 and _is_possible_text(atoms[0])
+            return (len(atoms) == 1 and _is_possible_text(atoms[0])) or self.all_but(formula) is not None
         return _is_possible_number(atoms)
 
     def object_start(self, wanted: tuple[int, ...]) -> objects.ObjectState:

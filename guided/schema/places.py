@@ -23,6 +23,7 @@ from guided.schema.kinds import Kinds
 from guided.schema.layout import dead_row, direct, indented
 from guided.schema.measure import Measure
 from guided.schema.objects import ObjectState
+from guided.schema.overlay import canonical_body
 from guided.schema.plain import PlainState
 from guided.schema.reading import Next, Reading
 from guided.schema.string_frames import StringFrames
@@ -123,6 +124,8 @@ class Places:
         self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
             ("number", (formula,), False): first for formula, first in numbers if first >= 0
         }
+        # By formula, the frames of all strings but some.
+        self._without: dict[int, int] = {}
         self._done: dict[tuple[int, bool], int] = {
             (0, False): structure.value_done,
             (0, True): structure.value_done_again,
@@ -234,7 +237,15 @@ class Places:
         if len(wanted) == 1 and (measured := self.kinds.measured(wanted[0])) is not None:
             leaf, most = measured
             return direct(self.tables, Reaction(0, -1, self._frame("string", (leaf.formula,), leaf), (0, most)))
-        return self._frame("string", wanted)
+        texts = self.kinds.all_but(wanted[0]) if len(wanted) == 1 else None
+        if texts is None:
+            return self._frame("string", wanted)
+        found = self._without.get(wanted[0])
+        if found is None:
+            found = self._without[wanted[0]] = self.strings.without(
+                [canonical_body(text) for text in texts], self.done(0)
+            )
+        return found
 
     def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
         first = self._frame("number", wanted)

@@ -12,7 +12,7 @@ UTF-8 cannot hold such a value, and neither patterns nor lengths in code points 
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -31,7 +31,7 @@ from guided.schema.memo import Memo
 from guided.schema.overlay import canonical_body, has_one_body, overlay
 from guided.schema.spelling import SPELLINGS
 
-__all__ = ["judged_texts", "string_automaton", "truths_by_length", "truths_together"]
+__all__ = ["judged_texts", "string_automaton", "truths_by_length", "truths_together", "without_surrogates"]
 
 _memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 26)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -162,10 +162,15 @@ def judged_texts(
 
 def _texts_of(atoms: Sequence[Atom]) -> list[str]:
     """The texts that atoms list, sorted, but for those with lone surrogates."""
-    texts = sorted({text for atom in atoms if atom[0] == "strings" for text in atom[1]})
-    if _SURROGATE.search("".join(texts)):
-        texts = [text for text in texts if not _SURROGATE.search(text)]
-    return texts
+    return without_surrogates({text for atom in atoms if atom[0] == "strings" for text in atom[1]})
+
+
+def without_surrogates(texts: Iterable[str]) -> list[str]:
+    """Texts in order, but for those with lone surrogates, which no JSON string here has."""
+    ordered = sorted(texts)
+    if _SURROGATE.search("".join(ordered)):
+        ordered = [text for text in ordered if not _SURROGATE.search(text)]
+    return ordered
 
 
 @cache

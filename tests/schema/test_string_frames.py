@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 
 from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, action_entry
+from guided.engine.compile import compile as compile_spec
+from guided.engine.json_schema import JsonSchema
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
 from guided.schema.leaf import Leaf
+from guided.schema.overlay import canonical_body
 from guided.schema.string_frames import StringFrames
 from guided.schema.strings import string_automaton
 from guided.schema.structure import Structure, structure_of
+from guided.vocabulary.vocabulary import Vocabulary
 
 TEXTS = ["", "a", "ab", "é€", "aé", 'a"', "\\", "\n", "\x1f", "😀"]
 ATOMS = [
@@ -109,3 +113,83 @@ def test_what_is_any_string_is_the_common_frame(
     assert len(between) == n_own
     assert all(info[control, PLAN] == structure.string for control in between)
     assert has_copy == any(structure.tables.n_controls <= control < first for control in reached)
+
+
+@given(st.lists(st.text(st.sampled_from('aé€😀"\\\nb'), max_size=4), max_size=6), st.randoms(use_true_random=False))
+def test_frames_of_all_strings_but_some_read_what_their_automata_read(texts: list[str], chance: random.Random) -> None:
+    options, formulas = JsonOptions(), Formulas()
+    structure = structure_of(options, bytes([1] * 256))
+    apart = [formulas.negation(formulas.atom(("strings", (text,)))) for text in texts]
+    automaton = string_automaton(formulas, (formulas.conjunction(apart),), options, Limits()).automaton
+    tables = structure.tables.copy()
+    done = action_entry(structure.value_done)
+    first = StringFrames(structure, tables, done).without([canonical_body(text) for text in texts], done)
+    bodies = [
+        *map(canonical_body, texts),
+        *(b"".join(chance.choices(PIECES, k=chance.randrange(8))) for _ in range(40)),
+    ]
+    for body in bodies:
+        state, control = 0, first
+        for byte in body:
+            state = int(automaton.table[state, automaton.classes[byte]])
+            entry = int(tables.rows[control, byte])
+            assert (entry >= 0) == (state >= 0)
+            if state < 0:
+                break
+            control = entry
+            # Within an escape the quote is a character.
+            if automaton.table[state, automaton.classes[0x22]] < 0:
+                assert tables.rows[control, 0x22] == (done if automaton.accepting[state] else DEAD)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "not": {"enum": ["", "a", "ab", 'a"b', "é€", "\n"]}},
+        {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 3},
+        {
+            "type": "array",
+            "prefixItems": [{"type": "string", "maxLength": 2}, {"not": {"const": "ab"}, "type": "string"}],
+        },
+    ],
+)
+def test_masks_where_some_strings_may_not_come(schema: dict[str, object]) -> None:
+    tokens = [
+        *(bytes([byte]) for byte in range(256)),
+        b'"a',
+        b'"ab"',
+        b'"a",',
+        b'","',
+        b'", "a"',
+        b'b"',
+        b'""',
+        "é€".encode(),
+        b'a"b',
+    ]
+    vocabulary = Vocabulary([*tokens, None], eos=[len(tokens)])
+    index = compile_spec(JsonSchema(schema), vocabulary)
+    n_met = 0
+    for text in (
+        b'"',
+        b'"a',
+        b'"ab',
+        '"é€'.encode(),
+        b'"a\\"b',
+        b'["a", "b", "',
+        b'["a","ab","a',
+        b'["ab", "a',
+        b'["a", "ab',
+    ):
+        guide = index.guide()
+        if guide.validate(list(text)) < len(text):
+            continue
+        n_met += 1
+        guide.advance_many(text)
+        for token, data in enumerate(tokens):
+            assert (guide.validate([token]) == 1) == (guide.validate(list(data)) == len(data)), (text, data)
+        left = guide.remaining
+        while not guide.is_accepting:
+            bits = np.unpackbits(guide.mask_within(left).view(np.uint8), bitorder="little")
+            guide.advance(int(np.flatnonzero(bits)[0]))
+            left -= 1
+    assert n_met >= 2
