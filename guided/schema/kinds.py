@@ -128,6 +128,10 @@ class Kinds:
 
     def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """The truths, as bits, that ``wanted[1:]`` have together on the strings or numbers of which ``wanted[0]`` holds."""
+        is_alone = wanted[0] == TRUE and len(wanted) == 2 and self.has_all_bytes
+        if kind == "number" and is_alone and self._is_surely_satisfiable(kind, wanted[1]):
+            # Why both: there is no atom of numbers that holds of all.
+            return 0, 1
         if kind == "string" and self.has_all_bytes and (kind, wanted) not in self._leaves:
             return truths_together(self.formulas, wanted, self.options, self.limits)
         leaf = self.leaf(kind, wanted)
@@ -323,7 +327,7 @@ def _is_possible_text(atom: Atom) -> bool:
 def _is_possible_number(atoms: list[Atom]) -> bool:
     low: Fraction | None = None
     high: Fraction | None = None
-    is_integer = False
+    is_integer = has_divisor = False
     for atom in atoms:
         if atom[0] == "integer":
             is_integer = True
@@ -331,9 +335,14 @@ def _is_possible_number(atoms: list[Atom]) -> bool:
             low = atom[1] if low is None else max(low, atom[1])
         elif atom[0] == "maximum":
             high = atom[1] if high is None else min(high, atom[1])
-        elif atom[0] not in ("equals", "multipleOf") or len(atoms) > 1:
+        elif atom[0] == "multipleOf":
+            has_divisor = True
+        elif atom[0] != "equals" or len(atoms) > 1:
             return False
-    return low is None or high is None or high - low >= 2 if is_integer else low is None or high is None or low < high
+    if low is None or high is None:
+        # Why: divisors have common multiples, whole ones too, as far from 0 as one likes on either side.
+        return True
+    return not has_divisor and (high - low >= 2 if is_integer else low < high)
 
 
 def spellings(name: str) -> list[bytes]:
