@@ -101,6 +101,9 @@ class Liveness:
 
     def _has_value(self, formula: int) -> bool:
         nodes = self.formulas.nodes
+        if nodes[formula][0] == "schema":
+            # PERF: what it stands for mostly names one type of the seven (`python -m benchmarks.first_mask`).
+            formula = self.kinds.lowering.expand(nodes[formula][1])
         types = [nodes[member][1] for member in self.formulas.members(formula) if nodes[member][0] == "type"]
         return any(self.can_be(kind, self.kinds.typed(formula, kind)) for kind in types[:1] or CHEAP_FIRST)
 
