@@ -160,6 +160,8 @@ class Room:
         for atom in self._atoms(formula):
             if atom[0] == "items" and not atom[1]:
                 items.append(atom[2])
+            elif atom == ("maxItems", 0):
+                items.append(FALSE)
             elif atom[0] not in ("T", "minItems", "maxItems") and atom != ("uniqueItems",):
                 return None
         return self._reading.formulas.conjunction(items) if items else TRUE

@@ -23,6 +23,8 @@ ITEMS: dict[str, Any] = {
     "literals": {"type": ["boolean", "null"]},
     "mixed": {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "null"}, "maxItems": 1}, _TEXT]},
     "arrays": {"type": "array", "items": _TEXT, "minItems": 1},
+    "empty": {"const": []},
+    "nothing in": {"type": ["array", "object"], "maxItems": 0, "maxProperties": 0},
     "pairs": {"type": "array", "items": {"const": 1}, "maxItems": 1},
     "nested": {"type": "array", "items": {"type": "array", "items": {"enum": ["a", 0]}, "maxItems": 2}, "maxItems": 2},
     "open": {"type": "object", "properties": {"b": {"const": 1}}},
@@ -36,6 +38,7 @@ TEXTS = [
     '[0,0,00,0e1,-0.0,1e-1,10,1]', '["a","ab","a","","b"]', '[true,null,true,"x",[null],[null],[]]', '[[1],[1],[],["a",0],["a"]]',
     '[{"b":1},{"b":1},{"a":"x","b":1},{"b":0},{}]', '[{"a":{"b":1}},{"a":{"b":1}},{"a":{"a":"x"}},{"a":{"a":"x"}}]',
     '[{"b":1,"a":"x"},{"a":"x","b":1},{"c":1,"d":0},{"c":1}]', '[[[0],["a"]],[[0],["a"]],[[0,"a"]]]',
+    '[[],{},[]]', '[{},[],{}]', '[[],[]]',
 ]  # fmt: skip
 
 
