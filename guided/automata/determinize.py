@@ -14,7 +14,7 @@ from guided.errors import LimitError
 from guided.kernels import determinize as kernel
 from guided.limits import Limits
 
-__all__ = ["CharDFA", "determinize", "rows_by_source"]
+__all__ = ["CharDFA", "determinize", "lasting_states", "rows_by_source"]
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -54,6 +54,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     empty_target = np.ascontiguousarray(empty[:, 1])
     core = np.diff(edge_indptr) > 0
     core[nfa.accept] = True
+    lasting = lasting_states(nfa, parts, empty_indptr, empty_target)
     n_classes = parts.n_classes
     capacity, pool_size, buckets = 256, 4 * n + 1024, 1024
     table = np.empty((capacity, n_classes), np.int32)
@@ -71,7 +72,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     while True:
         status = kernel.determinize(
             0, nfa.accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, parts.set_indptr,
-            parts.set_classes, core, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
+            parts.set_classes, core, lasting, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
             head, active, bucket_next, bucket_target, cursor, steps.left,
         )  # fmt: skip
         count = int(cursor[1])
@@ -110,6 +111,35 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     if count * n_classes > limits.transitions:
         raise LimitError("transitions", count * n_classes, limits.transitions)
     return CharDFA(table[:count], accepting[:count], parts)
+
+
+def lasting_states(nfa: NFA, parts: Partition, empty_indptr: Int32Array, empty_target: Int32Array) -> BoolArray:
+    """States that every character leads back to, and to acceptance: where one of them and acceptance is, all texts are accepted.
+
+    PERF: in what is searched for, as ``.*[a-z]{1,40}[0-9].*``, subsets would remember all that no longer matters
+    (`[a-z0-9][.a-z0-9-]{1,61}[a-z0-9]` passed a million states). Some may be left out, since only so many empty edges are followed.
+    """
+    found = np.zeros(nfa.n_states, np.bool_)
+    is_there = np.zeros(parts.n_classes, np.bool_)
+    is_there[parts.classes[parts.classes >= 0]] = True
+    # How many of the classes that have characters each set holds.
+    held = np.append(0, np.cumsum(is_there[parts.set_classes]))[parts.set_indptr]
+    is_full = np.diff(held) == np.count_nonzero(is_there)
+    if not is_full.any():
+        return found
+    left = 4 * nfa.n_states
+    for source, _, target in nfa.edges[is_full[nfa.edges[:, 1]]].tolist():
+        reached, queue = {target}, [target]
+        for state in queue:
+            left -= 1
+            for onward in empty_target[empty_indptr[state] : empty_indptr[state + 1]].tolist():
+                if onward not in reached:
+                    reached.add(onward)
+                    queue.append(onward)
+        found[source] = source in reached and nfa.accept in reached
+        if left < 0:
+            break
+    return found
 
 
 def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:

@@ -11,6 +11,13 @@ DONE, MORE_STATES, MORE_MEMBERS, MORE_BUCKETS, STEPS_SPENT = 0, 1, 2, 3, 4
 
 
 @kernel
+def _hashed(s: int) -> np.uint64:
+    x = np.uint64(s) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
+    x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return x ^ (x >> np.uint64(32))
+
+
+@kernel
 def _close(
     k: int,
     bucket_next: Int32Array,
@@ -18,13 +25,19 @@ def _close(
     empty_indptr: Int32Array,
     empty_target: Int32Array,
     core: BoolArray,
+    lasting: BoolArray,
+    accept: int,
     stamp: Int64Array,
     mark: int,
     stack: Int32Array,
     members: Int32Array,
 ) -> tuple[int, np.uint64, int]:
-    """Empty-edge closure of the bucket that begins at k, kept to core states: (size, order-free hash, states visited)."""
+    """Empty-edge closure of the bucket that begins at k, kept to core states: (size, order-free hash, states visited).
+
+    Where it accepts all texts, it is kept to two that do.
+    """
     size = visited = 0
+    found = -1
     h = np.uint64(0)
     while k >= 0:
         s = bucket_target[k]
@@ -41,15 +54,18 @@ def _close(
             if core[s]:
                 members[size] = s
                 size += 1
-                x = np.uint64(s) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
-                x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-                h += x ^ (x >> np.uint64(32))
+                h += _hashed(s)
+                if lasting[s] and (found < 0 or s < found):
+                    found = s
             for j in range(empty_indptr[s], empty_indptr[s + 1]):
                 t = empty_target[j]
                 if stamp[t] != mark:
                     stamp[t] = mark
                     stack[top] = t
                     top += 1
+    if found >= 0 and stamp[accept] == mark:
+        members[0], members[1] = found, accept
+        return 2, _hashed(found) + _hashed(accept), visited
     return size, h, visited
 
 
@@ -120,6 +136,7 @@ def determinize(
     class_indptr: Int32Array,
     class_of_set: Int32Array,
     core: BoolArray,
+    lasting: BoolArray,
     table: Int32Array,
     accepting: BoolArray,
     set_indptr: Int64Array,
@@ -146,6 +163,7 @@ def determinize(
     edge_*        int32  CSR by state        edges by sets of characters
     class_*       int32  CSR by set          classes of each set
     core          bool   (n,)                states with edges, and ``accept``: a subset is told by these alone
+    lasting       bool   (n,)                states that every character leads back to and to ``accept``: one and ``accept`` are all texts
     table         int32  (cap, k)            out: next subset state by class, -1 where none
     accepting     bool   (cap,)              out
     set_indptr    int64  (cap + 1,)          out: members of each subset state in ``pool``
@@ -171,7 +189,18 @@ def determinize(
         cursor[3] += 1
         mark = cursor[3]
         size, h, visited = _close(
-            0, bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members
+            0,
+            bucket_next,
+            bucket_target,
+            empty_indptr,
+            empty_target,
+            core,
+            lasting,
+            accept,
+            stamp,
+            mark,
+            stack,
+            members,
         )
         if size > len(pool):
             return MORE_MEMBERS
@@ -214,7 +243,18 @@ def determinize(
                 cursor[3] += 1
                 mark = cursor[3]
                 size, h, visited = _close(
-                    head[c], bucket_next, bucket_target, empty_indptr, empty_target, core, stamp, mark, stack, members
+                    head[c],
+                    bucket_next,
+                    bucket_target,
+                    empty_indptr,
+                    empty_target,
+                    core,
+                    lasting,
+                    accept,
+                    stamp,
+                    mark,
+                    stack,
+                    members,
                 )
                 # What is interned is compared with what was: a step for each member.
                 cursor[2] += visited + size

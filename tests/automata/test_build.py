@@ -64,6 +64,29 @@ def test_the_witness_of_a_pattern_matches(pattern: str) -> None:
         assert re.fullmatch(pattern, witness.decode())
 
 
+@settings(max_examples=300)
+@given(patterns("ab\n", lookaround=False), st.lists(st.text("ab\nc", max_size=7), min_size=1, max_size=12))
+def test_automata_of_what_is_searched_for_accept_what_re_finds(pattern: str, texts: list[str]) -> None:
+    automaton, expression = from_tree(TEXTS + parse(pattern) + TEXTS), re.compile(pattern)
+    for text in texts:
+        assert automaton.accepts(text.encode()) == (expression.search(text) is not None), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "n_states"),
+    [
+        ("[a-zA-Z][a-zA-Z0-9_]{0,47}", 20),
+        ("[A-Za-z0-9][A-Za-z0-9_-]{3,39}", 20),
+        ("[a-z0-9][.a-z0-9-]{1,61}[a-z0-9]", 80),
+        ("arn:[a-z0-9.-]{1,63}:[a-z0-9.-]{0,63}:[a-z0-9.-]{0,63}:[^/].{0,1023}", 225),
+        ("(a|b){3}(?:.{0,500}|c)", 20),
+    ],
+)
+def test_what_is_searched_for_does_not_remember_what_was_found(pattern: str, n_states: int) -> None:
+    automaton = from_tree(TEXTS + parse(f"(?a){pattern}") + TEXTS, Limits(steps=10_000_000))
+    assert automaton.n_states <= n_states
+
+
 a, b = literal("a"), literal("b")
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.automata.determinize import determinize, rows_by_source
+from guided.automata.determinize import determinize, lasting_states, rows_by_source
 from guided.automata.minimize import canonical
 from guided.automata.nfa import build_nfa
 from guided.automata.partition import partition
@@ -76,6 +76,7 @@ def test_determinize(tree: Node) -> None:
     edge_indptr, edges = rows_by_source(nfa.edges, n)
     core = np.diff(edge_indptr) > 0
     core[nfa.accept] = True
+    lasting = lasting_states(nfa, parts, empty_indptr, np.ascontiguousarray(empty[:, 1]))
     table, accepting = np.full((1, k), -1, np.int32), np.zeros(1, np.bool_)
     set_indptr, pool = np.zeros(2, np.int64), np.empty(0, np.int32)
     hashes, slots = np.empty(1, np.uint64), slots_for(1)
@@ -86,7 +87,8 @@ def test_determinize(tree: Node) -> None:
         status = determinize_kernel.determinize(
             0, nfa.accept, empty_indptr, np.ascontiguousarray(empty[:, 1]), edge_indptr,
             np.ascontiguousarray(edges[:, 1]), np.ascontiguousarray(edges[:, 2]), parts.set_indptr, parts.set_classes,
-            core, table, accepting, set_indptr, pool, hashes, slots, stamp, np.empty(n, np.int32), np.empty(n, np.int32),
+            core, lasting, table, accepting, set_indptr, pool, hashes, slots, stamp, np.empty(n, np.int32),
+            np.empty(n, np.int32),
             head, np.empty(k, np.int32), np.empty(buckets, np.int32), np.empty(buckets, np.int32), cursor, 10**9,
         )  # fmt: skip
         count = int(cursor[1])
