@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from guided.automata.stacks import Record, Spot, Stacks
+from guided.errors import SchemaError
 from guided.index.plans import WalkTrie
 
 __all__ = ["FAR", "NEVER", "Completions"]
@@ -253,7 +254,12 @@ class Completions:
             other = (*texts[: first.level], data[:-1] if reads_byte else data, *texts[first.level + 1 :])
             after = self._read((place, other), byte)
             if after is not None:
-                most = max(most, n_read + self._length(after))
+                try:
+                    most = max(most, n_read + self._length(after))
+                except (
+                    SchemaError
+                ):  # Why: the item at hand may be unable to be this text, and then nothing need follow it
+                    return FAR
         return most if most <= _LONGEST else FAR
 
 

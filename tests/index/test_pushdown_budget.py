@@ -162,6 +162,19 @@ def test_steered_items_that_differ_are_complete(name: str, least: int, whitespac
         assert index.accepts(walk(index, random.Random(seed), spare))
 
 
+def test_bounds_ask_for_no_end_after_what_an_item_cannot_be() -> None:
+    """The second item is not the third, which it is compared with: after it nothing would come."""
+    prefix = [True, {"const": ["x"]}]
+    schema = {"type": "array", "prefixItems": prefix, "items": {"const": [0]}, "minItems": 3, "uniqueItems": True}
+    guide = compiled(schema, whitespace="flexible").guide()
+    text = b'[1 , ["x"], [0]]'
+    for byte in text:
+        assert byte in bits(guide.mask_within(len(text)))
+        assert guide.mask_within(guide.remaining + 1).any()
+        guide.advance(byte)
+    assert guide.is_accepting
+
+
 def test_bounds_do_not_hang_on_what_was_asked_before() -> None:
     first, second = (compiled(SCHEMAS["one of"], property_order="any") for _ in range(2))
     texts = [b"", b"[", b'["', b'["a",', b"[[", b"[1,2", b"{"]
