@@ -207,29 +207,32 @@ def brief(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "command": " ".join(command), "engines": engines}
 
 
-def tables(record: Mapping[str, Any]) -> dict[str, str]:
-    """What the document shows of a brief record: its command, verdicts, times, and guided's times beside what they are to be."""
+def tables(record: Mapping[str, Any], name: str = "maskbench") -> dict[str, str]:
+    """What the document shows of a brief record: its command, verdicts, times, and guided's times beside what they are to be.
+
+    The keys begin with the name.
+    """
     engines: Mapping[str, Any] = record["engines"]
     times = engines["guided"]["times"]
     rows = []
-    for name, points in _TARGETS.items():
-        found = [times[name][point] for point in points]
+    for clock, points in _TARGETS.items():
+        found = [times[clock][point] for point in points]
         rows.append(
             [
-                f"{name}: {' / '.join(points)}",
+                f"{clock}: {' / '.join(points)}",
                 " / ".join(f"{most:g}" for most in points.values()),
                 " / ".join(f"{value:,.3g}" for value in found),
                 "yes" if all(value <= most for value, most in zip(found, points.values(), strict=True)) else "**no**",
             ]
         )
     return {
-        "maskbench_command": record["command"],
-        "maskbench_about": f"{record['files']:,} files, {record['vocabulary']}; recorded {record['machine']['date']} at commit "
+        f"{name}_command": record["command"],
+        f"{name}_about": f"{record['files']:,} files, {record['vocabulary']}; recorded {record['machine']['date']} at commit "
         f"{record['machine']['commit']}, load average {record['machine']['load at start'][0]} to {record['machine']['load at end'][0]} on "
         f"{record['machine']['cores']} cores",
-        "maskbench_targets": table(("what", "target", "measured", "met"), rows),
-        "maskbench_verdicts": _verdicts(engines),
-        "maskbench_times": _clocks(engines),
+        f"{name}_targets": table(("what", "target", "measured", "met"), rows),
+        f"{name}_verdicts": _verdicts(engines),
+        f"{name}_times": _clocks(engines),
     }
 
 

@@ -1,6 +1,6 @@
 """docs/benchmarks.md and the README's table out of the records: ``python -m benchmarks.report``. No figure in them is typed by hand.
 
-Fills report.md.template with tables made from benchmarks/record/*.json (regex, scaling, footprint, maskbench, inventory), and draws the
+Fills report.md.template with tables made from benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines, inventory), and draws the
 figures beside the records. A test holds that the document is what this program makes of the records. With a folder as its argument it reads
 the records there and writes there: ``python -m benchmarks.report .cache/benchmarks``.
 """
@@ -34,7 +34,7 @@ def records(folder: Path = RECORDS) -> dict[str, Any]:
     names = ("regex", "scaling", "footprint")
     found = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
     # Why not always of the folder: its files are no part of the checkout, and `python -m benchmarks` does without them.
-    for name in ("maskbench", "inventory"):
+    for name in ("maskbench", "maskbench_engines", "inventory"):
         path = folder / f"{name}.json"
         path = path if path.exists() else RECORDS / f"{name}.json"
         found[name] = json.loads(path.read_text(encoding="utf-8"))
@@ -65,6 +65,7 @@ def document(found: Mapping[str, Any]) -> str:
         **_cold_start(footprint),
         files=_files(footprint),
         **maskbench_report.tables(found["maskbench"]),
+        **maskbench_report.tables(found["maskbench_engines"], "engines"),
         **inventory_report.tables(found["inventory"]),
     )
 
