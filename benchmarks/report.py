@@ -1,8 +1,8 @@
 """docs/benchmarks.md and the README's table out of the records: ``python -m benchmarks.report``. No figure in them is typed by hand.
 
-Fills report.md.template with tables made from benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines, inventory), and draws the
-figures beside the records. A test holds that the document is what this program makes of the records. With a folder as its argument it reads
-the records there and writes there: ``python -m benchmarks.report .cache/benchmarks``.
+Fills report.md.template with tables made from benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines,
+inventory), and draws the figures beside the records. A test holds that the document is what this program makes of the records. With a
+folder as its argument it reads the records there and writes there: ``python -m benchmarks.report .cache/benchmarks``.
 """
 
 import argparse
