@@ -108,13 +108,14 @@ def _read(file: BinaryIO, n_bytes: int, folder: Path) -> Content:
 
 def _read_json(data: bytes, folder: Path) -> Content:
     document = json_document(data)
-    if "model" in document:
-        return read_tokenizer_json(document, data.decode("utf-8-sig"), folder)
-    if "config" in document and "vocab" in document:
-        return read_tekken(document)
+    # Why first: "model", "config" and "vocab" are tokens, too.
     if len(document) > 256 and all(isinstance(value, int) for value in document.values()):
         raise VocabularyError(
             "this is a bare vocab.json, which does not say how tokens are written; give tokenizer.json"
         )
+    if "model" in document:
+        return read_tokenizer_json(document, data.decode("utf-8-sig"), folder)
+    if "config" in document and "vocab" in document:
+        return read_tekken(document)
     members = ", ".join(map(repr, list(document)[:6]))
     raise VocabularyError(f"JSON, but neither tokenizer.json nor tekken.json (its members: {members or 'none'})")

@@ -83,6 +83,10 @@ def test_size_and_ends_are_the_callers_if_given(tmp_path: Path) -> None:
         (b'{"model":' + b"[" * 100_000, "the JSON is nested too deeply"),
         (b'{"model": ' + b"1" * 5000 + b"}", "the JSON is cut or damaged"),
         (json.dumps({f"t{i}": i for i in range(300)}).encode(), "this is a bare vocab.json, .* give tokenizer.json"),
+        (
+            json.dumps({**{f"t{i}": i for i in range(300)}, "model": 300, "config": 301, "vocab": 302}).encode(),
+            "this is a bare vocab.json, .* give tokenizer.json",
+        ),
     ],
 )
 def test_what_is_no_tokenizer_is_told(data: bytes, message: str, tmp_path: Path) -> None:
