@@ -99,7 +99,7 @@ def test_every_format_has_a_grammar_of_the_same_calls(name: str, choice: str) ->
 
 @pytest.mark.parametrize("is_defined", [False, True])
 @pytest.mark.parametrize("style", ["tooldec", "tooldec-positional", "json"])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_both_engines_read_the_same(style: str, is_defined: bool, data: st.DataObject) -> None:
     is_positional = style == "tooldec-positional"
