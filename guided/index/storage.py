@@ -122,6 +122,8 @@ def read_arrays(
                 content = mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ)
             else:
                 content = file.read()
+    except IsADirectoryError as error:
+        raise IndexFormatError(f"{path} is a folder; give an index file, such as those in it") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise IndexFormatError(f"{path} cannot be read: {reason}") from error

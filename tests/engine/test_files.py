@@ -178,6 +178,8 @@ def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:
     path = tmp_path / "a.index"
     with pytest.raises(guided.IndexFormatError, match=r"cannot be read: No such file"):
         guided.load_index(path, BYTES)
+    with pytest.raises(guided.IndexFormatError, match="is a folder; give an index file, such as those in it"):
+        guided.load_index(tmp_path, BYTES)
     path.write_bytes(b"")
     for mmap in (False, True):
         with pytest.raises(guided.IndexFormatError, match="no index file: it is empty"):
