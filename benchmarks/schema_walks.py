@@ -87,7 +87,9 @@ def walked(schema: Any, is_plain: bool, options: dict[str, Any], words: Vocabula
         **{**options, "property_order": order, "numbers": options["numbers"].replace("dumps", "any")}
     )
     try:
-        assert is_text(schema, text, spelling, formats=has_format), f"no text of the schema: {text!r}"
+        # Names that are not declared may come again where that does no harm.
+        is_right = is_text(schema, text, spelling, formats=has_format, may_repeat=True)
+        assert is_right, f"no text of the schema: {text!r}"
     except Undefined:
         return "schemas without meaning"
     value = json.loads(text)

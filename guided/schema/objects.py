@@ -19,7 +19,7 @@ from typing import NamedTuple
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.marks import EVERY_KEY
 
-__all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "ObjectState", "after_key", "at_close", "names_of"]
+__all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "ObjectState", "after_key", "at_close", "counts_names", "names_of"]
 
 ALWAYS, NEVER = -2, -1
 # The name of a key that is none of those declared.
@@ -152,6 +152,40 @@ def after_key(
         touched |= formulas.marks.name(one)
     after = tuple(formulas.rewrite(formula, derivative, memo, touched) for formula in state.formulas)
     return None if after[0] == FALSE else ObjectState(state.table, seen, after)
+
+
+def counts_names(formulas: Formulas, formula: int, *, is_observed: bool) -> bool:
+    """Does the truth of a formula change where a member whose name is not declared comes twice, of which the last counts?
+
+    Not where it only says what all members must be: then it holds of fewer members as well. ``is_observed``: its falsehood counts as
+    much as its truth.
+    """
+    if formula <= TRUE:
+        return False
+    nodes = formulas.nodes
+    work, seen = [(formula, is_observed)], {(formula, is_observed)}
+    while work:
+        number, is_exact = work.pop()
+        node = nodes[number]
+        below: Sequence[int] = ()
+        match node[0]:
+            case "minProperties":
+                return True
+            case "maxProperties" if is_exact:
+                return True
+            case "properties" if is_exact and (node[3] > TRUE or any(value > TRUE for _, value in node[2])):
+                return True
+            case "&" | "|":
+                below = node[1]
+            case "!":
+                below, is_exact = (node[1],), True
+            case "1":
+                below, is_exact = node[1], True
+        for one in below:
+            if (one, is_exact) not in seen:
+                seen.add((one, is_exact))
+                work.append((one, is_exact))
+    return False
 
 
 def value_of(formulas: Formulas, atom: Atom, name: str | None, bits: int, names_formula: dict[int, int]) -> int:

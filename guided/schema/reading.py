@@ -49,6 +49,7 @@ class Reading(Liveness):
         self._is_ordered = kinds.options.property_order == "schema"
         self._alive: dict[int, int] = {}
         self._extended: dict[tuple[int, str], int] = {}
+        self._counting: dict[tuple[int, ...], bool] = {}
         self._members: dict[tuple[objects.ObjectState, int], Next | None] = {}
         self._labels: dict[objects.ObjectState, int] = {}
         # By table and formulas, the names of which it makes a difference whether they have been, as bits.
@@ -287,8 +288,13 @@ class Reading(Liveness):
 
     def counts(self, state: objects.ObjectState) -> bool:
         """Does it matter to an object that no name comes twice, even if it is not declared?"""
-        atoms = self.formulas.atoms
-        return any(atom[0] == "minProperties" for formula in state.formulas for atom in atoms(formula))
+        found = self._counting.get(state.formulas)
+        if found is None:
+            found = self._counting[state.formulas] = any(
+                objects.counts_names(self.formulas, formula, is_observed=place > 0)
+                for place, formula in enumerate(state.formulas)
+            )
+        return found
 
     def plain_named(self, state: PlainState, name: str) -> PlainState:
         """The state of a plain object after a key that is not declared, and is ``name``: it cannot come again."""

@@ -195,8 +195,12 @@ def is_text(
     options: JsonOptions,
     registry: Mapping[str, Any] | None = None,
     formats: Callable[[str, str], bool] | None = None,
+    *,
+    may_repeat: bool = False,
 ) -> bool:
     """Whether a text is in the language of a schema under options; those that `is_narrowed` says may be left out of it.
+
+    ``may_repeat``: names may come twice, the last counts.
 
     Raises
     ------
@@ -207,7 +211,7 @@ def is_text(
         document = read(data)
     except NotJson:
         return False
-    if not _spelled(document, options) or document.repeated:
+    if not _spelled(document, options) or (document.repeated and not may_repeat):
         return False
     validator = Validator(schema, registry, None if options.format == "annotate" else formats)
     if not validator.is_valid(document.value):

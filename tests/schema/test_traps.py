@@ -3,10 +3,12 @@ r"""Traps of JSON Schema that engines fall into, one by one.
 Texts whose bytes are not their values, and keywords that mean something else than it seems.
 """
 
+import itertools
 import json
 import random
 from typing import Any
 
+import jsonschema
 import pytest
 
 from guided.errors import LimitError, SchemaError
@@ -27,6 +29,39 @@ def check(schema: Any, good: list[str], bad: list[str], **options: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"not": {"additionalProperties": {"type": "string"}}},
+        {"not": {"patternProperties": {"^x": {"type": "string"}}}},
+        {"oneOf": [{"additionalProperties": {"type": "string"}}, {"maxProperties": 9}]},
+        {"if": {"additionalProperties": {"type": "string"}}, "then": False},
+        {"not": {"maxProperties": 1}},
+        {"allOf": [{"not": {"properties": {"a": {"not": {"additionalProperties": {"type": "string"}}}}}}, {}]},
+    ],
+)
+def test_a_name_that_comes_again_takes_no_member_away(schema: Any) -> None:
+    guide = compiled({"type": "object", **schema}, **ANY).guide()
+    values = ["1", '"s"', '{"x":1}', '{"x":"s"}']
+    names = ["x", "y", "a"]
+    members = [f'"{name}":{value}' for name in names for value in values]
+    texts = ["{" + ",".join(some) + "}" for n in range(4) for some in itertools.product(members, repeat=n)]
+    accepted = [text for text in texts if guide.accepts(text.encode())]
+    assert accepted
+    validator = jsonschema.Draft202012Validator({"type": "object", **schema})
+    assert not [text for text in accepted if not validator.is_valid(json.loads(text))]
+    once = [
+        text
+        for text in texts
+        if validator.is_valid(json.loads(text)) and all(text.count(f'"{name}"') < 2 for name in names)
+    ]
+    assert set(once) <= set(accepted)
+
+
+def test_a_name_may_come_again_where_all_members_are_alike() -> None:
+    check({"additionalProperties": {"type": "string"}}, ['{"x":"","x":"s"}'], ['{"x":1,"x":"s"}', '{"x":"s","x":1}'])
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
