@@ -8,6 +8,7 @@ Complexity: a search over terms, in an order that takes what asks for least firs
 contrived schemas; budgets bound the rest (LimitError). Plain objects need no search (`guided.schema.plain`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
@@ -41,7 +42,7 @@ CHEAP_FIRST = ("null", "true", "false", "number", "string", "array", "object")
 assert set(CHEAP_FIRST) == set(TYPES)
 
 
-class Liveness:
+class Liveness(ABC):
     """The questions about one schema, and their answers so far.
 
     Attributes
@@ -119,6 +120,7 @@ class Liveness:
             return self.is_live_array((formula,))
         return formula == TRUE
 
+    @abstractmethod
     def few(self, formula: int, most: int) -> Values | None:
         """The values of which a formula holds; None where there are more than ``most``.
 
@@ -127,7 +129,6 @@ class Liveness:
         LimitError
             Too many would have to be listed, or the search passes a budget.
         """
-        raise NotImplementedError
 
     def is_live(self, like: State, formulas: tuple[int, ...]) -> bool:
         """Can an object or array, like this one but with these formulas, end?"""
