@@ -25,6 +25,22 @@ SCHEMAS: dict[str, Any] = {
     "list": {"type": "array", "items": {"type": "integer"}},
     "str": {"type": "string"},
 }
+# A tool whose argument is recursive.
+TREE: dict[str, Any] = {
+    "name": "grow",
+    "parameters": {
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/tree"}, "deep": {"type": "boolean"}},
+        "required": ["tree"],
+        "$defs": {
+            "tree": {
+                "type": "object",
+                "properties": {"v": {"type": "number"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+                "additionalProperties": False,
+            }
+        },
+    },
+}
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-200, 200),
     "bool": st.booleans(),

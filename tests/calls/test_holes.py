@@ -28,25 +28,10 @@ from guided.limits import Limits
 from guided.schema.frames import Value
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language, accepts
-from tests.calls.signatures import calls, defined, inventories, mutants, tool_of, written
+from tests.calls.signatures import TREE, calls, defined, inventories, mutants, tool_of, written
 
 BYTES = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
 STYLES = ["tooldec", "tooldec-positional", "json"]
-TREE: dict[str, Any] = {
-    "name": "grow",
-    "parameters": {
-        "type": "object",
-        "properties": {"tree": {"$ref": "#/$defs/tree"}, "deep": {"type": "boolean"}},
-        "required": ["tree"],
-        "$defs": {
-            "tree": {
-                "type": "object",
-                "properties": {"v": {"type": "number"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
-                "additionalProperties": False,
-            }
-        },
-    },
-}
 ANY_OF: dict[str, Any] = {
     "name": "pay",
     "parameters": {

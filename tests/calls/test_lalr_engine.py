@@ -18,24 +18,9 @@ from guided.calls.spec import FirstCall, Tools
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 from guided.schema.grammar.characters import Characters
-from tests.calls.signatures import calls, defined, inventories, mutants, tool_of, written
+from tests.calls.signatures import TREE, calls, defined, inventories, mutants, tool_of, written
 
 BYTES = guided.Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
-TREE: dict[str, Any] = {
-    "name": "grow",
-    "parameters": {
-        "type": "object",
-        "properties": {"tree": {"$ref": "#/$defs/tree"}, "deep": {"type": "boolean"}},
-        "required": ["tree"],
-        "$defs": {
-            "tree": {
-                "type": "object",
-                "properties": {"v": {"type": "number"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
-                "additionalProperties": False,
-            }
-        },
-    },
-}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "grow": {"tree": {"v": 1.5, "kids": [{"v": -2, "kids": []}, {}]}, "deep": True},
     "paint": {"colour": "dark red", "times": 12},
