@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from guided.arrays import Int32Array, Int64Array, UInt64Array
+from guided.kernels.hashing import rehash
 
 __all__ = ["appended", "grown", "insert", "rehashed"]
 
@@ -31,8 +32,7 @@ def rehashed(keys: Int64Array, values: Int32Array) -> tuple[Int64Array, Int32Arr
     """The same table with four times the room."""
     larger: Int64Array = np.full(4 * len(keys), -1, np.int64)
     room: Int32Array = np.zeros(len(larger), np.int32)
-    for slot in np.flatnonzero(keys >= 0).tolist():
-        insert(larger, room, int(keys[slot]), int(values[slot]))
+    rehash(keys, values, larger, room)
     return larger, room
 
 

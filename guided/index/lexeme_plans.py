@@ -1,16 +1,17 @@
 """`LexemePlans`: what groups of tokens do within one lexeme, by control and the labels that a cell allows (`guided.kernels.lexeme_plans`).
 
 A plan is made when it is asked for, and stays. Equal groups are one, so controls that differ in how a lexeme began share what
-comes after it.
+comes after it. Large plans of one group are made of each other: after `d` most tokens do to a name what they do after `x`.
 
-Not thread-safe: the index that asks holds a lock. Complexity: O(trie nodes of the group) for a new plan.
+Not thread-safe: the index that asks holds a lock. Complexity: O(trie nodes of the group) for a new plan; those where it differs, if it is
+made of another.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, mask_words
+from guided.arrays import UNKNOWN, Int32Array, Int64Array, mask_words
 from guided.automata.growth import grown, insert, rehashed
 from guided.errors import LimitError
 from guided.index.plans import WalkTrie
@@ -21,8 +22,19 @@ __all__ = ["LexemePlans"]
 
 # Plans with more tokens keep a mask.
 _DENSE = 512
+# So many of them in each group are kept for others to be made of.
+_MOST_BASES = 8
 # Bits of a plan's key: group, control, labels.
 _MOST_GROUPS, _MOST_STATES = 1 << 19, 1 << 22
+
+
+class _Base(NamedTuple):
+    """A plan that others of its group are made of: where it began, the row of its mask, and where tokens left its lexeme."""
+
+    control: int
+    allow: int
+    row: int
+    escapes: Int32Array
 
 
 class LexemePlans:
@@ -45,15 +57,15 @@ class LexemePlans:
 
     def __init__(self, automaton: LalrMachine, trie: WalkTrie, size: int) -> None:
         self._automaton, self._trie = automaton, trie
-        self._path: Int32Array = np.empty(trie.max_depth + 2, np.int32)
+        self._path: Int32Array = np.empty((2, trie.max_depth + 2), np.int32)
         self._found_tokens: Int32Array = np.empty(len(trie.token_ids), np.int32)
         self._escapes: Int32Array = np.empty((len(trie.byte), 2), np.int32)
         self._kinds: Int32Array = np.empty((0, 3), np.int32)
         self._kind_of: Int32Array = np.full(0, -1, np.int32)
         root = np.flatnonzero(trie.depth == 0).astype(np.int32)
         self.plans: Int32Array = np.zeros((64, 5), np.int32)
-        self.keys: Int64Array = np.full(256, -1, np.int64)
-        self.values: Int32Array = np.zeros(256, np.int32)
+        self.keys: Int64Array = np.full(16, -1, np.int64)
+        self.values: Int32Array = np.zeros(16, np.int32)
         self.tokens: Int32Array = np.zeros(4096, np.int32)
         self.dense: Int32Array = np.zeros((4, mask_words(size)), np.int32)
         self.edges: Int32Array = np.zeros((1024, 2), np.int32)
@@ -67,12 +79,14 @@ class LexemePlans:
         # By group, control, and labels: those that the control can lead to, and all that a cell allows.
         self._ids: dict[tuple[int, int, int], int] = {}
         self._asked: dict[tuple[int, int, int], int] = {}
+        self._bases: dict[int, list[_Base]] = {}
+        self._n_kept = 0
 
     @property
     def n_bytes(self) -> int:
         """What the plans take."""
         n_plans, n_tokens, n_dense, n_edges, n_groups, n_nodes = self._counts.tolist()
-        words = n_tokens + self.dense.shape[1] * n_dense + 2 * n_edges + 8 * n_groups + n_nodes
+        words = n_tokens + self.dense.shape[1] * n_dense + 2 * (n_edges + self._n_kept) + 8 * n_groups + n_nodes
         return int(64 * n_plans + 4 * words)
 
     def plan(self, group: int, control: int, allow: int) -> int:
@@ -97,34 +111,83 @@ class LexemePlans:
         return found
 
     def _make(self, group: int, control: int, allow: int) -> int:
-        trie, automaton = self._trie, self._automaton
-        first, last, is_again, _ = self.groups[group].tolist()
-        nodes = self.group_nodes[first:last]
+        base = self._base(group, control)
+        n_tokens, n_escapes = (
+            self._walk(group, control, allow) if base is None else self._like(base, group, control, allow)
+        )
+        found, escapes = self._found_tokens[:n_tokens], self._escapes[:n_escapes]
+        n_actions = self._automaton.tables.n_actions
+        if len(self._kind_of) < 2 * n_actions:
+            self._kind_of = np.full(4 * n_actions, -1, np.int32)
+        if len(self._kinds) < n_escapes:
+            self._kinds = np.empty((2 * n_escapes, 3), np.int32)
+        while (
+            kernel.keep(
+                self._trie.skip, self._automaton.tables.actions, found, escapes, self._kinds, self._kind_of, self.plans,
+                self.tokens, self.dense, self.edges, self.groups, self.group_nodes, self._group_hashes, self._group_slots,
+                self._counts, _DENSE, base is not None,
+            )
+            != kernel.DONE
+        ):  # fmt: skip
+            self._more_room(n_tokens, n_escapes)
+        made = int(self._counts[0]) - 1
+        if n_tokens > _DENSE:
+            bases = self._bases.setdefault(group, [])
+            if len(bases) < _MOST_BASES:
+                bases.append(_Base(control, allow, int(self.plans[made, 2]), escapes.copy()))
+                self._n_kept += n_escapes
+        return made
+
+    def _base(self, group: int, control: int) -> _Base | None:
+        """The plan of a group that is most like that from a control; None where most bytes differ."""
+        bases = self._bases.get(group)
+        if bases is None:
+            return None
+        rows = self._automaton.tables.rows
+        if (rows[control] == UNKNOWN).all():
+            self._automaton.fill(control, int(self._trie.byte[0]))
+            rows = self._automaton.tables.rows
+        alike = (rows[[base.control for base in bases]] == rows[control]).sum(axis=1).tolist()
+        best = alike.index(max(alike))
+        return bases[best] if 2 * alike[best] > rows.shape[1] else None
+
+    def _walk(self, group: int, control: int, allow: int) -> tuple[int, int]:
+        """Find what the tokens of a group do; the number of those that end within the lexeme, and of nodes where they leave it."""
+        trie, automaton, (nodes, is_again) = self._trie, self._automaton, self._group(group)
         out = np.array([0, 0, 0, 0, 0, -1], np.int64)
         while True:
             tables = automaton.tables
             status = kernel.within(
                 trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, tables.rows, tables.info,
-                tables.guards, tables.allows, nodes, bool(is_again), control, allow, self._path, self._found_tokens,
+                tables.guards, tables.allows, nodes, is_again, control, allow, self._path[0], self._found_tokens,
                 self._escapes, out,
             )  # fmt: skip
             if status == kernel.DONE:
-                break
+                return int(out[0]), int(out[1])
             automaton.fill(int(out[2]), int(out[3]))
-        found, escapes = self._found_tokens[: out[0]], self._escapes[: out[1]]
-        if len(self._kind_of) < 2 * tables.n_actions:
-            self._kind_of = np.full(4 * tables.n_actions, -1, np.int32)
-        if len(self._kinds) < len(escapes):
-            self._kinds = np.empty((2 * len(escapes), 3), np.int32)
-        while (
-            kernel.keep(
-                trie.skip, tables.actions, found, escapes, self._kinds, self._kind_of, self.plans, self.tokens, self.dense,
-                self.edges, self.groups, self.group_nodes, self._group_hashes, self._group_slots, self._counts, _DENSE,
-            )
-            != kernel.DONE
-        ):  # fmt: skip
-            self._more_room(len(found), len(escapes))
-        return int(self._counts[0]) - 1
+
+    def _like(self, base: _Base, group: int, control: int, allow: int) -> tuple[int, int]:
+        """The same, made of another plan: its tokens are in the next row of ``dense``, and none in the list."""
+        row = int(self._counts[2])
+        self.dense = _roomy(self.dense, row + 1)
+        self.dense[row] = self.dense[base.row]
+        trie, automaton, (nodes, is_again) = self._trie, self._automaton, self._group(group)
+        out = np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
+        while True:
+            tables = automaton.tables
+            status = kernel.like(
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, tables.rows, tables.info,
+                tables.guards, tables.allows, automaton.width, nodes, is_again, control, allow, base.control, base.allow,
+                base.escapes, self._path, self.dense[row], self._escapes, out,
+            )  # fmt: skip
+            if status == kernel.DONE:
+                return 0, int(out[1])
+            automaton.fill(int(out[2]), int(out[3]))
+
+    def _group(self, group: int) -> tuple[Int32Array, bool]:
+        """The nodes of a group, and whether their byte is read again."""
+        first, last, is_again, _ = self.groups[group].tolist()
+        return self.group_nodes[first:last], bool(is_again)
 
     def _more_room(self, n_tokens: int, n_escapes: int) -> None:
         n_plans, tokens, n_dense, n_edges, n_groups, n_nodes = self._counts.tolist()

@@ -8,7 +8,7 @@ import numpy as np
 from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
-__all__ = ["DONE", "MISSING_ENTRY", "MISSING_ROOM", "find_slots", "keep", "within"]
+__all__ = ["DONE", "MISSING_ENTRY", "MISSING_ROOM", "find_slots", "keep", "like", "within"]
 
 DONE, MISSING_ENTRY, MISSING_ROOM = 0, 1, 2
 
@@ -110,6 +110,117 @@ def within(
 
 
 @kernel
+def _is_same(guard: int, width: int, allow: int, base_allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
+    """Do two sets of labels let the same of a control through, and so of all that it leads to within the lexeme?"""
+    for k in range(width):
+        differ = allows[allow + k] ^ allows[base_allow + k]
+        if (differ & guards[guard + k] if guard >= 0 else differ) != 0:
+            return False
+    return True
+
+
+@kernel
+def like(
+    byte: UInt8Array,
+    depth: Int32Array,
+    skip: Int32Array,
+    token_indptr: Int32Array,
+    token_ids: Int32Array,
+    rows: Int32Array,
+    info: Int32Array,
+    guards: UInt64Array,
+    allows: UInt64Array,
+    n_words: int,
+    group: Int32Array,
+    is_again: bool,
+    start: int,
+    allow: int,
+    base_start: int,
+    base_allow: int,
+    base_escapes: Int32Array,
+    path: Int32Array,
+    mask: Int32Array,
+    escapes: Int32Array,
+    out: Int64Array,
+) -> int:
+    """What `within` finds, made of what it found for the same group from another control: only where the two differ is walked.
+
+    Parameters
+    ----------
+    byte, depth, skip, token_indptr, token_ids, rows, info, guards, allows, group, is_again, start, allow, escapes : as in `within`
+    n_words : int
+        Words of a set of labels.
+    base_start, base_allow, base_escapes : in
+        The other control, the labels allowed there, and where tokens left its lexeme.
+    path : ndarray[int32], shape (2, max_depth + 2), scratch
+        Controls of this walk and of the other; DEAD where the other had ended.
+    mask : ndarray[int32], shape (words,), in and out
+        Bits of the other's tokens; then of these.
+    out : ndarray[int64], shape (7,), in and out
+        As in `within`, but for [0], which is not used; [6] place in ``base_escapes``.
+
+    Notes
+    -----
+    A control that both come to leads both to the same, as far as the same labels are allowed of those that it can lead to.
+    O(nodes where they differ, and escapes).
+    """
+    n_escapes, i, e = out[1], out[5], out[6]
+    for g in range(out[4], len(group)):
+        end = skip[group[g]]
+        if i < 0:
+            i = np.int64(group[g])
+            if is_again:
+                path[0, depth[i]], path[1, depth[i]] = start, base_start
+            else:
+                path[0, depth[i] + 1], path[1, depth[i] + 1] = start, base_start
+                i += 1
+        while i < end:
+            entry, other = rows[path[0, depth[i]], byte[i]], _DEAD
+            if entry == _UNKNOWN:
+                out[1], out[2], out[3], out[4], out[5], out[6] = n_escapes, path[0, depth[i]], byte[i], g, i, e
+                return MISSING_ENTRY
+            before = path[1, depth[i]]
+            if before >= 0:
+                other = rows[before, byte[i]]
+            after = np.int64(skip[i])
+            if before >= 0 and other == entry:
+                guard, width = (info[entry, _GUARD], info[entry, _WIDTH]) if entry >= 0 else (-1, 0)
+                if guard < 0:
+                    width = n_words
+                if entry < 0 or _is_same(guard, width, allow, base_allow, guards, allows):
+                    while e < len(base_escapes) and base_escapes[e, 1] < i:
+                        e += 1
+                    while e < len(base_escapes) and base_escapes[e, 1] < after:
+                        escapes[n_escapes, 0], escapes[n_escapes, 1] = base_escapes[e, 0], base_escapes[e, 1]
+                        n_escapes += 1
+                        e += 1
+                    i = after
+                    continue
+            if entry >= 0 and info[entry, _GUARD] >= 0:
+                if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
+                    entry = _DEAD
+            if other >= 0 and info[other, _GUARD] >= 0:
+                if not _meets(info[other, _GUARD], info[other, _WIDTH], base_allow, guards, allows):
+                    other = _DEAD
+            if entry >= 0:
+                path[0, depth[i] + 1], path[1, depth[i] + 1] = entry, max(other, _DEAD)
+                for k in range(token_indptr[i], token_indptr[i + 1]):
+                    mask[token_ids[k] >> 5] |= np.int32(1) << np.int32(token_ids[k] & 31)
+                i += 1
+                continue
+            if other >= 0:
+                for k in range(token_indptr[i], token_indptr[after]):
+                    mask[token_ids[k] >> 5] &= ~(np.int32(1) << np.int32(token_ids[k] & 31))
+            if entry != _DEAD:
+                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (_ACTION - entry) + (is_again and i == group[g]), i
+                n_escapes += 1
+            i = after
+        i = np.int64(-1)
+    out[1] = n_escapes
+    return DONE
+
+
+@kernel
 def keep(
     skip: Int32Array,
     actions: Int32Array,
@@ -127,6 +238,7 @@ def keep(
     group_slots: Int32Array,
     counts: Int64Array,
     n_dense: int,
+    is_made: bool,
 ) -> int:
     """Store a plan: its tokens, and an edge for each action by which some leave, with the group of the nodes that do; DONE or MISSING_ROOM.
 
@@ -152,6 +264,8 @@ def keep(
         Plans, tokens, rows of ``dense``, edges, groups and their nodes in use.
     n_dense : int
         Plans with more tokens have a row of ``dense``.
+    is_made : bool
+        Is the next row of ``dense`` made already, in place of ``found_tokens``?
 
     Notes
     -----
@@ -159,7 +273,7 @@ def keep(
     """
     n, n_escapes = len(found_tokens), len(escapes)
     n_groups, n_nodes = counts[4], counts[5]
-    is_dense = n > n_dense
+    is_dense = is_made or n > n_dense
     if (
         counts[0] >= len(plans)
         or (is_dense and counts[2] >= len(dense))
@@ -175,7 +289,8 @@ def keep(
     if is_dense:
         row = counts[2]
         plans[plan, 2] = row
-        dense[row, :] = 0
+        if not is_made:
+            dense[row, :] = 0
         for k in range(n):
             dense[row, found_tokens[k] >> 5] |= np.int32(1) << np.int32(found_tokens[k] & 31)
         counts[2] = row + 1

@@ -58,6 +58,11 @@ class LalrMachine(Pushdown):
         ``states`` bounds controls, and cells.
     alphabet : bytes, length 256
         1 for each byte that can come.
+
+    Attributes
+    ----------
+    width : int
+        Words of a set of labels.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, limits: Limits, alphabet: bytes) -> None:
@@ -71,7 +76,7 @@ class LalrMachine(Pushdown):
         self.feeds = Feeds(tables, self.cells, reader.indenter, reader.lexing.ignored, reader.is_sure, reader.leads_on)
         self._bytes = self.reader.lexing.alike(alphabet, self._has_indents)
         self._name = start.name
-        self._width = (self.reader.n_bits + 63) >> 6
+        self.width = (self.reader.n_bits + 63) >> 6
         self._rows = Rows(self.reader, self._bytes, self._control, self._action)
         self._tasks: list[Task] = []
         self._actions: dict[tuple[Task, bool], int] = {}
@@ -325,7 +330,7 @@ class LalrMachine(Pushdown):
                 self.feeds.allow(number, 0, tables.cell_allow.item(number))
 
     def _words(self, labels: int) -> tuple[int, ...]:
-        return tuple(labels >> 64 * word & _WORD for word in range(self._width))
+        return tuple(labels >> 64 * word & _WORD for word in range(self.width))
 
     def labels(self, cell: int, indents: int) -> int:
         """Make known which labels a plain cell allows with such indents: their offset in the tables."""
@@ -339,7 +344,7 @@ class LalrMachine(Pushdown):
         first = tables.info.item(control, GUARD)
         if first < 0:
             return allow
-        words = tables.allows[allow : allow + self._width] & tables.guards[first : first + self._width]
+        words = tables.allows[allow : allow + self.width] & tables.guards[first : first + self.width]
         return tables.labels(tuple(words.tolist()))
 
     def learn(self, what: int, first: int, second: int, third: int) -> None:

@@ -52,7 +52,9 @@ class Rows:
         self._first_of: list[int] = first_of.tolist()
         self._comes = np.zeros(256, np.bool_)
         self._comes[self._bytes] = True
-        self._classes = np.array(lexing.classes, np.int32)
+        # Of each state, where the bytes that come lead to.
+        self._targets: Int32Array = np.array(lexing.rows, np.int32)[:, lexing.classes]
+        self._targets[:, ~self._comes] = DEAD
         # Where a reading that comes to a state carries the column of a newline; and where it carries nothing but the state, if it comes by
         # a byte of ASCII, or by any byte.
         self._has_column = [bool(labels & reader.newline) for labels in lexing.labels]
@@ -80,22 +82,21 @@ class Rows:
     def row(self, readings: frozenset[Reading]) -> Int32Array:
         """The entries of all bytes."""
         reading = next(iter(readings))
-        row: Int32Array = np.full(256, DEAD, np.int32)
         if len(readings) > 1 or reading.above or reading.watchers or reading.scanned < 0 or reading.text:
-            return self._by_byte(readings, row, self._bytes)
+            return self._by_byte(readings, np.full(256, DEAD, np.int32), self._bytes)
         lexing, reader = self._reader.lexing, self._reader
-        targets = np.where(self._comes, np.array(lexing.rows[reading.scanned], np.int32)[self._classes], DEAD)
+        targets = self._targets[reading.scanned]
         event = reader.event(reading)
-        row = self._arrivals[targets]
+        row: Int32Array = self._arrivals[targets]
         if reading.column != NO_NEWLINE:
             row[~self._bare[targets]] = UNKNOWN
         if event is not None:
-            ended = np.flatnonzero((targets < 0) & self._comes)
+            ended = (self._comes & (targets < 0)).nonzero()[0]
             if len(ended):
-                row[ended] = self._entry(readings, int(ended[0]))
+                row[ended] = self._entry(readings, ended.item(0))
             row[(targets >= 0) & ~self._has_event[targets]] = UNKNOWN
         others = []
-        for byte in np.flatnonzero(row == UNKNOWN).tolist():
+        for byte in (row == UNKNOWN).nonzero()[0].tolist():
             target = int(targets[byte])
             if event is not None and not self._has_event[target]:
                 if not self._is_bare[target]:

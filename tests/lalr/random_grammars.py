@@ -15,6 +15,7 @@ The same number is the same grammar everywhere. Does not shrink: the grammars ar
 import random
 from dataclasses import dataclass
 from typing import ClassVar
+from unittest.mock import patch
 
 import lark
 from lark.indenter import Indenter
@@ -23,6 +24,7 @@ from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Place, Stacks
 from guided.errors import GrammarError, LimitError
+from guided.index import lexeme_plans
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_masks import Shared
@@ -330,9 +332,14 @@ def _check_completions(engines: Engines, states: set[int]) -> None:
 
 
 def _check_masks(engines: Engines, choice: random.Random) -> None:
-    """Along random walks over a random vocabulary."""
+    """Along random walks over a random vocabulary; half of them with plans made of each other, as those of many tokens are."""
     if engines.machine.is_empty:
         return
+    with patch.object(lexeme_plans, "_DENSE", choice.choice([0, lexeme_plans._DENSE])):
+        _check_walks(engines, choice)
+
+
+def _check_walks(engines: Engines, choice: random.Random) -> None:
     letters = engines.made.letters + 'abc é"'
     longer = {"".join(choice.choices(letters, k=choice.randint(2, 5))).encode() for _ in range(40)}
     longer |= {bytes([byte]) for byte in "".join(letters).encode()} | {b"\xa9a", b"b\xc3"}

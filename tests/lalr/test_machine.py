@@ -14,6 +14,7 @@ from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Place, Stacks
 from guided.errors import GrammarError, LimitError
+from guided.index import lexeme_plans
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_masks import Shared
@@ -211,9 +212,12 @@ def check_masks(index: PushdownIndex, rng: random.Random, n_texts: int) -> None:
     grammars(),
     LEXERS,
     st.lists(st.text("abc é", min_size=1, max_size=5), max_size=30),
+    st.sampled_from([0, lexeme_plans._DENSE]),
     st.randoms(use_true_random=False),
 )
-def test_masks_are_what_can_be_read(grammar: str, lexer: str, texts: list[str], rng: random.Random) -> None:
+def test_masks_are_what_can_be_read(
+    grammar: str, lexer: str, texts: list[str], n_dense: int, rng: random.Random
+) -> None:
     tables = tables_of(grammar, lexer)
     if tables is None:
         return
@@ -221,6 +225,9 @@ def test_masks_are_what_can_be_read(grammar: str, lexer: str, texts: list[str], 
     try:
         if machine_of(tables).is_empty:
             return
-        check_masks(index_of(tables, Vocabulary([*tokens, None], eos=[len(tokens)])), rng, 5)
+        # Plans of more tokens are made of each other.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lexeme_plans, "_DENSE", n_dense)
+            check_masks(index_of(tables, Vocabulary([*tokens, None], eos=[len(tokens)])), rng, 5)
     except (GrammarError, LimitError):
         return
