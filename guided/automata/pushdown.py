@@ -148,6 +148,12 @@ class Pushdown(Protocol):
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """The reaction of a cell that records, to an action after these bytes on top of it."""
 
+    def told_by(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:
+        """By what a cell that differs (`PushdownTables.differing`) tells these bytes, which an action with a label has ended, from others.
+
+        First a kind: after texts of one kind nothing but the texts themselves makes a difference.
+        """
+
     def wish(self, cell: int, own: Hashable) -> Hashable:
         """What is wished of what comes on top of a cell, so that the text is soon complete.
 

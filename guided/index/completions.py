@@ -20,7 +20,7 @@ from guided.automata.stacks import Record, Spot, Stacks
 from guided.errors import SchemaError
 from guided.index.plans import WalkTrie
 
-__all__ = ["FAR", "NEVER", "Completions"]
+__all__ = ["FAR", "NEVER", "Completions", "Step"]
 
 # The bound of a place whose completion is too long to be written down, and of one that has none.
 FAR = 1 << 30
@@ -32,7 +32,7 @@ _MOST_PLACES = 1 << 20
 _MOST_OTHERS = 16
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """A step of a completion: its text, where it leads, and how long the completion is."""
 
     text: bytes
@@ -56,7 +56,7 @@ class Completions:
         self._tokens = tokens
         self._trie = trie
         self._wishes: dict[int, Hashable] = {}
-        self._steps: dict[Spot, _Step] = {}
+        self._steps: dict[Spot, Step] = {}
         self._bounds: dict[Spot, int] = {}
         self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
 
@@ -90,6 +90,11 @@ class Completions:
         for before, until in passed:
             self._bounds[before] = count - until + known
         return count + known
+
+    def steps(self, spot: Spot) -> Iterator[Step]:
+        """The steps of a completion that is not too long to be written down."""
+        self._length(spot)
+        return self._following(spot)
 
     def most(self, spot: Spot) -> tuple[int, bool]:
         """An upper bound for all texts of the item or key at hand that lead to the same place, and whether it is the bound of each.
@@ -135,7 +140,7 @@ class Completions:
         after = self._stacks.read(place, data, texts, records)
         return None if after is None else (after, tuple(texts))
 
-    def _following(self, spot: Spot) -> Iterator[_Step]:
+    def _following(self, spot: Spot) -> Iterator[Step]:
         """The steps of a completion whose length has just been asked for, and is not too long."""
         while not self._stacks.is_end(spot[0]):
             step = self._steps[spot]
@@ -158,9 +163,9 @@ class Completions:
                 break
             control, node, needed, _ = spot[0]
             cell, below = self._stacks.top(node)
-            text = self._automaton.way_out(control, cell, self._wish(below), needed)
+            text = self._automaton.way_out(control, cell, self.wish(below), needed)
             if not text:
-                self._steps[spot] = _Step(text, spot, _NOWHERE)
+                self._steps[spot] = Step(text, spot, _NOWHERE)
                 length = _NOWHERE
                 break
             after = self.read(spot, text)
@@ -169,10 +174,10 @@ class Completions:
             spot = after
         for spot, text, after in reversed(path):
             length += len(text)
-            self._steps[spot] = _Step(text, after, length)
+            self._steps[spot] = Step(text, after, length)
         return length
 
-    def _wish(self, node: int) -> Hashable:
+    def wish(self, node: int) -> Hashable:
         """What is wished of the value that stands on a stack."""
         path = []
         while node >= 0 and node not in self._wishes:

@@ -13,14 +13,15 @@ bound hangs on the very text of an item, all its texts have the largest, and if 
 Complexity: O(tokens) bytes of look-ups in numpy and a read of each token that needs the stack, once per state; then O(1).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from guided.arrays import BoolArray, Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED
-from guided.automata.stacks import Spot, Stacks
+from guided.automata.stacks import Place, Spot, Stacks
+from guided.index.alike import Alike
 from guided.index.completions import NEVER, Completions
 from guided.index.plans import WalkTrie
 from guided.kernels.reach import reach
@@ -80,6 +81,7 @@ class Budgets:
         self._eos = eos
         self._trie = trie
         self._completions = Completions(places.stacks, tokens, trie)
+        self._alike = Alike(places.stacks, self._completions)
         self._reached: dict[int, _Reached] = {}
         self._evaluated: dict[int, _Evaluated] = {}
         self._refinements: dict[int, Int32Array] = {}
@@ -123,7 +125,9 @@ class Budgets:
         found = self._evaluated.get(state)
         if found is None:
             tokens = self._spelled(state)
-            bounds = self._follow(self._places.spot(state), tokens, self._completions.bound, self._most)
+            bounds = self._follow(
+                self._places.spot(state), tokens, self._completions.bound, self._most, self._alike.bounds
+            )
             found = _Evaluated(tokens, np.abs(bounds), bounds < 0)
             while len(self._evaluated) >= _MOST_EVALUATED:
                 del self._evaluated[next(iter(self._evaluated))]
@@ -144,12 +148,27 @@ class Budgets:
             own = self._completions.first(spot)
             some = np.flatnonzero(is_rough)
             mine = [i for i in some.tolist() if self._tokens[tokens[i]] == own]
-            for i in {*some[:_MOST_SINGLE].tolist(), *mine}:
-                found[i] = self._completions.bound(self._completions.read(spot, self._data(int(tokens[i]))))
+            for i, bound in self._each(spot, tokens, sorted({*some[:_MOST_SINGLE].tolist(), *mine})):
+                found[i] = bound
             while len(self._refinements) >= _MOST_EVALUATED:
                 del self._refinements[next(iter(self._refinements))]
             self._refinements[state] = found
         return found
+
+    def _each(self, spot: Spot, tokens: Int32Array, some: list[int]) -> Iterator[tuple[int, int]]:
+        """The bound after each of some tokens, which stay on the stack."""
+        within: dict[Place, list[tuple[int, bytes]]] = {}
+        for i in some:
+            after = self._completions.read(spot, self._data(int(tokens[i])))
+            key = self._alike.key(after)
+            if key is None:
+                yield i, self._completions.bound(after)
+            else:
+                within.setdefault(after[0], []).append((i, key))
+        for same in within.values():
+            texts = [self._data(int(tokens[i])) for i, _ in same]
+            bounds = self._alike.bounds(spot, texts, [key for _, key in same])
+            yield from zip([i for i, _ in same], map(abs, bounds), strict=True)
 
     def different(self, state: int) -> list[int]:
         """Of the allowed tokens of a state one for each place that they lead to, ascending; within an item, for each control."""
@@ -158,8 +177,12 @@ class Budgets:
         def number(spot: Spot) -> int:
             return numbers.setdefault(spot, len(numbers))
 
+        def each(spot: Spot, texts: Sequence[bytes], keys: Sequence[bytes]) -> list[int]:  # noqa: ARG001 - as `Completions.alike`
+            return [number(self._completions.read(spot, text)) for text in texts]
+
         tokens = self._spelled(state)
-        _, first = np.unique(self._follow(self._places.spot(state), tokens, number, number), return_index=True)
+        found = self._follow(self._places.spot(state), tokens, number, number, each)
+        _, first = np.unique(found, return_index=True)
         return sorted(tokens[first].tolist())
 
     def _spelled(self, state: int) -> Int32Array:
@@ -188,9 +211,17 @@ class Budgets:
         return _Reached(ends, counts)
 
     def _follow(
-        self, start: Spot, tokens: Int32Array, single: Callable[[Spot], int], within: Callable[[Spot], int]
+        self,
+        start: Spot,
+        tokens: Int32Array,
+        single: Callable[[Spot], int],
+        within: Callable[[Spot], int],
+        alike: Callable[[Spot, Sequence[bytes], Sequence[bytes]], Sequence[int]],
     ) -> Int32Array:
-        """What ``single`` says of the spot after each allowed token, and ``within`` where the token stays on the stack."""
+        """What ``single`` says of the spot after each allowed token, and ``within`` where the token stays on the stack.
+
+        ``alike`` says it of texts that end a key on a cell that differs, and have the same bytes behind it, with their keys.
+        """
         trie = self._trie
         values = np.zeros(self._places.size, np.int32)
         todo = [(start, self._from_root(start[0][0]), 0, tokens)] if len(tokens) else []
@@ -203,6 +234,14 @@ class Budgets:
                 counts = reached.counts[staying]
                 values[staying] = self._values_within(spot, depth, staying, ends[is_within], counts, within)
             crossing, nodes = some[~is_within], -2 - ends[~is_within]
+            if self._places.stacks.top(spot[0][1])[0] in self._places.stacks.automaton.tables.differing:
+                is_left = np.ones(len(crossing), np.bool_)
+                for (_, behind), mine in self._keys(spot, depth, crossing, nodes).items():
+                    texts = [self._data(token)[depth:] for token in crossing[mine].tolist()]
+                    keys = [spot[1][-1] + text[: len(text) - len(behind)] for text in texts]
+                    values[crossing[mine]] = alike(spot, texts, keys)
+                    is_left[mine] = False
+                crossing, nodes = crossing[is_left], nodes[is_left]
             for node in np.unique(nodes).tolist():
                 mine = crossing[nodes == node]
                 if len(mine) < _FEW:
@@ -216,6 +255,25 @@ class Budgets:
                 deeper = self._reach(after[0][0], node + 1, int(trie.skip[node]))
                 todo.append((after, deeper, length, mine[~np.isin(mine, ending)]))
         found: Int32Array = values[tokens]
+        return found
+
+    def _keys(
+        self, spot: Spot, depth: int, tokens: Int32Array, nodes: Int32Array
+    ) -> dict[tuple[int, bytes], list[int]]:
+        """Which of some tokens end a key at their node, by the place where its last byte comes and the bytes behind it."""
+        rows = self._places.stacks.automaton.tables.rows
+        found: dict[tuple[int, bytes], list[int]] = {}
+        for node in np.unique(nodes).tolist():
+            mine = np.flatnonzero(nodes == node).tolist()
+            end = int(self._trie.depth[node]) + 1
+            key = self._data(int(tokens[mine[0]]))[depth:end]
+            if not self._alike.to_label(spot[0][0], key):
+                continue
+            control = spot[0][0]
+            for byte in key[:-1]:
+                control = rows.item(control, byte)
+            for i in mine:
+                found.setdefault((rows.item(control, key[-1]), self._data(int(tokens[i]))[end:]), []).append(i)
         return found
 
     def _values_within(

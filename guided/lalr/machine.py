@@ -378,6 +378,10 @@ class LalrMachine(Pushdown):
         """No cell records."""
         raise AssertionError("no cell records")
 
+    def told_by(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:  # noqa: ARG002 - the protocol's signature
+        """No cell records."""
+        raise AssertionError("no cell records")
+
     def wish(self, cell: int, own: Hashable) -> Hashable:
         """The stack itself."""
         return self._completion.node(cell, own if isinstance(own, int) else -1)

@@ -246,6 +246,12 @@ class Embedding:
         self._note(machine)
         return found
 
+    def told_by(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:
+        """By what a cell that differs tells these bytes of a key from others."""
+        machine = self._cell_owners[cell]
+        assert machine is not None, "cells that differ are of values"
+        return machine.told_by(cell, data)
+
     # Completions
 
     def wish(self, cell: int, own: Hashable) -> Hashable:

@@ -36,6 +36,7 @@ from guided.schema.key_frames import KeyFrames
 from guided.schema.keywords import enumerations
 from guided.schema.kinds import Kinds
 from guided.schema.lowering import Lowering
+from guided.schema.overlay import has_one_body
 from guided.schema.places import Places, bits_of, item_state
 from guided.schema.plain import PlainState
 from guided.schema.reading import Next, Reading
@@ -356,7 +357,7 @@ class Machine:
         after = self._cells[reaction.pushes]
         if after is None or isinstance(after, OpenArray) or after.is_named:
             return reaction
-        name = parse_json(data[data.index(b'"') :])
+        name = _name(data)
         if isinstance(after, OpenPlain):
             named: Cell = after._replace(state=self.reading.plain_named(after.state, name), is_named=True)
         else:
@@ -374,6 +375,11 @@ class Machine:
         found = self._recorded[key] = self._after_bytes(action, cell, data)
         return found
 
+    def told_by(self, cell: int, data: bytes) -> tuple[bool, str]:  # noqa: ARG002 - the protocol's signature
+        """Whether the name that a key is of has one spelling, which is how later keys are told from it, and the name."""
+        name = _name(data)
+        return has_one_body((name,), self.kinds.options.escapes), name
+
     def _after_bytes(self, action: int, cell: int, data: bytes) -> Reaction | None:
         content = self._cells[cell]
         report = self.places.report_of.get(action)
@@ -390,6 +396,13 @@ class Machine:
                 return None
         state = arrays.with_item(self.formulas, state, constant)
         return self.structure.entered(self.structure.array_done, 1, self._cell(OpenArray(state, (), -2)))
+
+
+def _name(data: bytes) -> str:
+    """The name that a key is of, after what has been read before it."""
+    name = parse_json(data[data.index(b'"') :])
+    assert isinstance(name, str)
+    return name
 
 
 def _empty(content: Content) -> int:

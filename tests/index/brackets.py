@@ -190,6 +190,9 @@ class Parser:
     def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
         raise AssertionError("no cell records")
 
+    def told_by(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:
+        raise AssertionError("no cell records")
+
     # Completions
 
     def unending(self) -> GrammarError:
