@@ -102,7 +102,7 @@ class Cells:
         bottom = Cell(start.state, (), 0, alive=-1 if coaccessible is None else coaccessible.first)
         self.known.append(bottom)
         self._upon.append({})
-        self.known[0] = bottom._replace(expected=self._expected(0, [], self._does[bottom.state], bottom))
+        self.known[0] = bottom._replace(expected=self._expected(0, [], bottom.state, []))
         self._numbers[self.known[0]] = 0
 
     def number(self, cell: Cell) -> int:
@@ -138,15 +138,16 @@ class Cells:
             else:
                 follows.append(under.follows[self.pending[under.state][cells - 1, rule]])
         alive = -1 if self.coaccessible is None else self.coaccessible.above(under.alive, state)
-        cell = Cell(state, tuple(follows), 0, alive=alive)
-        return self.number(cell._replace(expected=self._expected(below, [state], self._does[state], cell)))
+        expected = self._expected(below, [state], state, follows)
+        return self.number(Cell(state, tuple(follows), expected, None, alive))
 
-    def _expected(self, number: int, above: list[int], does: _Reductions, cell: Cell) -> int:
+    def _expected(self, number: int, above: list[int], state: int, follows: list[int]) -> int:
         """The terminals that can be fed to a cell, which is new; ``above``: its state, where it stands on a cell that is known."""
+        does, pending = self._does[state], self.pending[state]
         expected = does.shifts
         for rule, length, terminals in does.reductions:
             if length:
-                expected |= terminals & cell.follows[self.pending[cell.state][length, rule]]
+                expected |= terminals & follows[pending[length, rule]]
             else:
                 expected |= self._fed(number, above, terminals)
         return expected

@@ -99,7 +99,7 @@ class Feeds:
         self.values: Int32Array = np.zeros(4096, np.int32)
         self.records: Int32Array = np.zeros(4096, np.int32)
         self.counts: Int64Array = np.zeros(2, np.int64)
-        self._pushed: set[tuple[int, int]] = set()
+        self._pushed: dict[tuple[int, int], int] = {}
         self._lexemes: list[tuple[int, int]] = []
         self._lexeme_ids: dict[tuple[int, int], int] = {}
         self._indents: list[Indents] = []
@@ -174,11 +174,12 @@ class Feeds:
             self._pushes(above, cells.gotos[cells.known[above[-1]].state][symbol])
 
     def _pushes(self, above: list[int], state: int) -> None:
-        below = above[-1]
-        above.append(self._cells.push(below, state))
-        if (below, state) not in self._pushed:
-            self._pushed.add((below, state))
-            self._enter(kernel.PUSHES, below, state, above[-1])
+        key = above[-1], state
+        found = self._pushed.get(key)
+        if found is None:
+            found = self._pushed[key] = self._cells.push(*key)
+            self._enter(kernel.PUSHES, *key, found)
+        above.append(found)
 
     def feed(self, indents: int, lexeme: int) -> None:
         """Make known what is fed for a lexeme that an Indenter counts."""
