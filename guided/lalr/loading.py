@@ -2,7 +2,7 @@
 
 What Lark raises, for whatever text, becomes a `GrammarError` with the rule or terminal it is about; tracebacks from inside Lark do not
 get out. Lark recurses over what it builds: a grammar nested so deeply that Python's stack ends is refused too. What would keep Lark busy
-for ever is refused before (`size`), replaced (`lexers`), or counted (the analysis, here).
+for ever is refused before (`size`), replaced (`lexers`), or counted (`analysis`).
 """
 
 import re
@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from lark import Lark
-from lark.parsers.lalr_analysis import LALR_Analyzer
 from lark.parsers.lalr_parser import LALR_Parser
 
-from guided.errors import GrammarError, GuidedError, LimitError
+from guided.errors import GrammarError, GuidedError
+from guided.lalr.analysis import ITEM, Analysis
 from guided.lalr.lexers import lexer_plugins
 from guided.lalr.reading import check_object, read_tables
 from guided.lalr.size import check_size
@@ -23,9 +23,6 @@ from guided.limits import Limits
 
 __all__ = ["tables_of_object", "tables_of_text"]
 
-# An item of a closure takes Lark about as long as this many elementary steps.
-_ITEM = 500
-_TOO_MANY = "the grammar has too many states"
 _WHOLE = "grammar"
 # A symbol as Lark's messages quote it.
 _QUOTED = re.compile(r"[`'\"<(*]\s*([^\W\d]\w*)\b")
@@ -64,7 +61,7 @@ def tables_of_text(
         It is too large.
     """
     check_size(text, limits)
-    parser = _parser(limits.steps // _ITEM)
+    parser = _parser(limits.steps // ITEM)
     options = {
         "parser": "lalr",
         "start": list(start),
@@ -91,26 +88,11 @@ def tables_of_object(lark: Lark, limits: Limits) -> LalrTables:
     """
     with _refusing(""):
         check_object(lark)
-        return read_tables(lark, _analyzed(lark.parser.parser_conf, limits.steps // _ITEM))
+        return read_tables(lark, _analyzed(lark.parser.parser_conf, limits.steps // ITEM))
 
 
-class _Analyzer(LALR_Analyzer):
-    """Lark's analysis, within a budget of items."""
-
-    def __init__(self, budget: int, parser_conf: Any) -> None:
-        self.budget, self.spent = budget, 0
-        super().__init__(parser_conf)
-
-    def expand_rule(self, *args: Any, **options: Any) -> Any:
-        items = super().expand_rule(*args, **options)
-        self.spent += 1 + len(items)
-        if self.spent > self.budget:
-            raise LimitError("steps", _ITEM * self.spent, _ITEM * self.budget, _TOO_MANY)
-        return items
-
-
-def _analyzed(parser_conf: Any, budget: int) -> LALR_Analyzer:
-    analysis = _Analyzer(budget, parser_conf)
+def _analyzed(parser_conf: Any, budget: int) -> Analysis:
+    analysis = Analysis(budget, parser_conf)
     analysis.compute_lalr()  # type: ignore[no-untyped-call]
     return analysis
 
