@@ -21,9 +21,9 @@ from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.leaf import Leaf
-from guided.schema.number import table
-from guided.schema.number.condition import ATOMS
-from guided.schema.number.explore import STATES
+from guided.schema.number import blocks, table
+from guided.schema.number.condition import ATOMS, condition_of
+from guided.schema.number.explore import STATES, explore
 from guided.schema.numbers import number_automaton
 from tests.schema.engine import compiled
 from tests.schema.oracle_text import is_text
@@ -497,6 +497,44 @@ def test_small_tables_are_minimized_as_large_ones(monkeypatch: pytest.MonkeyPatc
             patch.setattr(table, "SMALL", 0)
             assert small == table.automaton_of(rows, outcomes)
         compared += 1
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_whole_parts_together_are_those_found_one_by_one(data: st.DataObject) -> None:
+    w = Writer()
+    divisors = st.sampled_from([*DIVISORS, "20", "30", "1100", "64", "0.75", "13"]).map(w.multiple)
+    several = st.lists(divisors, min_size=1, max_size=3).flatmap(
+        lambda found: st.sampled_from([w.any(*found), w.formulas.exactly_one(found), w.no(w.all(*found))])
+    )
+    wanted = [w.all(data.draw(several), data.draw(formulas_of(w)))]
+    wanted += data.draw(st.lists(formulas_of(w), max_size=2))
+    plain = data.draw(st.booleans())
+    condition = condition_of(w.formulas, wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "_FEW", 0)
+        together = explore(condition, plain, Limits())
+        patch.setattr(blocks, "_MANY", 0)
+        one_by_one = explore(condition, plain, Limits())
+    assert together == one_by_one
+
+
+@BOTH
+def test_remainders_of_many_divisors(w: Writer, options: JsonOptions) -> None:
+    divisors = 3, 5, 7, 8, 11, 24
+    wanted = [w.all(w.least(1), w.formulas.exactly_one([w.multiple(divisor) for divisor in divisors]))]
+    check(w.formulas, wanted, [*map(str, range(2000)), "9240", "9249", "92403", "-33", "33.0", "3.3"], options)
+
+
+def test_whole_parts_together_are_limited(w: Writer) -> None:
+    many = w.all(*(w.multiple(prime) for prime in (3, 7, 11, 13)))
+    with pytest.raises(LimitError) as caught:
+        w.leaf(many, limits=Limits(states=3000))
+    assert (caught.value.what, caught.value.limit) == ("states", 3000)
+    with pytest.raises(LimitError) as caught:
+        w.leaf(many, limits=Limits(transitions=30_000))
+    assert (caught.value.what, caught.value.limit) == ("transitions", 30_000)
+    assert found(w.leaf(many, limits=Limits(states=4000)), "3003") == 0
 
 
 # -------------------------------------------------------------------------------------------------------------- budgets

@@ -4,6 +4,8 @@ A state has read a part of ``-? whole (. fraction)? ([eE] [+-]? digits)?`` and k
 that sign (`Line`), the remainder by every divisor (`Divisor`), and what an exponent could still make of them (`Mantissa`). An exponent
 forgets all but what it makes of the number (`StepFunction`).
 
+Where several divisors make many remainders, whole parts past all bounds are found together (`guided.schema.number.blocks`).
+
 Invariant: what is left out is left out for its spelling, never for its value: each number has a plain spelling without zeros at its end.
 Complexity: O(states), of at most `STATES` or ``states`` of the limits.
 """
@@ -11,11 +13,12 @@ Complexity: O(states), of at most `STATES` or ``states`` of the limits.
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from guided.arrays import DEAD
+from guided.arrays import DEAD, Int32Array
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.leaf import DIRECT, Leaf
+from guided.schema.number.blocks import Blocks
 from guided.schema.number.condition import ADVICE, Condition
 from guided.schema.number.exponent import Mantissa, Mantissas, StepFunction, downward, upward
 from guided.schema.number.line import Line
@@ -89,8 +92,10 @@ class _Exploration:
         self._limits = limits
         self._numbers: dict[_State, int] = {}
         self._states: list[_State] = []
+        most = min(limits.states, limits.transitions // N_COLUMNS, STATES)
+        self._blocks = Blocks(self._lines, self._verdicts, self._pointed, self._check, most)
 
-    def rows(self) -> tuple[list[list[int]], list[int]]:
+    def rows(self) -> tuple[list[list[int]] | Int32Array, list[int]]:
         """Next state by column, and the outcome at the end, of every state."""
         rows: list[list[int]] = []
         outcomes: list[int] = []
@@ -104,19 +109,23 @@ class _Exploration:
             row = [DEAD] * N_COLUMNS
             outcomes.append(read[state[0]](row, *state))
             rows.append(row)
-        return rows, outcomes
+        return self._blocks.joined(rows, outcomes) if self._blocks.count else (rows, outcomes)
 
     def _number(self, state: _State) -> int:
         found = self._numbers.get(state)
         if found is None:
             found = self._numbers[state] = len(self._states)
             self._states.append(state)
-            limits = self._limits
-            if found >= min(limits.states, STATES):
-                raise LimitError("states", found + 1, min(limits.states, STATES), ADVICE)
-            if (found + 1) * N_COLUMNS > limits.transitions:
-                raise LimitError("transitions", (found + 1) * N_COLUMNS, limits.transitions, ADVICE)
+            self._check()
         return found
+
+    def _check(self) -> None:
+        """There may be as many states as there are."""
+        limits, count = self._limits, len(self._states) + self._blocks.count
+        if count > min(limits.states, STATES):
+            raise LimitError("states", count, min(limits.states, STATES), ADVICE)
+        if count * N_COLUMNS > limits.transitions:
+            raise LimitError("transitions", count * N_COLUMNS, limits.transitions, ADVICE)
 
     def _start(self, row: list[int], kind: int, side: int) -> int:
         if self._verdicts.possible[1]:
@@ -151,7 +160,9 @@ class _Exploration:
                     if onward != before or digit in self._telling:
                         before, number = onward, DEAD
                         if onward >= 0:
-                            number = self._number((_WHOLE, side, onward, rests_after[digit], self._free[side]))
+                            number = self._blocks.number(side, onward, rests_after[digit])
+                            if number < 0:
+                                number = self._number((_WHOLE, side, onward, rests_after[digit], self._free[side]))
                     row[digit] = number
             part = self._lines[side].fraction(place)
             rests = tuple([divisor.fraction(rest) for divisor, rest in zip(self._divisors, rests, strict=True)])
@@ -159,6 +170,10 @@ class _Exploration:
         if pointed >= 0 or isinstance(scale, Mantissa):
             row[POINT] = self._number((_POINTED, side, pointed, rests if pointed >= 0 else (), scale))
         return self._end(row, side, part, rests, scale, whole=True)
+
+    def _pointed(self, side: int, part: int, rests: tuple[int, ...]) -> int:
+        """The state after the point of a whole part that no exponent can follow."""
+        return self._number((_POINTED, side, part, rests, False))
 
     def _fraction(self, row: list[int], kind: int, side: int, part: int, rests: tuple[int, ...], scale: _Scale) -> int:
         onward = self._lines[side].fraction_digits(part) if part >= 0 else _NOWHERE
