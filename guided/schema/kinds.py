@@ -152,12 +152,10 @@ class Kinds:
         if found is None or nodes[found.rest][0] == "strings":
             return None
         rest, least, most = found
+        if least:
+            # A least length is theirs to know; where it does not bind beyond what they ask for, the automaton is the same.
+            rest = self.formulas.conjunction((rest, self.formulas.atom(("length", least, ANY_LENGTH))))
         measure = self._measure(rest)
-        if measure is not None and measure.needs[0] < least:
-            # A least length that binds beyond what the others ask for is theirs to know.
-            measure = self._measure(
-                self.formulas.conjunction((rest, self.formulas.atom(("length", least, ANY_LENGTH))))
-            )
         return None if measure is None or measure.needs[0] > most else (measure, min(most, UNLIMITED - 1))
 
     def _measure(self, formula: int) -> Measure | None:

@@ -18,7 +18,7 @@ from guided.schema.atoms import TYPES
 from guided.schema.few.items import Values
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.kinds import Kinds
-from guided.schema.plain import PlainObject, PlainState, plain_object
+from guided.schema.plain import PlainObject, PlainState, needed_values, plain_object
 from guided.schema.questions import Questions
 from guided.schema.terms import Literals, terms
 
@@ -115,6 +115,10 @@ class Liveness(ABC):
         if kind == "string" or kind == "number":
             return self.kinds.has_leaf(kind, formula)
         if kind == "object":
+            # PERF: most objects are only asked this, and never read (`python -m benchmarks.first_mask`).
+            values = needed_values(self.formulas, formula) if self.kinds.has_all_bytes else None
+            if values is not None:
+                return all(map(self.is_satisfiable, values))
             return self.is_live_object(self.kinds.object_start((formula,)))
         if kind == "array":
             return self.is_live_array((formula,))

@@ -18,9 +18,11 @@ from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.kinds import Kinds
 from guided.schema.objects import ALWAYS, NEVER, OTHER, value_of
 
-__all__ = ["PlainObject", "PlainState", "ones", "plain_object"]
+__all__ = ["PlainObject", "PlainState", "needed_values", "ones", "plain_object"]
 
 _UNBOUNDED = -1
+# Names of a table up to which it is sure to be no table of too many.
+_MOST_DECLARED = 1000
 
 
 class PlainState(NamedTuple):
@@ -181,6 +183,34 @@ class PlainObject:
 def ones(labels: int) -> list[int]:
     """The labels, or names, of a set of bits."""
     return [i for i in range(labels.bit_length()) if labels >> i & 1]
+
+
+def needed_values(formulas: Formulas, formula: int) -> list[int] | None:
+    """The formulas of the values that an object must have, of which no more is asked than declared and required names; None of any other.
+
+    What `PlainObject.is_live` asks at the start, without a table of keys. Names that may not be spelled are left to it.
+    """
+    tables: list[Atom] = []
+    needed: dict[str, list[int]] = {}
+    for member in formulas.members(formula):
+        atom = formulas.nodes[member]
+        if atom[0] == "required" and atom[1].isascii():
+            needed[atom[1]] = []
+        elif atom[0] == "properties" and not atom[2] and len(atom[1]) <= _MOST_DECLARED:
+            tables.append(atom)
+        elif member != TRUE:
+            return None
+    if needed:
+        for _, declared, _, others in tables:
+            left = dict.fromkeys(needed, True)
+            for name, value in declared:
+                if name in left:
+                    needed[name].append(value)
+                    left[name] = False
+            for name, is_left in left.items():
+                if is_left:
+                    needed[name].append(others)
+    return [formulas.conjunction(said) for said in needed.values()]
 
 
 def plain_object(formulas: Formulas, kinds: Kinds, table: int, formula: int) -> PlainObject | None:

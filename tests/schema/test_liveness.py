@@ -7,12 +7,19 @@ leads to a place from which no text ends.
 from itertools import permutations, product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guided.errors import SchemaError
+from guided.limits import Limits
+from guided.schema.formula import FALSE
+from guided.schema.kinds import Kinds
+from guided.schema.plain import needed_values
+from guided.schema.reading import Reading
 from tests.schema.engine import BYTES, compiled
+from tests.schema.lowered import lowered
 from tests.schema.worlds import OPTIONS, check, combined
 
 P, Q, PQ = {"const": "p"}, {"const": "q"}, {"enum": ["p", "q"]}
@@ -63,6 +70,30 @@ def test_arrays_of_a_small_world(schema: Any, repeats: bool) -> None:
 @given(combined(about_objects))
 def test_objects_of_a_small_world(schema: Any) -> None:
     check({**OBJECT_WORLD, "allOf": [schema]}, OBJECTS)
+
+
+names_alone = st.fixed_dictionaries(
+    {},
+    optional={
+        "properties": st.dictionaries(st.sampled_from(["a", "b", "é"]), values),
+        "additionalProperties": values,
+        "required": st.lists(st.sampled_from(["a", "b", "c", "é", "\ud800"]), max_size=3, unique=True),
+    },
+)
+
+
+@given(st.lists(names_alone, min_size=1, max_size=3))
+def test_objects_of_which_only_names_are_asked_are_judged_as_by_their_tables(parts: list[Any]) -> None:
+    lowering = lowered({"type": "object", "allOf": parts})
+    reading = Reading(Kinds(lowering.formulas, lowering, lowering.options, Limits(), np.ones(256, np.bool_)))
+    formula = reading.kinds.typed(lowering.root, "object")
+    if formula == FALSE:
+        return
+    values = needed_values(lowering.formulas, formula)
+    named = {name for part in parts for name in part.get("required", ())}
+    assert (values is None) == any(not name.isascii() for name in named)
+    expected = reading.is_live_object(reading.kinds.object_start((formula,)))
+    assert values is None or all(map(reading.is_satisfiable, values)) == expected
 
 
 @pytest.mark.parametrize("count", [6, 12, 30])
