@@ -1,5 +1,9 @@
-"""Keywords about strings: length, pattern, format. What a pattern or format means is for `guided.schema.strings` to say."""
+"""Keywords about strings: length, pattern, format. What a pattern or format means is for `guided.schema.strings` to say.
 
+A pattern that is but a list of words, as ``^(on|off)$``, is an enumeration of them: words are told apart without automata.
+"""
+
+import re
 from typing import Any
 
 from guided.errors import PatternError, SchemaError
@@ -13,6 +17,8 @@ from guided.schema.site import Site, pointer_of
 
 __all__ = ["check_pattern", "format_of_draft3", "format_of_string", "least_length", "most_length", "pattern"]
 
+# Words, or several in a group, from end to end; of characters that stand for themselves.
+_WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',/:;<=>@`~-]*))\$", re.ASCII)
 _troubles: Memo[str] = Memo(4096, 1 << 23)
 
 
@@ -36,7 +42,12 @@ def pattern(site: Site, value: Any) -> None:
     if not isinstance(value, str):
         raise site.wrong("pattern", "a pattern is a string")
     check_pattern(site.lowering.limits, value, pointer_of(site.location), "pattern")
-    site.strings.append(site.atom("pattern", value))
+    found = _WORDS.fullmatch(value)
+    if found is None:
+        site.strings.append(site.atom("pattern", value))
+    else:
+        words = found[2] if found[1] is None else found[1]
+        site.strings.append(site.atom("strings", tuple(sorted(set(words.split("|"))))))
 
 
 def check_pattern(limits: Limits, source: str, pointer: str, keyword: str) -> None:
