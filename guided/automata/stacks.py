@@ -157,10 +157,10 @@ class Stacks:
             return self.automaton.is_open(control, self.cells[node])
         # PERF: asked at each byte of a key, whose labels are mostly one word (`python -m benchmarks.maskbench`).
         guards, allows = tables.guards, tables.allows
-        for k in range(tables.info.item(control, WIDTH)):
-            if guards.item(guard + k) & allows.item(allow + k):
-                return True
-        return False
+        width = tables.info.item(control, WIDTH)
+        if width == 1:
+            return guards.item(guard) & allows.item(allow) != 0
+        return any(guards.item(guard + k) & allows.item(allow + k) for k in range(width))
 
     def react(
         self,

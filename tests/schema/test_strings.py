@@ -3,6 +3,7 @@
 import json
 import re
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from guided.patterns.parse import parse
 from guided.schema import bodies, hexadecimal
 from guided.schema.atoms import JsonOptions
 from guided.schema.bodies import spelled
+from guided.schema.few import strings as few
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import OTHER, KeyLabel, key_automaton
 from guided.schema.languages import known
@@ -25,6 +27,7 @@ from guided.schema.leaf import Leaf
 from guided.schema.memo import Memo
 from guided.schema.spelling import ANY, SPELLINGS, lifted
 from guided.schema.strings import string_automaton, truths_together
+from tests.schema.lowered import lowered
 from tests.schema.oracle_ecma import search
 from tests.strategies import patterns
 
@@ -202,6 +205,8 @@ def test_accidents_among_sums_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
 # -------------------------------------------------------------------------------------------------------------- formulas
 
 SOURCES = ["^a*$", "b", "^[^b]", "a.b$", r"\\", "^$", "^(?!ab)", r"\n", "é|😀$"]
+# Those of which a pattern may be made that says no more than they do.
+PLAIN_CHARACTERS = "".join(chr(point) for point in range(0x20, 0x7F) if chr(point) not in r"$()*+.?[\]^{|}")
 VALUES = ["", "a", "ab", "b", "é", "aab", "😀", "\n", '"', "\\", "a/b", "\x0b", "\x1fb", "\ud800", "abab"]
 
 
@@ -232,13 +237,45 @@ def test_formulas(escapes: str, case: tuple[Formulas, list[int]], texts: list[st
     check(formulas, wanted, leaf, bodies, escapes)
 
 
+@pytest.mark.parametrize("together", [truths_together, few.truths_together], ids=["spelled", "few"])
 @given(case=formulas_and_roots())
-def test_truths_together_are_those_of_the_labels(case: tuple[Formulas, list[int]]) -> None:
+def test_truths_together_are_those_of_the_labels(together: Any, case: tuple[Formulas, list[int]]) -> None:
     formulas, wanted = case
     leaf = build(formulas, wanted)
     labels = set(leaf.automaton.labels[leaf.automaton.accepting].tolist())
-    found = truths_together(formulas, wanted, JsonOptions(), LIMITS)
+    found = together(formulas, wanted, JsonOptions(), LIMITS)
     assert found == tuple(sorted(leaf.bits(label) for label in labels))
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@given(st.lists(st.text(PLAIN_CHARACTERS, max_size=4), min_size=1, max_size=4), st.sampled_from(["^({})$", "^(?:{})$"]))
+def test_a_pattern_of_words_is_an_enumeration(escapes: str, words: list[str], frame: str) -> None:
+    source = frame.format("|".join(words))
+    lowering = lowered({"type": "string", "pattern": source})
+    listed = lowering.formulas.atom(("strings", tuple(sorted(set(words)))))
+    assert lowering.formulas.atoms(lowering.root)[-1] == ("string", listed)
+    pattern = lowering.formulas.atom(("pattern", source))
+    assert build(lowering.formulas, [listed], escapes) == build(lowering.formulas, [pattern], escapes)
+
+
+@pytest.mark.parametrize(
+    "source", ["^a|b$", "^a", "a$", "^a.$", "^(a)|(b)$", "^é$", "^(a|(b))$", "^[ab]$", "^a\n$", "^\\w$"]
+)
+def test_any_other_pattern_is_a_pattern(source: str) -> None:
+    lowering = lowered({"type": "string", "pattern": source})
+    pattern = lowering.formulas.atom(("pattern", source))
+    assert lowering.formulas.atoms(lowering.root)[-1] == ("string", pattern)
+
+
+def test_what_is_listed_may_be_all_that_a_truth_has() -> None:
+    formulas = Formulas()
+    one_letter, listed = formulas.atom(("pattern", "^[ab]$")), formulas.atom(("strings", ("a", "b")))
+    found = few.truths_together(formulas, [TRUE, one_letter, listed], JsonOptions(), LIMITS)
+    assert found == (0b00, 0b11)
+    found = few.truths_together(
+        formulas, [TRUE, one_letter, formulas.atom(("strings", ("a", "c")))], JsonOptions(), LIMITS
+    )
+    assert found == (0b00, 0b01, 0b10, 0b11)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 4)), min_size=2, max_size=4))

@@ -1,6 +1,7 @@
 """The strings of which a formula holds, where they are few: counted along the automaton of their characters.
 
-Where strings are told apart by several formulas, one automaton has labels for all of them, and each label is counted by itself.
+Where strings are told apart by several formulas, one automaton has labels for all of them, and each label is counted by itself. So the
+truths that formulas have together on other strings than those they list are told without spelling any.
 
 Complexity: O(edges) to count; of a state that a cycle leads to there is no end.
 """
@@ -13,12 +14,14 @@ import numpy as np
 from guided.automata.determinize import CharDFA
 from guided.automata.partition import INVALID
 from guided.limits import Limits
+from guided.schema import strings
+from guided.schema.atoms import JsonOptions
 from guided.schema.combination import Language, language
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.languages import ANY_LENGTH, truth
 from guided.schema.strings import judged_texts, truths_by_length
 
-__all__ = ["FewStrings", "few_by_truths", "few_strings"]
+__all__ = ["FewStrings", "few_by_truths", "few_strings", "truths_together"]
 
 # Characters that are no surrogates.
 _CHARACTERS = 0x110000 - 0x800
@@ -110,6 +113,31 @@ def few_by_truths(
         for number in sorted({*label_of, *held})
     ]
     return [one for one in few if one is not None and 0 < one.size <= most]
+
+
+def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[int, ...]:
+    """`guided.schema.strings.truths_together` without an automaton of the strings that formulas list."""
+    texts, bits, rest = judged_texts(formulas, wanted, (), limits)
+    if not texts or len(texts) >= _CHARACTERS:
+        return strings.truths_together(formulas, wanted, options, limits)
+    found = {truths >> 1 for truths in bits if truths & 1}
+    by_length = truths_by_length(formulas, rest)
+    if by_length is not None:
+        # Why not of length 0: of any other there are more strings than are listed.
+        empty, *others = by_length
+        found.update(truths >> 1 for truths in others if truths & 1)
+        if empty & 1 and "" not in texts:
+            found.add(empty >> 1)
+        return tuple(sorted(found))
+    told = language(formulas, rest, limits)
+    words = None
+    for label in np.unique(told.labels[told.accepting]).tolist():
+        truths = sum(1 << i for i, holds in enumerate(told.bits[label].tolist()) if holds)
+        if truths not in found:
+            words = words or _Words(told, None)
+            if words.few(label, texts, (), 0, 0) is None:
+                found.add(truths)
+    return tuple(sorted(found))
 
 
 def _only_lengths(formulas: Formulas, formula: int) -> tuple[int, int] | None:
