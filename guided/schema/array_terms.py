@@ -9,7 +9,7 @@ Complexity: a question for each position of prefixes up to the least length; els
 items must differ, that of `guided.schema.few.items` for each way.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import TypeAlias
@@ -77,6 +77,10 @@ class _Term:
         """What an item must be that meets nothing else of what is contained only so many times."""
         others = [wanted for wanted, (_, most) in self.counts.items() if most >= 0 and wanted not in member.meets]
         return self.formulas.conjunction((self.wanted(member), *map(self.formulas.negation, others)))
+
+    def near(self, _: int) -> Container[int]:
+        """Where an item may meet an obligation."""
+        return range(self.n_prefix + 1)
 
     def asked(self, obligation: int, position: int) -> int:
         """What an obligation, a table that must not allow an item or a formula of what is contained, asks of an item."""
@@ -215,7 +219,7 @@ def _met(
     """The same where items meet obligations, each so many times. ``end``: positions of the prefix that can be reached."""
     n_prefix = term.n_prefix
     many = [n_prefix] if end == n_prefix and term.most < 0 else []
-    places = Places(term.value, many, range(end), slots=-1, room=-1, can_be=can_be, spend=spend)
+    places = Places(term.value, term.near, many, range(end), slots=-1, room=-1, can_be=can_be, spend=spend)
     n_items = n_prefix + term.least + sum(obligations.values()) + len(term.been or ())
     own: list[tuple[Member, int]] = []
     competing: list[int] = []
@@ -237,7 +241,7 @@ def _met(
     room = -1
     if end == n_prefix < term.most and can_be(term.said(n_prefix)):
         many, room = [n_prefix], term.most - n_prefix
-    places = Places(term.wanted, many, range(end), slots=-1, room=room, can_be=can_be, spend=spend)
+    places = Places(term.wanted, term.near, many, range(end), slots=-1, room=room, can_be=can_be, spend=spend)
     for items in solutions(places, [], competing):
         spend()
         if _is_filled(term, items, sum(times for _, times in own), can_be):

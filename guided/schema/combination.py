@@ -126,7 +126,7 @@ class _Product:
     def __init__(self, formulas: Formulas, wanted: Sequence[int], certain: Mapping[Atom, bool], limits: Limits) -> None:
         self._formulas, self._limits = formulas, limits
         self.atoms = list(certain)
-        known_so_far = self._with(tuple(wanted), certain)
+        known_so_far = self._with(tuple(wanted), certain, {})
         # Of each observed formula, its atom and whether that holds where it does, or its place in what is left.
         self._kinds: list[tuple[Atom, bool] | int] = []
         left = [known_so_far[0]]
@@ -201,22 +201,23 @@ class _Product:
         """What is left where an atom does not hold, and where it does: the number of each; `DEAD` where nothing can hold any more."""
         numbers: dict[tuple[int, ...], int] = {}
         onward = np.full((len(self._left), 2), DEAD, np.int64)
+        # PERF: what is left has most of its parts in common (`python -m benchmarks.maskbench`).
+        memos: tuple[dict[int, int], dict[int, int]] = {}, {}
         for i, left in enumerate(self._left):
             for holds in (0, 1):
-                after = self._with(left, {atom: holds == 1})
+                after = self._with(left, {atom: holds == 1}, memos[holds])
                 if after[0] != FALSE:
                     onward[i, holds] = numbers.setdefault(after, len(numbers))
         self._left = list(numbers) or [(FALSE,) * len(self._left[0])]
         return onward
 
-    def _with(self, left: tuple[int, ...], truths: Mapping[Atom, bool]) -> tuple[int, ...]:
-        """Formulas with the truths of some atoms put in."""
+    def _with(self, left: tuple[int, ...], truths: Mapping[Atom, bool], memo: dict[int, int]) -> tuple[int, ...]:
+        """Formulas with the truths of some atoms put in; ``memo`` is filled, one for each ``truths``."""
         formulas = self._formulas
 
         def value(atom: Atom) -> int:
             return formulas.atom(atom) if atom not in truths else TRUE if truths[atom] else FALSE
 
-        memo: dict[int, int] = {}
         return tuple(formulas.rewrite(formula, value, memo) for formula in left)
 
 

@@ -17,7 +17,7 @@ from guided.limits import Limits
 from guided.schema import objects
 from guided.schema.atoms import TYPES, JsonOptions
 from guided.schema.disjoint import separated
-from guided.schema.few.strings import few_by_truths
+from guided.schema.few.strings import few_by_truths, truths_together
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.keys import key_automaton
 from guided.schema.languages import ANY_LENGTH
@@ -29,7 +29,7 @@ from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
 from guided.schema.overlay import has_one_body
 from guided.schema.restrict import restrict
-from guided.schema.strings import string_automaton, truths_together, without_surrogates
+from guided.schema.strings import string_automaton, without_surrogates
 
 __all__ = ["Kinds"]
 
@@ -73,6 +73,9 @@ class Kinds:
         self._automata: list[Automaton | None] = []
         self._spellings: list[tuple[tuple[bytes, ...], ...]] = []
         self._pattern_places: list[dict[int, int]] = []
+        # By table of keys and part.
+        self._said: dict[tuple[int, int], list[int]] = {}
+        self._limited: dict[tuple[int, int], frozenset[int]] = {}
 
     def typed(self, formula: int, kind: str) -> int:
         """A formula of a value as one over the atoms of a type: what it says of values of that type."""
@@ -294,6 +297,23 @@ class Kinds:
     def pattern_places(self, number: int) -> dict[int, int]:
         """Position in the patterns of a table of each formula of names, or `ALWAYS` or `NEVER`."""
         return self._pattern_places[number]
+
+    def said(self, number: int, part: int) -> list[int]:
+        """What a table of properties, or propertyNames, says of the value of a key: by label of a table of keys."""
+        found = self._said.get((number, part))
+        if found is None:
+            found = self._said[number, part] = objects.values_of(
+                self.formulas, self.formulas.nodes[part], self._tables[number], self._pattern_places[number]
+            )
+        return found
+
+    def limited(self, number: int, part: int) -> frozenset[int]:
+        """The labels of a table of keys of whose values such a part says something."""
+        found = self._limited.get((number, part))
+        if found is None:
+            said = enumerate(self.said(number, part))
+            found = self._limited[number, part] = frozenset(label for label, value in said if value != TRUE)
+        return found
 
     def key_automaton(self, number: int) -> Automaton | None:
         """The automaton of a table's keys; None where they are but names and others."""

@@ -8,7 +8,7 @@ stands in the list several times must be met by so many members.
 Complexity: a question about a value for each obligation and member tried; exponential in the obligations where they compete for members.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,6 +38,8 @@ class Places:
     ----------
     value : callable
         What the value of a member must be; FALSE where there can be no such member.
+    near : callable
+        Of an obligation: places, those among them where a member may meet it.
     many : sequence of int
         Places for any number of members.
     single : sequence of int
@@ -51,6 +53,7 @@ class Places:
     """
 
     value: Callable[[Member], int]
+    near: Callable[[int], Container[int]]
     many: Sequence[int]
     single: Sequence[int]
     slots: int
@@ -60,7 +63,7 @@ class Places:
 
     def met(self, member: Member, obligation: int) -> Member | None:
         """The member once it meets an obligation as well; None where it cannot."""
-        if obligation in member.meets:
+        if obligation in member.meets or member.place not in self.near(obligation):
             return None
         self.spend()
         found = Member(member.place, member.meets | {obligation})
@@ -78,9 +81,9 @@ class Places:
             return
         taken = {member.place for member in members}
         has_room = self.room < 0 or sum(member.place in self.many for member in members) < self.room
+        near = self.near(obligation)
         for place in (*(self.many if has_room else ()), *(place for place in self.single if place not in taken)):
-            found = self.met(Member(place), obligation)
-            if found is not None:
+            if place in near and (found := self.met(Member(place), obligation)) is not None:
                 yield found
 
 

@@ -41,9 +41,13 @@ def can_end(
         against = (formulas.negation(plain.said(one, member.place)) for one in member.meets)
         return formulas.conjunction((plain.value(member.place), *against))
 
+    def near(obligation: int) -> frozenset[int]:
+        return plain.kinds.limited(plain.table, obligation)
+
     past = plain.labels_of(seen | plain.required | plain.banned) | plain.other_labels
     places = Places(
         value,
+        near,
         many=ones(plain.other_labels),
         single=[label for label in range(len(plain.values)) if not past >> label & 1],
         slots=plain.most,

@@ -13,13 +13,24 @@ integers, and no formula is rewritten (`PlainObject`). All others go through for
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.marks import EVERY_KEY
 
-__all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "ObjectState", "after_key", "at_close", "counts_names", "names_of"]
+__all__ = [
+    "ALWAYS",
+    "NEVER",
+    "OTHER",
+    "KeyTable",
+    "ObjectState",
+    "after_key",
+    "at_close",
+    "counts_names",
+    "names_of",
+    "values_of",
+]
 
 ALWAYS, NEVER = -2, -1
 # The name of a key that is none of those declared.
@@ -62,6 +73,8 @@ class KeyTable:
         Labels that some text of a key has.
     places : mapping of str to int
         Index of each name.
+    other_labels : int
+        Labels of names that are not declared, as bits.
     """
 
     names: tuple[str, ...]
@@ -70,6 +83,27 @@ class KeyTable:
     labels: tuple[tuple[int, int], ...]
     possible: frozenset[int]
     places: Mapping[str, int]
+    other_labels: int = field(init=False)
+    # Label of each name; empty where names follow the one label of all others.
+    _label_of: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        label_of = dict(zip((name for name, _ in self.labels), range(len(self.labels)), strict=True))
+        others = sum(1 << label for label, (name, _) in enumerate(self.labels) if name == OTHER)
+        found = tuple(label_of.get(name, -1) for name in range(len(self.names)))
+        object.__setattr__(self, "other_labels", others)
+        object.__setattr__(self, "_label_of", () if found == tuple(range(1, len(found) + 1)) else found)
+
+    def labels_of(self, names: int) -> int:
+        """The labels of some names, as bits."""
+        if not self._label_of:
+            return names << 1
+        found = 0
+        while names:
+            name = (names & -names).bit_length() - 1
+            found |= 1 << self._label_of[name]
+            names &= names - 1
+        return found
 
     def closed_by(self, name: int, is_ordered: bool) -> int:
         """Bits of the names that cannot come after name ``name``."""
@@ -194,6 +228,26 @@ def value_of(formulas: Formulas, atom: Atom, name: str | None, bits: int, names_
     found = [value for key, value in declared if key == name]
     found += [value for source, value in patterns if bits >> names_formula[pattern_formula(formulas, source)] & 1]
     return formulas.conjunction(found) if found else int(others)
+
+
+def values_of(formulas: Formulas, atom: Atom, table: KeyTable, names_formula: dict[int, int]) -> list[int]:
+    """What a ("properties", ...) or ("propertyNames", ...) atom says of the value of a key, by label. O(labels)."""
+    if atom[0] == "propertyNames":
+        place = names_formula[atom[1]]
+        if place < 0:
+            return [TRUE if place == ALWAYS else FALSE] * len(table.labels)
+        return [TRUE if bits >> place & 1 else FALSE for _, bits in table.labels]
+    _, declared, patterns, _ = atom
+    others: int = atom[3]
+    if patterns:
+        names = (None, *table.names)
+        return [value_of(formulas, atom, names[place + 1], bits, names_formula) for place, bits in table.labels]
+    values: dict[int, int] = {}
+    for name, value in declared:
+        place = table.places.get(name, OTHER)
+        values[place] = formulas.conjunction((values[place], value)) if place in values else value
+    values[OTHER] = others
+    return [values.get(place, others) for place, _ in table.labels]
 
 
 def pattern_formula(formulas: Formulas, source: str) -> int:

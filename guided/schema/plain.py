@@ -11,12 +11,11 @@ Complexity: the value of a label once per object; then a few operations on sets 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.kinds import Kinds
-from guided.schema.objects import ALWAYS, NEVER, OTHER, value_of
 
 __all__ = ["PlainObject", "PlainState", "needed_values", "ones", "plain_object"]
 
@@ -59,8 +58,6 @@ class PlainObject:
         Number of members; ``most`` -1: no maximum.
     values : list of int
         Formula of the value of each label; -1 where it is not known yet.
-    other_labels : int
-        Labels of names that are not declared, as bits; found from the table.
     """
 
     kinds: Kinds
@@ -71,17 +68,11 @@ class PlainObject:
     least: int
     most: int
     values: list[int]
-    other_labels: int = field(default=0)
-    _label_of: list[int] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        labels = self.kinds.key_table(self.table).labels
-        self._label_of = [0] * len(self.kinds.key_table(self.table).names)
-        for label, (name, _) in enumerate(labels):
-            if name == OTHER:
-                self.other_labels |= 1 << label
-            else:
-                self._label_of[name] = label
+    @property
+    def other_labels(self) -> int:
+        """Labels of names that are not declared, as bits."""
+        return self.kinds.key_table(self.table).other_labels
 
     def extended(self, table: int) -> "PlainObject":
         """The same object with a larger table of keys."""
@@ -103,24 +94,11 @@ class PlainObject:
 
     def said(self, part: int, label: int) -> int:
         """What a table of properties, or propertyNames, says of the value of a key with this label."""
-        formulas, places = self.kinds.formulas, self.kinds.pattern_places(self.table)
-        table = self.kinds.key_table(self.table)
-        index, bits = table.labels[label]
-        name = table.names[index] if index >= 0 else None
-        atom = formulas.nodes[part]
-        if atom[0] == "properties":
-            return value_of(formulas, atom, name, bits, places)
-        place = places[atom[1]]
-        return TRUE if place == ALWAYS or (place != NEVER and bits >> place & 1) else FALSE
+        return self.kinds.said(self.table, part)[label]
 
     def labels_of(self, names: int) -> int:
         """The labels of some names, as bits."""
-        found = 0
-        while names:
-            name = (names & -names).bit_length() - 1
-            found |= 1 << self._label_of[name]
-            names &= names - 1
-        return found
+        return self.kinds.key_table(self.table).labels_of(names)
 
     def after(self, state: PlainState, label: int, is_ordered: bool) -> PlainState:
         """The state after a key."""
