@@ -40,7 +40,7 @@ class LexemeMasks(MaskMaker):
         self._plans = self._no_plans()
 
     def _no_plans(self) -> LexemePlans:
-        return LexemePlans(self._automaton, self.shared.trie, self.size)
+        return LexemePlans(self._automaton, self.shared, self.size)
 
     def mask(self, place: Place, texts: Texts) -> Int32Array:  # noqa: ARG002 - nothing hangs on what was read
         """The mask without EOS."""

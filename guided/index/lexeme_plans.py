@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from guided.arrays import UNKNOWN, Int32Array, Int64Array, mask_words
+from guided.arrays import UNKNOWN, Int32Array, Int64Array, UInt64Array, mask_words
 from guided.automata.growth import grown, insert, rehashed
 from guided.errors import LimitError
-from guided.index.plans import WalkTrie
+from guided.index.pushdown_masks import Shared
 from guided.kernels import lexeme_plans as kernel
+from guided.kernels import plans as walks
 from guided.lalr.machine import LalrMachine
 
 __all__ = ["LexemePlans"]
@@ -43,7 +44,8 @@ class LexemePlans:
     Parameters
     ----------
     automaton : LalrMachine
-    trie : WalkTrie
+    shared : Shared
+        What all indices over the vocabulary have in common.
     size : int
         Width of masks in tokens.
 
@@ -55,8 +57,12 @@ class LexemePlans:
         Plans by group, control and labels. Group 0 is the whole trie.
     """
 
-    def __init__(self, automaton: LalrMachine, trie: WalkTrie, size: int) -> None:
+    def __init__(self, automaton: LalrMachine, shared: Shared, size: int) -> None:
+        trie = shared.trie
         self._automaton, self._trie = automaton, trie
+        with shared.lock:
+            self._below: UInt64Array = shared.below[0]
+        self._loops: UInt64Array = np.zeros((walks.LOOPS, 3), np.uint64)
         self._path: Int32Array = np.empty((2, trie.max_depth + 2), np.int32)
         self._found_tokens: Int32Array = np.empty(len(trie.token_ids), np.int32)
         self._escapes: Int32Array = np.empty((len(trie.byte), 2), np.int32)
@@ -157,12 +163,12 @@ class LexemePlans:
         out = np.array([0, 0, 0, 0, 0, -1], np.int64)
         while True:
             tables = automaton.tables
-            status = kernel.within(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, tables.rows, tables.info,
-                tables.guards, tables.allows, nodes, is_again, control, allow, self._path[0], self._found_tokens,
-                self._escapes, out,
+            status = walks.within(
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, tables.rows, tables.info,
+                tables.guards, tables.allows, nodes, is_again, control, allow, self._path[0], self._loops,
+                self._found_tokens, self._escapes, out,
             )  # fmt: skip
-            if status == kernel.DONE:
+            if status == walks.DONE:
                 return int(out[0]), int(out[1])
             automaton.fill(int(out[2]), int(out[3]))
 
@@ -175,12 +181,12 @@ class LexemePlans:
         out = np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
         while True:
             tables = automaton.tables
-            status = kernel.like(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, tables.rows, tables.info,
+            status = walks.like(
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, tables.rows, tables.info,
                 tables.guards, tables.allows, automaton.width, nodes, is_again, control, allow, base.control, base.allow,
-                base.escapes, self._path, self.dense[row], self._escapes, out,
+                base.escapes, self._path, self._loops, self.dense[row], self._escapes, out,
             )  # fmt: skip
-            if status == kernel.DONE:
+            if status == walks.DONE:
                 return 0, int(out[1])
             automaton.fill(int(out[2]), int(out[3]))
 

@@ -22,6 +22,7 @@ from guided.index.plans import Group, Paths, Plan, Rests, WalkTrie, paths_of, pl
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
 from guided.kernels import pushdown as kernel
+from guided.kernels.below import bytes_below
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -67,7 +68,7 @@ class Shared:
             trie, ends = self.trie, self.vocabulary.trie.ends
             path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
             own, below = np.empty((2, len(trie.byte), 2), np.uint64)
-            frame_kernel.bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
+            bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
             self._below = below, chars, deepest, chars[ends]
         return self._below
 

@@ -1,223 +1,16 @@
-"""Plans of a lexer: what the tokens of a group do within one lexeme (`guided.kernels.lexemes` evaluates them on a stack).
+"""Plans of a lexer, stored: what the tokens of a group do within one lexeme, as `guided.kernels.plans` finds it.
 
-Tables are those of `guided.automata.pushdown`, whose constants are repeated here (numba freezes globals).
+`guided.kernels.lexemes` evaluates them on a stack.
 """
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.arrays import Int32Array, Int64Array
 from guided.kernels.jit import kernel
 
-__all__ = ["DONE", "MISSING_ENTRY", "MISSING_ROOM", "find_slots", "keep", "like", "within"]
+__all__ = ["DONE", "MISSING_ROOM", "find_slots", "keep"]
 
-DONE, MISSING_ENTRY, MISSING_ROOM = 0, 1, 2
-
-_DEAD, _UNKNOWN, _ACTION = -1, -2, -16
-_GUARD, _WIDTH = 2, 3
-
-
-@kernel
-def _meets(guard: int, width: int, allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
-    for k in range(width):
-        if guards[guard + k] & allows[allow + k]:
-            return True
-    return False
-
-
-@kernel
-def within(
-    byte: UInt8Array,
-    depth: Int32Array,
-    skip: Int32Array,
-    token_indptr: Int32Array,
-    token_ids: Int32Array,
-    rows: Int32Array,
-    info: Int32Array,
-    guards: UInt64Array,
-    allows: UInt64Array,
-    group: Int32Array,
-    is_again: bool,
-    start: int,
-    allow: int,
-    path: Int32Array,
-    tokens: Int32Array,
-    escapes: Int32Array,
-    out: Int64Array,
-) -> int:
-    """The tokens of a group that end within the lexeme that a control stands in, and where others leave it; DONE or MISSING_ENTRY.
-
-    Parameters
-    ----------
-    byte, depth, skip, token_indptr, token_ids : in
-        Trie; ``depth`` is the offset of each node's byte.
-    rows, info, guards, allows : in
-        Tables.
-    group : ndarray[int32], shape (n,), in
-        Nodes of the trie, none within another's subtree.
-    is_again : bool
-        Is the byte of these nodes read from the control, or has it been read?
-    start : int
-        Control.
-    allow : int
-        Offset of the labels that the cell allows.
-    path : ndarray[int32], shape (max_depth + 2,), scratch
-    tokens : ndarray[int32], shape (n_tokens,), out
-    escapes : ndarray[int32], shape (n_nodes, 2), out
-        Twice the action, one more where the node is one of the group's and its byte the one that leaves; and the trie node.
-    out : ndarray[int64], shape (6,), in and out
-        [0] number of tokens, [1] of escapes; [2] control and [3] byte of an entry that is missing; [4] place in the group and [5] in the
-        trie (-1: not begun) where the walk stands. Zeros and -1 at first.
-
-    Notes
-    -----
-    O(live prefixes x their children).
-    """
-    n_tokens, n_escapes, i = out[0], out[1], out[5]
-    for g in range(out[4], len(group)):
-        end = skip[group[g]]
-        if i < 0:
-            i = np.int64(group[g])
-            if is_again:
-                path[depth[i]] = start
-            else:
-                path[depth[i] + 1] = start
-                for k in range(token_indptr[i], token_indptr[i + 1]):
-                    tokens[n_tokens] = token_ids[k]
-                    n_tokens += 1
-                i += 1
-        while i < end:
-            entry = rows[path[depth[i]], byte[i]]
-            if entry >= 0 and info[entry, _GUARD] >= 0:
-                if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
-                    entry = _DEAD
-            if entry >= 0:
-                path[depth[i] + 1] = entry
-                for k in range(token_indptr[i], token_indptr[i + 1]):
-                    tokens[n_tokens] = token_ids[k]
-                    n_tokens += 1
-                i += 1
-                continue
-            if entry == _UNKNOWN:
-                out[0], out[1], out[2], out[3], out[4], out[5] = n_tokens, n_escapes, path[depth[i]], byte[i], g, i
-                return MISSING_ENTRY
-            if entry != _DEAD:
-                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (_ACTION - entry) + (is_again and i == group[g]), i
-                n_escapes += 1
-            i = np.int64(skip[i])
-        i = np.int64(-1)
-    out[0], out[1] = n_tokens, n_escapes
-    return DONE
-
-
-@kernel
-def _is_same(guard: int, width: int, allow: int, base_allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
-    """Do two sets of labels let the same of a control through, and so of all that it leads to within the lexeme?"""
-    for k in range(width):
-        differ = allows[allow + k] ^ allows[base_allow + k]
-        if (differ & guards[guard + k] if guard >= 0 else differ) != 0:
-            return False
-    return True
-
-
-@kernel
-def like(
-    byte: UInt8Array,
-    depth: Int32Array,
-    skip: Int32Array,
-    token_indptr: Int32Array,
-    token_ids: Int32Array,
-    rows: Int32Array,
-    info: Int32Array,
-    guards: UInt64Array,
-    allows: UInt64Array,
-    n_words: int,
-    group: Int32Array,
-    is_again: bool,
-    start: int,
-    allow: int,
-    base_start: int,
-    base_allow: int,
-    base_escapes: Int32Array,
-    path: Int32Array,
-    mask: Int32Array,
-    escapes: Int32Array,
-    out: Int64Array,
-) -> int:
-    """What `within` finds, made of what it found for the same group from another control: only where the two differ is walked.
-
-    Parameters
-    ----------
-    byte, depth, skip, token_indptr, token_ids, rows, info, guards, allows, group, is_again, start, allow, escapes : as in `within`
-    n_words : int
-        Words of a set of labels.
-    base_start, base_allow, base_escapes : in
-        The other control, the labels allowed there, and where tokens left its lexeme.
-    path : ndarray[int32], shape (2, max_depth + 2), scratch
-        Controls of this walk and of the other; DEAD where the other had ended.
-    mask : ndarray[int32], shape (words,), in and out
-        Bits of the other's tokens; then of these.
-    out : ndarray[int64], shape (7,), in and out
-        As in `within`, but for [0], which is not used; [6] place in ``base_escapes``.
-
-    Notes
-    -----
-    A control that both come to leads both to the same, as far as the same labels are allowed of those that it can lead to.
-    O(nodes where they differ, and escapes).
-    """
-    n_escapes, i, e = out[1], out[5], out[6]
-    for g in range(out[4], len(group)):
-        end = skip[group[g]]
-        if i < 0:
-            i = np.int64(group[g])
-            if is_again:
-                path[0, depth[i]], path[1, depth[i]] = start, base_start
-            else:
-                path[0, depth[i] + 1], path[1, depth[i] + 1] = start, base_start
-                i += 1
-        while i < end:
-            entry, other = rows[path[0, depth[i]], byte[i]], _DEAD
-            if entry == _UNKNOWN:
-                out[1], out[2], out[3], out[4], out[5], out[6] = n_escapes, path[0, depth[i]], byte[i], g, i, e
-                return MISSING_ENTRY
-            before = path[1, depth[i]]
-            if before >= 0:
-                other = rows[before, byte[i]]
-            after = np.int64(skip[i])
-            if before >= 0 and other == entry:
-                guard, width = (info[entry, _GUARD], info[entry, _WIDTH]) if entry >= 0 else (-1, 0)
-                if guard < 0:
-                    width = n_words
-                if entry < 0 or _is_same(guard, width, allow, base_allow, guards, allows):
-                    while e < len(base_escapes) and base_escapes[e, 1] < i:
-                        e += 1
-                    while e < len(base_escapes) and base_escapes[e, 1] < after:
-                        escapes[n_escapes, 0], escapes[n_escapes, 1] = base_escapes[e, 0], base_escapes[e, 1]
-                        n_escapes += 1
-                        e += 1
-                    i = after
-                    continue
-            if entry >= 0 and info[entry, _GUARD] >= 0:
-                if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
-                    entry = _DEAD
-            if other >= 0 and info[other, _GUARD] >= 0:
-                if not _meets(info[other, _GUARD], info[other, _WIDTH], base_allow, guards, allows):
-                    other = _DEAD
-            if entry >= 0:
-                path[0, depth[i] + 1], path[1, depth[i] + 1] = entry, max(other, _DEAD)
-                for k in range(token_indptr[i], token_indptr[i + 1]):
-                    mask[token_ids[k] >> 5] |= np.int32(1) << np.int32(token_ids[k] & 31)
-                i += 1
-                continue
-            if other >= 0:
-                for k in range(token_indptr[i], token_indptr[after]):
-                    mask[token_ids[k] >> 5] &= ~(np.int32(1) << np.int32(token_ids[k] & 31))
-            if entry != _DEAD:
-                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (_ACTION - entry) + (is_again and i == group[g]), i
-                n_escapes += 1
-            i = after
-        i = np.int64(-1)
-    out[1] = n_escapes
-    return DONE
+DONE, MISSING_ROOM = 0, 2
 
 
 @kernel
@@ -249,7 +42,7 @@ def keep(
     actions : in
         Tables.
     found_tokens, escapes : in
-        As `within` gave them.
+        As `guided.kernels.plans.within` gave them.
     kinds : ndarray[int32], shape (n_escapes, 3), scratch
         Of each kind of escape: the kind, and first and end of its nodes.
     kind_of : ndarray[int32], shape (2 * n_actions,), scratch

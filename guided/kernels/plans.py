@@ -1,120 +1,26 @@
-"""Plans: the walk of a whole token trie within one frame, on no stack.
+"""Plans: the walk of a token trie within one frame, or one lexeme, on no stack.
 
 Where a control reads again and again whatever is below a node, as a string does letters, the tokens there are taken without a walk: which
-bytes are below a node is a matter of the vocabulary alone (`bytes_below`).
+bytes are below a node is a matter of the vocabulary alone (`guided.kernels.below`).
 
 Tables are those of `guided.automata.pushdown` (whose constants are repeated here, since numba freezes globals).
 """
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt8Array, UInt64Array
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.kernels.below import LEADS, WITHIN
 from guided.kernels.jit import kernel
 
-__all__ = ["LOOPS", "bytes_below", "walk_frame"]
+__all__ = ["DONE", "LOOPS", "MISSING_ENTRY", "like", "walk_frame", "within"]
+
+DONE, MISSING_ENTRY = 0, 1
+
 
 _DEAD, _UNKNOWN, _ACTION = -1, -2, -16
 _COUNTS, _GUARD, _WIDTH, _NEEDS = 1, 2, 3, 6
 # Controls whose loops are kept; a power of two.
 LOOPS = 1024
-# Characters past ASCII: first bytes, second bytes, and how many more follow. Apart where characters stand that patterns tell from others.
-_LEADS = np.array(
-    [
-        (0xC2, 0xC2, 0x80, 0xBF, 0), (0xC3, 0xDF, 0x80, 0xBF, 0), (0xE0, 0xE0, 0xA0, 0xBF, 1), (0xE1, 0xE1, 0x80, 0xBF, 1),
-        (0xE2, 0xE2, 0x80, 0xBF, 1), (0xE3, 0xE3, 0x80, 0xBF, 1), (0xE4, 0xEC, 0x80, 0xBF, 1), (0xED, 0xED, 0x80, 0x9F, 1),
-        (0xEE, 0xEE, 0x80, 0xBF, 1), (0xEF, 0xEF, 0x80, 0xBF, 1), (0xF0, 0xF0, 0x90, 0xBF, 2), (0xF1, 0xF3, 0x80, 0xBF, 2),
-        (0xF4, 0xF4, 0x80, 0x8F, 2),
-    ],
-    np.int64,
-)  # fmt: skip
-_WITHIN = 14
-
-
-@kernel
-def _utf8(before: int, b: int) -> int:
-    """The state of UTF-8 after a byte, 0 between characters; -1 where it is none."""
-    if before == 0:
-        if b < 0x80:
-            return 0
-        if b < 0xC2 or b > 0xF4:
-            return -1
-        if b < 0xE0:
-            return 1
-        if b < 0xF0:
-            return 3 if b == 0xE0 else 4 if b == 0xED else 2
-        return 6 if b == 0xF0 else 7 if b == 0xF4 else 5
-    low = 0xA0 if before == 3 else 0x90 if before == 6 else 0x80
-    high = 0x9F if before == 4 else 0x8F if before == 7 else 0xBF
-    if b < low or b > high:
-        return -1
-    return 0 if before == 1 else 1 if before <= 4 else 2
-
-
-@kernel
-def bytes_below(
-    byte: UInt8Array,
-    depth: Int32Array,
-    skip: Int32Array,
-    path: Int32Array,
-    own: UInt64Array,
-    below: UInt64Array,
-    chars: Int32Array,
-    deepest: Int32Array,
-) -> None:
-    """What the nodes below each node of a trie read. O(nodes).
-
-    Parameters
-    ----------
-    byte, depth, skip : in
-        The trie.
-    path : ndarray[int32], shape (max_depth + 1,), scratch
-        State of UTF-8 after each byte of the path.
-    own : ndarray[uint64], shape (n_nodes, 2), scratch
-        What each node reads itself, as ``below``.
-    below : ndarray[uint64], shape (n_nodes, 2), out
-        As bits: bytes from 32 to 127; from 1 on characters past ASCII, by where their first byte is in ``_LEADS``, and `_WITHIN` the
-        other bytes of these; 0: any other byte.
-    chars : ndarray[int32], shape (n_nodes,), out
-        Code points that begin on the path to each node, its own byte among them.
-    deepest : ndarray[int32], shape (n_nodes,), out
-        The most of these at a node or below it.
-    """
-    path[0] = 0
-    for i in range(len(byte)):
-        b, d = byte[i], depth[i]
-        state = _utf8(path[d], b)
-        path[d + 1] = max(state, 0)
-        own[i, 0], own[i, 1] = 0, 0
-        if b >= 0x80 and state >= 0:
-            bit = _WITHIN
-            if path[d] == 0:
-                bit = 1
-                while b > _LEADS[bit - 1, 1]:
-                    bit += 1
-            own[i, 0] = np.uint64(1) << np.uint64(bit)
-        elif b < 32 or state < 0:
-            own[i, 0] = np.uint64(1)
-        else:
-            own[i, b >> 6] = np.uint64(1) << np.uint64(b & 63)
-    for i in range(len(byte) - 1, -1, -1):
-        low = high = np.uint64(0)
-        j = i + 1
-        while j < skip[i]:
-            low |= below[j, 0] | own[j, 0]
-            high |= below[j, 1] | own[j, 1]
-            j = skip[j]
-        below[i, 0], below[i, 1] = low, high
-    for i in range(len(byte)):
-        d = depth[i]
-        path[d] = (path[d - 1] if d else 0) + (1 if byte[i] < 0x80 or byte[i] >= 0xC0 else 0)
-        chars[i] = path[d]
-    for i in range(len(byte) - 1, -1, -1):
-        most = chars[i]
-        j = i + 1
-        while j < skip[i]:
-            most = max(most, deepest[j])
-            j = skip[j]
-        deepest[i] = most
 
 
 @kernel
@@ -131,8 +37,8 @@ def _only(control: int, first: int, last: int, rows: Int32Array) -> int:
 
 @kernel
 def _reads_characters(control: int, lead: int, rows: Int32Array, info: Int32Array) -> bool:
-    """Do all characters that begin as one of ``_LEADS`` says lead back to a control, by controls that count no more?"""
-    first, last, low, high, more = _LEADS[lead]
+    """Do all characters that begin as one of `guided.kernels.below.LEADS` says lead back to a control, by controls that count no more?"""
+    first, last, low, high, more = LEADS[lead]
     within = _only(control, first, last, rows)
     for k in range(more + 1):
         if within < 0 or info[within, _COUNTS] == 1 or info[within, _NEEDS] != info[control, _NEEDS]:
@@ -143,7 +49,7 @@ def _reads_characters(control: int, lead: int, rows: Int32Array, info: Int32Arra
 
 @kernel
 def _find_loops(control: int, allow: int, rows: Int32Array, info: Int32Array, loops: UInt64Array) -> None:
-    """What leads from a control to itself, as in `bytes_below`."""
+    """What leads from a control to itself, as in `guided.kernels.below`."""
     low = high = np.uint64(0)
     for b in range(32, 128):
         if rows[control, b] == control:
@@ -152,9 +58,9 @@ def _find_loops(control: int, allow: int, rows: Int32Array, info: Int32Array, lo
             else:
                 high |= np.uint64(1) << np.uint64(b - 64)
     if allow < 0:
-        for lead in range(len(_LEADS)):
+        for lead in range(len(LEADS)):
             if _reads_characters(control, lead, rows, info):
-                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(_WITHIN)
+                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(WITHIN)
     slot = control % LOOPS
     loops[slot, 0], loops[slot, 1], loops[slot, 2] = control + 1, low, high
 
@@ -199,7 +105,7 @@ def walk_frame(
     byte, depth, skip, token_indptr, token_ids : in
         Trie, whole; ``depth`` is the offset of each node's byte.
     below, chars, deepest : ndarray[uint64], shape (n_nodes, 2), and ndarray[int32], shape (n_nodes,), in
-        As of `bytes_below`.
+        As of `guided.kernels.below.bytes_below`.
     token_chars : ndarray[int32], shape (n_tokens_with_bytes,), in
         ``chars`` of the node at which each of ``token_ids`` ends.
     rows, info, actions, guards, allows : in
@@ -272,3 +178,219 @@ def walk_frame(
         i = skip[i]
     most[0] = top
     return n_escapes
+
+
+@kernel
+def _stays(node: int, control: int, below: UInt64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array) -> bool:
+    """Does all that is below a node lead a control of a lexer back to itself?"""
+    slot = control % LOOPS
+    if loops[slot, 0] != np.uint64(control + 1):
+        # Why without regard to labels: within a character, whatever the control can lead to can still come.
+        _find_loops(control, -1, rows, info, loops)
+    return not (below[node, 0] & ~loops[slot, 1] or below[node, 1] & ~loops[slot, 2])
+
+
+@kernel
+def within(
+    byte: UInt8Array,
+    depth: Int32Array,
+    skip: Int32Array,
+    token_indptr: Int32Array,
+    token_ids: Int32Array,
+    below: UInt64Array,
+    rows: Int32Array,
+    info: Int32Array,
+    guards: UInt64Array,
+    allows: UInt64Array,
+    group: Int32Array,
+    is_again: bool,
+    start: int,
+    allow: int,
+    path: Int32Array,
+    loops: UInt64Array,
+    tokens: Int32Array,
+    escapes: Int32Array,
+    out: Int64Array,
+) -> int:
+    """The tokens of a group that end within the lexeme that a control stands in, and where others leave it; DONE or MISSING_ENTRY.
+
+    Parameters
+    ----------
+    byte, depth, skip, token_indptr, token_ids, below : in
+        Trie, as `walk_frame` takes it.
+    rows, info, guards, allows : in
+        Tables.
+    group : ndarray[int32], shape (n,), in
+        Nodes of the trie, none within another's subtree.
+    is_again : bool
+        Is the byte of these nodes read from the control, or has it been read?
+    start : int
+        Control.
+    allow : int
+        Offset of the labels that the cell allows.
+    path : ndarray[int32], shape (max_depth + 2,), scratch
+    loops : as in `walk_frame`
+    tokens : ndarray[int32], shape (n_tokens,), out
+    escapes : ndarray[int32], shape (n_nodes, 2), out
+        Twice the action, one more where the node is one of the group's and its byte the one that leaves; and the trie node.
+    out : ndarray[int64], shape (6,), in and out
+        [0] number of tokens, [1] of escapes; [2] control and [3] byte of an entry that is missing; [4] place in the group and [5] in the
+        trie (-1: not begun) where the walk stands. Zeros and -1 at first.
+
+    Notes
+    -----
+    O(live prefixes x their children, and tokens).
+    """
+    n_tokens, n_escapes, i = out[0], out[1], out[5]
+    loops[:, 0] = 0
+    for g in range(out[4], len(group)):
+        end = skip[group[g]]
+        if i < 0:
+            i = np.int64(group[g])
+            if is_again:
+                path[depth[i]] = start
+            else:
+                path[depth[i] + 1] = start
+                for k in range(token_indptr[i], token_indptr[i + 1]):
+                    tokens[n_tokens] = token_ids[k]
+                    n_tokens += 1
+                i += 1
+        while i < end:
+            entry = rows[path[depth[i]], byte[i]]
+            if entry >= 0 and info[entry, _GUARD] >= 0:
+                if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
+                    entry = _DEAD
+            if entry >= 0:
+                path[depth[i] + 1] = entry
+                after = np.int64(skip[i] if _stays(i, entry, below, rows, info, loops) else i + 1)
+                for k in range(token_indptr[i], token_indptr[after]):
+                    tokens[n_tokens] = token_ids[k]
+                    n_tokens += 1
+                i = after
+                continue
+            if entry == _UNKNOWN:
+                out[0], out[1], out[2], out[3], out[4], out[5] = n_tokens, n_escapes, path[depth[i]], byte[i], g, i
+                return MISSING_ENTRY
+            if entry != _DEAD:
+                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (_ACTION - entry) + (is_again and i == group[g]), i
+                n_escapes += 1
+            i = np.int64(skip[i])
+        i = np.int64(-1)
+    out[0], out[1] = n_tokens, n_escapes
+    return DONE
+
+
+@kernel
+def _is_same(guard: int, width: int, allow: int, base_allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
+    """Do two sets of labels let the same of a control through, and so of all that it leads to within the lexeme?"""
+    for k in range(width):
+        differ = allows[allow + k] ^ allows[base_allow + k]
+        if (differ & guards[guard + k] if guard >= 0 else differ) != 0:
+            return False
+    return True
+
+
+@kernel
+def like(
+    byte: UInt8Array,
+    depth: Int32Array,
+    skip: Int32Array,
+    token_indptr: Int32Array,
+    token_ids: Int32Array,
+    below: UInt64Array,
+    rows: Int32Array,
+    info: Int32Array,
+    guards: UInt64Array,
+    allows: UInt64Array,
+    n_words: int,
+    group: Int32Array,
+    is_again: bool,
+    start: int,
+    allow: int,
+    base_start: int,
+    base_allow: int,
+    base_escapes: Int32Array,
+    path: Int32Array,
+    loops: UInt64Array,
+    mask: Int32Array,
+    escapes: Int32Array,
+    out: Int64Array,
+) -> int:
+    """What `within` finds, made of what it found for the same group from another control: only where the two differ is walked.
+
+    Parameters
+    ----------
+    byte, depth, skip, token_indptr, token_ids, below, rows, info, guards, allows, group, is_again, start, allow, loops, escapes
+        As in `within`.
+    n_words : int
+        Words of a set of labels.
+    base_start, base_allow, base_escapes : in
+        The other control, the labels allowed there, and where tokens left its lexeme.
+    path : ndarray[int32], shape (2, max_depth + 2), scratch
+        Controls of this walk and of the other; DEAD where the other had ended.
+    mask : ndarray[int32], shape (words,), in and out
+        Bits of the other's tokens; then of these.
+    out : ndarray[int64], shape (7,), in and out
+        As in `within`, but for [0], which is not used; [6] place in ``base_escapes``.
+
+    Notes
+    -----
+    A control that both come to leads both to the same, as far as the same labels are allowed of those that it can lead to.
+    O(nodes where they differ, and escapes).
+    """
+    n_escapes, i, e = out[1], out[5], out[6]
+    loops[:, 0] = 0
+    for g in range(out[4], len(group)):
+        end = skip[group[g]]
+        if i < 0:
+            i = np.int64(group[g])
+            if is_again:
+                path[0, depth[i]], path[1, depth[i]] = start, base_start
+            else:
+                path[0, depth[i] + 1], path[1, depth[i] + 1] = start, base_start
+                i += 1
+        while i < end:
+            entry, other = rows[path[0, depth[i]], byte[i]], _DEAD
+            if entry == _UNKNOWN:
+                out[1], out[2], out[3], out[4], out[5], out[6] = n_escapes, path[0, depth[i]], byte[i], g, i, e
+                return MISSING_ENTRY
+            before = path[1, depth[i]]
+            if before >= 0:
+                other = rows[before, byte[i]]
+            after = np.int64(skip[i])
+            if before >= 0 and other == entry:
+                guard, width = (info[entry, _GUARD], info[entry, _WIDTH]) if entry >= 0 else (-1, 0)
+                if guard < 0:
+                    width = n_words
+                if entry < 0 or _is_same(guard, width, allow, base_allow, guards, allows):
+                    while e < len(base_escapes) and base_escapes[e, 1] < i:
+                        e += 1
+                    while e < len(base_escapes) and base_escapes[e, 1] < after:
+                        escapes[n_escapes, 0], escapes[n_escapes, 1] = base_escapes[e, 0], base_escapes[e, 1]
+                        n_escapes += 1
+                        e += 1
+                    i = after
+                    continue
+            if entry >= 0 and info[entry, _GUARD] >= 0:
+                if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
+                    entry = _DEAD
+            if other >= 0 and info[other, _GUARD] >= 0:
+                if not _meets(info[other, _GUARD], info[other, _WIDTH], base_allow, guards, allows):
+                    other = _DEAD
+            if entry >= 0:
+                path[0, depth[i] + 1], path[1, depth[i] + 1] = entry, max(other, _DEAD)
+                after = np.int64(skip[i] if _stays(i, entry, below, rows, info, loops) else i + 1)
+                for k in range(token_indptr[i], token_indptr[after]):
+                    mask[token_ids[k] >> 5] |= np.int32(1) << np.int32(token_ids[k] & 31)
+                i = after
+                continue
+            if other >= 0:
+                for k in range(token_indptr[i], token_indptr[after]):
+                    mask[token_ids[k] >> 5] &= ~(np.int32(1) << np.int32(token_ids[k] & 31))
+            if entry != _DEAD:
+                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (_ACTION - entry) + (is_again and i == group[g]), i
+                n_escapes += 1
+            i = after
+        i = np.int64(-1)
+    out[1] = n_escapes
+    return DONE

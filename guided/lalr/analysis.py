@@ -37,6 +37,7 @@ class Analysis(LALR_Analyzer):
         super().__init__(parser_conf)
 
     def expand_rule(self, *args: Any, **options: Any) -> Any:
+        """The items of a rule, which are counted."""
         items = super().expand_rule(*args, **options)
         self.spent += 1 + len(items)
         if self.spent > self.budget:

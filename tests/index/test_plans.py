@@ -13,6 +13,7 @@ from guided.index.plans import plan_of
 from guided.index.pushdown import PushdownIndex, Shared
 from guided.index.pushdown_masks import Masks
 from guided.kernels import plans
+from guided.kernels.below import bytes_below
 from guided.kernels.pushdown import NOWHERE
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -121,7 +122,7 @@ def test_what_is_below_a_node(tokens: list[bytes], node: bytes, read: set[str]) 
     own, below = np.empty((2, n, 2), np.uint64)
     chars, deepest = np.empty((2, n), np.int32)
     path = np.empty(trie.max_depth + 1, np.int32)
-    plans.bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
+    bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
     prefix, at = bytearray(), {}
     for i in range(n):
         prefix[int(trie.depth[i]) :] = bytes([trie.byte[i]])

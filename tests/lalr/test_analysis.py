@@ -1,5 +1,6 @@
 """The analysis in less time is Lark's: the same includes, lookbacks and lookaheads, for arbitrary rules."""
 
+from contextlib import suppress
 from typing import Any
 
 import lark
@@ -32,10 +33,8 @@ def compared(grammar: str) -> list[dict[str, Any]]:
                 found.append(content(analysis))
             raise Done
 
-    try:
+    with suppress(Done, lark.exceptions.LarkError):
         lark.Lark(grammar, parser="lalr", _plugins={"LALR_Parser": Parser})
-    except (Done, lark.exceptions.LarkError):
-        pass
     return found
 
 

@@ -1,0 +1,110 @@
+"""Which bytes the nodes below each node of a token trie read: a matter of the vocabulary alone.
+
+What leads a control back to itself is told in the same bits (`guided.kernels.plans`), so whether all below a node is read is one look.
+"""
+
+import numpy as np
+
+from guided.arrays import Int32Array, UInt8Array, UInt64Array
+from guided.kernels.jit import kernel
+
+__all__ = ["LEADS", "WITHIN", "bytes_below"]
+
+# Characters past ASCII: first bytes, second bytes, and how many more follow. Apart where characters stand that patterns tell from others.
+LEADS = np.array(
+    [
+        (0xC2, 0xC2, 0x80, 0xBF, 0), (0xC3, 0xDF, 0x80, 0xBF, 0), (0xE0, 0xE0, 0xA0, 0xBF, 1), (0xE1, 0xE1, 0x80, 0xBF, 1),
+        (0xE2, 0xE2, 0x80, 0xBF, 1), (0xE3, 0xE3, 0x80, 0xBF, 1), (0xE4, 0xEC, 0x80, 0xBF, 1), (0xED, 0xED, 0x80, 0x9F, 1),
+        (0xEE, 0xEE, 0x80, 0xBF, 1), (0xEF, 0xEF, 0x80, 0xBF, 1), (0xF0, 0xF0, 0x90, 0xBF, 2), (0xF1, 0xF3, 0x80, 0xBF, 2),
+        (0xF4, 0xF4, 0x80, 0x8F, 2),
+    ],
+    np.int64,
+)  # fmt: skip
+WITHIN = 14
+
+
+@kernel
+def _utf8(before: int, b: int) -> int:
+    """The state of UTF-8 after a byte, 0 between characters; -1 where it is none."""
+    if before == 0:
+        if b < 0x80:
+            return 0
+        if b < 0xC2 or b > 0xF4:
+            return -1
+        if b < 0xE0:
+            return 1
+        if b < 0xF0:
+            return 3 if b == 0xE0 else 4 if b == 0xED else 2
+        return 6 if b == 0xF0 else 7 if b == 0xF4 else 5
+    low = 0xA0 if before == 3 else 0x90 if before == 6 else 0x80
+    high = 0x9F if before == 4 else 0x8F if before == 7 else 0xBF
+    if b < low or b > high:
+        return -1
+    return 0 if before == 1 else 1 if before <= 4 else 2
+
+
+@kernel
+def bytes_below(
+    byte: UInt8Array,
+    depth: Int32Array,
+    skip: Int32Array,
+    path: Int32Array,
+    own: UInt64Array,
+    below: UInt64Array,
+    chars: Int32Array,
+    deepest: Int32Array,
+) -> None:
+    """What the nodes below each node of a trie read. O(nodes).
+
+    Parameters
+    ----------
+    byte, depth, skip : in
+        The trie.
+    path : ndarray[int32], shape (max_depth + 1,), scratch
+        State of UTF-8 after each byte of the path.
+    own : ndarray[uint64], shape (n_nodes, 2), scratch
+        What each node reads itself, as ``below``.
+    below : ndarray[uint64], shape (n_nodes, 2), out
+        As bits: bytes from 32 to 127; from 1 on characters past ASCII, by where their first byte is in `LEADS`, and `WITHIN` the
+        other bytes of these; 0: any other byte.
+    chars : ndarray[int32], shape (n_nodes,), out
+        Code points that begin on the path to each node, its own byte among them.
+    deepest : ndarray[int32], shape (n_nodes,), out
+        The most of these at a node or below it.
+    """
+    path[0] = 0
+    for i in range(len(byte)):
+        b, d = byte[i], depth[i]
+        state = _utf8(path[d], b)
+        path[d + 1] = max(state, 0)
+        own[i, 0], own[i, 1] = 0, 0
+        if b >= 0x80 and state >= 0:
+            bit = WITHIN
+            if path[d] == 0:
+                bit = 1
+                while b > LEADS[bit - 1, 1]:
+                    bit += 1
+            own[i, 0] = np.uint64(1) << np.uint64(bit)
+        elif b < 32 or state < 0:
+            own[i, 0] = np.uint64(1)
+        else:
+            own[i, b >> 6] = np.uint64(1) << np.uint64(b & 63)
+    for i in range(len(byte) - 1, -1, -1):
+        low = high = np.uint64(0)
+        j = i + 1
+        while j < skip[i]:
+            low |= below[j, 0] | own[j, 0]
+            high |= below[j, 1] | own[j, 1]
+            j = skip[j]
+        below[i, 0], below[i, 1] = low, high
+    for i in range(len(byte)):
+        d = depth[i]
+        path[d] = (path[d - 1] if d else 0) + (1 if byte[i] < 0x80 or byte[i] >= 0xC0 else 0)
+        chars[i] = path[d]
+    for i in range(len(byte) - 1, -1, -1):
+        most = chars[i]
+        j = i + 1
+        while j < skip[i]:
+            most = max(most, deepest[j])
+            j = skip[j]
+        deepest[i] = most
