@@ -12,7 +12,6 @@ from guided.engine.json_schema import JsonSchema
 from guided.index.plans import plan_of
 from guided.index.pushdown import PushdownIndex, Shared
 from guided.index.pushdown_masks import Masks
-from guided.kernels import plans
 from guided.kernels.below import bytes_below
 from guided.kernels.pushdown import NOWHERE
 from guided.limits import Limits
