@@ -85,7 +85,7 @@ class Analysis(LALR_Analyzer):
             for transition in transitions
         ]
         if not _propagated(read, lambda node: [number[other] for other in self.reads[transitions[node]]]):
-            super().compute_lookaheads()
+            super().compute_lookaheads()  # type: ignore[no-untyped-call]
             return
         _propagated(read, lambda node: [number[other] for other in self.includes[transitions[node]]])
         ahead: dict[tuple[Any, Any], int] = {}
