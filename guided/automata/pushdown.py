@@ -63,8 +63,9 @@ __all__ = [
 ]
 
 _BY_CONTROL = ("rows", "info", "live")
-# Rows that new tables have room for, and by how much the room grows: what is not touched costs nothing, what is copied does.
-_ROOM, _GROWTH = 1024, 4
+# Rows that new tables have room for, and by how much the room grows: what is not touched costs nothing, what is copied does. Less
+# than 4 MiB, from which numpy asks for pages of 2 MiB.
+_ROOM, _GROWTH = 3968, 4
 # Instead of a number in `results`.
 _DEFERRED = -3
 

@@ -287,7 +287,7 @@ class Masks(MaskMaker):
         tables = automaton.tables
         frames, out = self._frames, np.zeros(6, np.int64)
         is_deferring = escapes is None
-        frames[0, :4] = place
+        frames[0, 0], frames[0, 1], frames[0, 2], frames[0, 3] = place
         frames[0, 7] = base
         self._foresee(place[0], trie, 0, len(trie.byte))
         out[0], out[5] = -1, allow
@@ -304,7 +304,7 @@ class Masks(MaskMaker):
                 _NONE if counts is None else counts, escapes, out,
             )  # fmt: skip
             if status == kernel.DONE:
-                if is_deferring:
+                if is_deferring and out[3]:
                     for i in escapes[: int(out[3]), 1].tolist():
                         self._later += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
                 return int(out[3])

@@ -114,6 +114,8 @@ class Places:
         self.unsure = DEAD
         self._has_registers = structure.lines is not None or structure.spaces.is_counted
         self._places: dict[tuple[Job, bool], Place] = {}
+        # Rows of places by the types that may begin there, none of them known yet.
+        self._unknown: dict[tuple[str, ...], Int32Array] = {}
         self.place_of: dict[int, Place] = {}
         self._colons: dict[int, int] = {}
         self._firsts: dict[tuple[Job | None, bool], int] = {}
@@ -136,12 +138,14 @@ class Places:
     def _place(self, job: Job, is_known: bool = True) -> Place:
         found = self._places.get((job, is_known))
         if found is None:
-            row = dead_row()
-            for kind, letters in BEGINS.items():
-                must = self.kinds.typed(job[0], kind)
-                if must != FALSE:
-                    row[[byte for byte in letters if self.structure.alphabet[byte]]] = UNKNOWN
-            found = self._places[job, is_known] = Place(job, row, [], is_known)
+            typed, must = self.kinds.typed, job[0]
+            kinds = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
+            row = self._unknown.get(kinds)
+            if row is None:
+                row = self._unknown[kinds] = dead_row()
+                for kind in kinds:
+                    row[[byte for byte in BEGINS[kind] if self.structure.alphabet[byte]]] = UNKNOWN
+            found = self._places[job, is_known] = Place(job, row.copy(), [], is_known)
         return found
 
     def value(self, job: Job, is_known: bool = True) -> int:
@@ -180,13 +184,12 @@ class Places:
         """Make known what the type that a byte begins does at a place."""
         place = self.place_of[control]
         kind = _KIND_OF[byte]
-        letters = BEGINS[kind]
+        letters = _LETTERS[kind]
         entries = self._entries(place.job, kind, place.is_known)
-        place.row[_LETTERS[kind]] = self._as_actions(entries) if self._has_registers else entries
+        place.row[letters] = self._as_actions(entries) if self._has_registers else entries
         rows = self.tables.rows
         for _, states in place.views:
-            for letter in letters:
-                rows[states, letter] = place.row[letter]
+            rows[states[:, None], letters] = place.row[letters]
 
     def _as_actions(self, entries: int | Int32Array) -> Int32Array:
         """The same entries, as what no register counts."""
