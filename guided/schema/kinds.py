@@ -5,7 +5,6 @@ and what has been made for it so far.
 """
 
 import re
-from fractions import Fraction
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from guided.schema import objects
 from guided.schema.atoms import TYPES, JsonOptions
 from guided.schema.disjoint import separated
 from guided.schema.few.strings import few_by_truths, truths_together
-from guided.schema.formula import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.keys import key_automaton
 from guided.schema.languages import ANY_LENGTH
 from guided.schema.layout import within
@@ -28,6 +27,7 @@ from guided.schema.lowering import Lowering
 from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
 from guided.schema.overlay import has_one_body
+from guided.schema.possible import possible_number, possible_text
 from guided.schema.restrict import restrict
 from guided.schema.strings import string_automaton, without_surrogates
 
@@ -35,9 +35,6 @@ __all__ = ["Kinds"]
 
 # Sets of names are numbers with a bit for each.
 _MOST_NAMES = 10_000
-
-# A pattern in which nothing can contradict anything: no lookaround, no anchors but at its ends, no empty class.
-_PLAIN_PATTERN = re.compile(r"\^?(?:[^\\^$(\[]|\((?!\?[=!<])|\\[^bB]|\[(?!\]))*\$?", re.DOTALL)
 
 
 class Kinds:
@@ -196,8 +193,8 @@ class Kinds:
     def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
         atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
         if kind == "string":
-            return (len(atoms) == 1 and _is_possible_text(atoms[0])) or self.all_but(formula) is not None
-        return _is_possible_number(atoms)
+            return (len(atoms) == 1 and possible_text(atoms[0])) or self.all_but(formula) is not None
+        return possible_number(atoms)
 
     def object_start(self, wanted: tuple[int, ...]) -> objects.ObjectState:
         """The state of an object before its first key, for formulas over the atoms of objects."""
@@ -331,36 +328,6 @@ class Kinds:
 
 def _too_many_names(count: int) -> LimitError:
     return LimitError("names", count, _MOST_NAMES, "an object has too many declared names")
-
-
-def _is_possible_text(atom: Atom) -> bool:
-    kind = atom[0]
-    if kind == "pattern":
-        return _PLAIN_PATTERN.fullmatch(atom[1]) is not None
-    if kind == "length":
-        return bool(atom[2] < 0 or atom[1] <= atom[2])
-    return kind == "format" or (kind == "strings" and bool(atom[1]))
-
-
-def _is_possible_number(atoms: list[Atom]) -> bool:
-    low: Fraction | None = None
-    high: Fraction | None = None
-    is_integer = has_divisor = False
-    for atom in atoms:
-        if atom[0] == "integer":
-            is_integer = True
-        elif atom[0] == "minimum":
-            low = atom[1] if low is None else max(low, atom[1])
-        elif atom[0] == "maximum":
-            high = atom[1] if high is None else min(high, atom[1])
-        elif atom[0] == "multipleOf":
-            has_divisor = True
-        elif atom[0] != "equals" or len(atoms) > 1:
-            return False
-    if low is None or high is None:
-        # Why: divisors have common multiples, whole ones too, as far from 0 as one likes on either side.
-        return True
-    return not has_divisor and (high - low >= 2 if is_integer else low < high)
 
 
 def spellings(name: str) -> list[bytes]:

@@ -16,14 +16,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import cast
 
-from guided.automata.pushdown import (
-    DEFERRED,
-    GUARD,
-    PENDING,
-    WIDTH,
-    PushdownTables,
-    Reaction,
-)
+from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, PushdownTables, Reaction
 from guided.errors import SchemaError, too_few_values
 from guided.limits import Limits
 from guided.schema import arrays, objects
@@ -190,14 +183,7 @@ class Machine:
                 self.tables.differing.add(found)
             if is_object:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
-                structure = self.structure
-                for action in (
-                    structure.value_done,
-                    structure.value_done_again,
-                    structure.comma,
-                    structure.key_start,
-                    structure.close_object,
-                ):
+                for action in self.structure.of_objects:
                     self.react(action, found)
         return found
 

@@ -100,6 +100,11 @@ class Structure:
     number: int
     integer: int
 
+    @property
+    def of_objects(self) -> tuple[int, ...]:
+        """The actions that every object in a text comes to: ends of values, a comma, a key, the closing brace."""
+        return self.value_done, self.value_done_again, self.comma, self.key_start, self.close_object
+
     def spaced(self, tables: PushdownTables, row: Int32Array) -> int:
         """A place with this row, and whitespace before: the number of its first control."""
         return self.spaces.before(tables, row)

@@ -25,6 +25,7 @@ from guided.schema.number import blocks, table
 from guided.schema.number.condition import ATOMS, condition_of
 from guided.schema.number.explore import STATES, explore
 from guided.schema.numbers import number_automaton
+from guided.schema.possible import possible_number
 from tests.schema.engine import compiled
 from tests.schema.oracle_text import is_text
 
@@ -609,3 +610,35 @@ def test_bounds_that_leave_nothing_of_a_side(keyword: str, numbers: str) -> None
             for text in texts:
                 expected = is_text(schema, text.encode(), JsonOptions(numbers=numbers))
                 assert (index is not None and index.accepts(text.encode())) == expected, (schema, text)
+
+
+@given(st.data())
+def test_numbers_that_are_sure_to_be_there_are(data: st.DataObject) -> None:
+    w = Writer()
+    bound = st.sampled_from([*map(Fraction, BOUNDS), Fraction(1, 3), Fraction(-22, 7)])
+    atom = st.one_of(
+        st.just(w.integer),
+        st.builds(w.least, bound, st.booleans()),
+        st.builds(w.most, bound, st.booleans()),
+        st.sampled_from(DIVISORS).map(w.multiple),
+        st.sampled_from(BOUNDS).map(w.equal),
+    )
+    formula = w.formulas.conjunction(data.draw(st.lists(atom, min_size=1, max_size=4)))
+    atoms = [w.formulas.nodes[member] for member in w.formulas.members(formula)]
+    if possible_number(atoms):
+        assert not w.leaf(formula, options=data.draw(st.sampled_from([PLAIN, ANY]))).automaton.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "divisor", "is_there"),
+    [
+        ("0.5", "1.5", "1", True),
+        ("1", "2", "1", False),
+        ("0", "100", "0.01", True),
+        ("0.1", "0.9", "1/3", True),
+        ("1", "99", "100", False),
+    ],
+)
+def test_multiples_between_bounds(w: Writer, least: str, most: str, divisor: str, is_there: bool) -> None:
+    formula = w.all(w.least(least), w.most(most), w.multiple(divisor))
+    assert possible_number([w.formulas.nodes[member] for member in w.formulas.members(formula)]) == is_there

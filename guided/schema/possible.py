@@ -1,0 +1,63 @@
+"""Strings and numbers that are sure to be there: what most formulas of them ask can be met, which is told without their automata.
+
+No says nothing: then the automaton tells.
+
+Complexity: O(atoms), and one match for each pattern.
+"""
+
+import re
+from fractions import Fraction
+from math import gcd, lcm
+
+from guided.schema.formula import Atom
+
+__all__ = ["possible_number", "possible_text"]
+
+# Numbers up to which the automaton of multiples between bounds is small.
+_SMALL = 1000
+
+# A pattern in which nothing can contradict anything: no lookaround, no anchors but at its ends, no empty class.
+_PLAIN_PATTERN = re.compile(r"\^?(?:[^\\^$(\[]|\((?!\?[=!<])|\\[^bB]|\[(?!\]))*\$?", re.DOTALL)
+
+
+def possible_text(atom: Atom) -> bool:
+    """Is there surely a string of which an atom holds?"""
+    kind = atom[0]
+    if kind == "pattern":
+        return _PLAIN_PATTERN.fullmatch(atom[1]) is not None
+    if kind == "length":
+        return bool(atom[2] < 0 or atom[1] <= atom[2])
+    return kind == "format" or (kind == "strings" and bool(atom[1]))
+
+
+def possible_number(atoms: list[Atom]) -> bool:
+    """Is there surely a number of which all of these hold?"""
+    low: Fraction | None = None
+    high: Fraction | None = None
+    # The least common multiple of all divisors, where there are any.
+    step: Fraction | None = None
+    for atom in atoms:
+        if atom[0] == "integer" or atom[0] == "multipleOf":
+            divisor = Fraction(1) if atom[0] == "integer" else atom[1]
+            step = divisor if step is None else _common_multiple(step, divisor)
+        elif atom[0] == "minimum":
+            low = atom[1] if low is None else max(low, atom[1])
+        elif atom[0] == "maximum":
+            high = atom[1] if high is None else min(high, atom[1])
+        elif atom[0] != "equals" or len(atoms) > 1:
+            return False
+    if low is None or high is None:
+        # Why: divisors have common multiples, whole ones too, as far from 0 as one likes on either side.
+        return True
+    if step is None:
+        return low < high
+    # Why not of large ones: whether there is room for their automaton is told where it is made, as early as may be.
+    if step != 1 and max(step.numerator, step.denominator, int(abs(low)), int(abs(high))) > _SMALL:
+        return False
+    above: Fraction = (low // step + 1) * step
+    return above < high
+
+
+def _common_multiple(first: Fraction, second: Fraction) -> Fraction:
+    """The least positive number that both divide."""
+    return Fraction(lcm(first.numerator, second.numerator), gcd(first.denominator, second.denominator))
