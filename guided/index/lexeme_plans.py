@@ -17,6 +17,7 @@ from guided.errors import LimitError
 from guided.index.pushdown_masks import Shared
 from guided.kernels import lexeme_plans as kernel
 from guided.kernels import plans as walks
+from guided.kernels.below import LEADS
 from guided.lalr.machine import LalrMachine
 
 __all__ = ["LexemePlans"]
@@ -164,7 +165,7 @@ class LexemePlans:
         while True:
             tables = automaton.tables
             status = walks.within(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, tables.rows, tables.info,
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, LEADS, tables.rows, tables.info,
                 tables.guards, tables.allows, nodes, is_again, control, allow, self._path[0], self._loops,
                 self._found_tokens, self._escapes, out,
             )  # fmt: skip
@@ -182,7 +183,7 @@ class LexemePlans:
         while True:
             tables = automaton.tables
             status = walks.like(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, tables.rows, tables.info,
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, LEADS, tables.rows, tables.info,
                 tables.guards, tables.allows, automaton.width, nodes, is_again, control, allow, base.control, base.allow,
                 base.escapes, self._path, self._loops, self.dense[row], self._escapes, out,
             )  # fmt: skip

@@ -14,7 +14,7 @@ from threading import RLock
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
+from guided.arrays import Int32Array, Int64Array, UInt64Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, LIKE, PENDING, PLAN
 from guided.automata.stacks import Place, Stacks, Texts
 from guided.errors import LimitError
@@ -22,7 +22,7 @@ from guided.index.plans import Group, Paths, Plan, Rests, WalkTrie, paths_of, pl
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
 from guided.kernels import pushdown as kernel
-from guided.kernels.below import bytes_below
+from guided.kernels.below import LEADS, bytes_below
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -55,21 +55,21 @@ class Shared:
         self.plans: dict[Hashable, Plan] = {}
         self._rests: dict[tuple[int, bool], Rests] = {}
         self._paths: dict[int, Paths] = {}
-        self._below: tuple[UInt64Array, Int32Array, Int32Array, Int32Array] | None = None
+        self._below: tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array] | None = None
         # Room for a plan that is being made.
         self.lock = RLock()
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
     @property
-    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
+    def below(self) -> tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array]:
         """What the trie's nodes hold below them, as `walk_frame` takes it. Whoever asks holds ``lock``."""
         if self._below is None:
             trie, ends = self.trie, self.vocabulary.trie.ends
             path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
             own, below = np.empty((2, len(trie.byte), 2), np.uint64)
             bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
-            self._below = below, chars, deepest, chars[ends]
+            self._below = below, LEADS, chars, deepest, chars[ends]
         return self._below
 
     def rests(self, byte: int, is_again: bool) -> Rests:

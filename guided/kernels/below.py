@@ -5,13 +5,13 @@ What leads a control back to itself is told in the same bits (`guided.kernels.pl
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt8Array, UInt64Array
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
-__all__ = ["LEADS", "WITHIN", "bytes_below"]
+__all__ = ["LEADS", "bytes_below"]
 
 # Characters past ASCII: first bytes, second bytes, and how many more follow. Apart where characters stand that patterns tell from others.
-LEADS = np.array(
+LEADS: Int64Array = np.array(
     [
         (0xC2, 0xC2, 0x80, 0xBF, 0), (0xC3, 0xDF, 0x80, 0xBF, 0), (0xE0, 0xE0, 0xA0, 0xBF, 1), (0xE1, 0xE1, 0x80, 0xBF, 1),
         (0xE2, 0xE2, 0x80, 0xBF, 1), (0xE3, 0xE3, 0x80, 0xBF, 1), (0xE4, 0xEC, 0x80, 0xBF, 1), (0xED, 0xED, 0x80, 0x9F, 1),
@@ -20,7 +20,7 @@ LEADS = np.array(
     ],
     np.int64,
 )  # fmt: skip
-WITHIN = 14
+_WITHIN = 14
 
 
 @kernel
@@ -65,7 +65,7 @@ def bytes_below(
     own : ndarray[uint64], shape (n_nodes, 2), scratch
         What each node reads itself, as ``below``.
     below : ndarray[uint64], shape (n_nodes, 2), out
-        As bits: bytes from 32 to 127; from 1 on characters past ASCII, by where their first byte is in `LEADS`, and `WITHIN` the
+        As bits: bytes from 32 to 127; from 1 on characters past ASCII, by where their first byte is in `LEADS`, and `_WITHIN` the
         other bytes of these; 0: any other byte.
     chars : ndarray[int32], shape (n_nodes,), out
         Code points that begin on the path to each node, its own byte among them.
@@ -79,7 +79,7 @@ def bytes_below(
         path[d + 1] = max(state, 0)
         own[i, 0], own[i, 1] = 0, 0
         if b >= 0x80 and state >= 0:
-            bit = WITHIN
+            bit = _WITHIN
             if path[d] == 0:
                 bit = 1
                 while b > LEADS[bit - 1, 1]:

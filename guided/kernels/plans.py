@@ -9,7 +9,6 @@ Tables are those of `guided.automata.pushdown` (whose constants are repeated her
 import numpy as np
 
 from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
-from guided.kernels.below import LEADS, WITHIN
 from guided.kernels.jit import kernel
 
 __all__ = ["DONE", "LOOPS", "MISSING_ENTRY", "like", "walk_frame", "within"]
@@ -36,9 +35,9 @@ def _only(control: int, first: int, last: int, rows: Int32Array) -> int:
 
 
 @kernel
-def _reads_characters(control: int, lead: int, rows: Int32Array, info: Int32Array) -> bool:
+def _reads_characters(control: int, lead: Int64Array, rows: Int32Array, info: Int32Array) -> bool:
     """Do all characters that begin as one of `guided.kernels.below.LEADS` says lead back to a control, by controls that count no more?"""
-    first, last, low, high, more = LEADS[lead]
+    first, last, low, high, more = lead
     within = _only(control, first, last, rows)
     for k in range(more + 1):
         if within < 0 or info[within, _COUNTS] == 1 or info[within, _NEEDS] != info[control, _NEEDS]:
@@ -48,7 +47,9 @@ def _reads_characters(control: int, lead: int, rows: Int32Array, info: Int32Arra
 
 
 @kernel
-def _find_loops(control: int, allow: int, rows: Int32Array, info: Int32Array, loops: UInt64Array) -> None:
+def _find_loops(
+    control: int, allow: int, leads: Int64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
+) -> None:
     """What leads from a control to itself, as in `guided.kernels.below`."""
     low = high = np.uint64(0)
     for b in range(32, 128):
@@ -58,9 +59,9 @@ def _find_loops(control: int, allow: int, rows: Int32Array, info: Int32Array, lo
             else:
                 high |= np.uint64(1) << np.uint64(b - 64)
     if allow < 0:
-        for lead in range(len(LEADS)):
-            if _reads_characters(control, lead, rows, info):
-                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(WITHIN)
+        for lead in range(len(leads)):
+            if _reads_characters(control, leads[lead], rows, info):
+                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(len(leads) + 1)
     slot = control % LOOPS
     loops[slot, 0], loops[slot, 1], loops[slot, 2] = control + 1, low, high
 
@@ -81,6 +82,7 @@ def walk_frame(
     token_indptr: Int32Array,
     token_ids: Int32Array,
     below: UInt64Array,
+    leads: Int64Array,
     chars: Int32Array,
     deepest: Int32Array,
     token_chars: Int32Array,
@@ -106,6 +108,8 @@ def walk_frame(
         Trie, whole; ``depth`` is the offset of each node's byte.
     below, chars, deepest : ndarray[uint64], shape (n_nodes, 2), and ndarray[int32], shape (n_nodes,), in
         As of `guided.kernels.below.bytes_below`.
+    leads : ndarray[int64], shape (n, 5), in
+        `guided.kernels.below.LEADS`.
     token_chars : ndarray[int32], shape (n_tokens_with_bytes,), in
         ``chars`` of the node at which each of ``token_ids`` ends.
     rows, info, actions, guards, allows : in
@@ -153,7 +157,7 @@ def walk_frame(
                 continue
             slot = entry % LOOPS
             if loops[slot, 0] != np.uint64(entry + 1):
-                _find_loops(entry, allow, rows, info, loops)
+                _find_loops(entry, allow, leads, rows, info, loops)
             if below[i - 1, 0] & ~loops[slot, 1] or below[i - 1, 1] & ~loops[slot, 2]:
                 continue
             end = skip[i - 1]
@@ -181,42 +185,35 @@ def walk_frame(
 
 
 @kernel
-def _stays(node: int, control: int, below: UInt64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array) -> bool:
+def _stays(
+    node: int,
+    control: int,
+    below: UInt64Array,
+    leads: Int64Array,
+    rows: Int32Array,
+    info: Int32Array,
+    loops: UInt64Array,
+) -> bool:
     """Does all that is below a node lead a control of a lexer back to itself?"""
     slot = control % LOOPS
     if loops[slot, 0] != np.uint64(control + 1):
         # Why without regard to labels: within a character, whatever the control can lead to can still come.
-        _find_loops(control, -1, rows, info, loops)
+        _find_loops(control, -1, leads, rows, info, loops)
     return not (below[node, 0] & ~loops[slot, 1] or below[node, 1] & ~loops[slot, 2])
 
 
 @kernel
 def within(
-    byte: UInt8Array,
-    depth: Int32Array,
-    skip: Int32Array,
-    token_indptr: Int32Array,
-    token_ids: Int32Array,
-    below: UInt64Array,
-    rows: Int32Array,
-    info: Int32Array,
-    guards: UInt64Array,
-    allows: UInt64Array,
-    group: Int32Array,
-    is_again: bool,
-    start: int,
-    allow: int,
-    path: Int32Array,
-    loops: UInt64Array,
-    tokens: Int32Array,
-    escapes: Int32Array,
-    out: Int64Array,
-) -> int:
+    byte: UInt8Array, depth: Int32Array, skip: Int32Array, token_indptr: Int32Array, token_ids: Int32Array,
+    below: UInt64Array, leads: Int64Array, rows: Int32Array, info: Int32Array, guards: UInt64Array,
+    allows: UInt64Array, group: Int32Array, is_again: bool, start: int, allow: int, path: Int32Array,
+    loops: UInt64Array, tokens: Int32Array, escapes: Int32Array, out: Int64Array,
+) -> int:  # fmt: skip
     """The tokens of a group that end within the lexeme that a control stands in, and where others leave it; DONE or MISSING_ENTRY.
 
     Parameters
     ----------
-    byte, depth, skip, token_indptr, token_ids, below : in
+    byte, depth, skip, token_indptr, token_ids, below, leads : in
         Trie, as `walk_frame` takes it.
     rows, info, guards, allows : in
         Tables.
@@ -262,7 +259,7 @@ def within(
                     entry = _DEAD
             if entry >= 0:
                 path[depth[i] + 1] = entry
-                after = np.int64(skip[i] if _stays(i, entry, below, rows, info, loops) else i + 1)
+                after = np.int64(skip[i] if _stays(i, entry, below, leads, rows, info, loops) else i + 1)
                 for k in range(token_indptr[i], token_indptr[after]):
                     tokens[n_tokens] = token_ids[k]
                     n_tokens += 1
@@ -292,35 +289,17 @@ def _is_same(guard: int, width: int, allow: int, base_allow: int, guards: UInt64
 
 @kernel
 def like(
-    byte: UInt8Array,
-    depth: Int32Array,
-    skip: Int32Array,
-    token_indptr: Int32Array,
-    token_ids: Int32Array,
-    below: UInt64Array,
-    rows: Int32Array,
-    info: Int32Array,
-    guards: UInt64Array,
-    allows: UInt64Array,
-    n_words: int,
-    group: Int32Array,
-    is_again: bool,
-    start: int,
-    allow: int,
-    base_start: int,
-    base_allow: int,
-    base_escapes: Int32Array,
-    path: Int32Array,
-    loops: UInt64Array,
-    mask: Int32Array,
-    escapes: Int32Array,
-    out: Int64Array,
-) -> int:
+    byte: UInt8Array, depth: Int32Array, skip: Int32Array, token_indptr: Int32Array, token_ids: Int32Array,
+    below: UInt64Array, leads: Int64Array, rows: Int32Array, info: Int32Array, guards: UInt64Array,
+    allows: UInt64Array, n_words: int, group: Int32Array, is_again: bool, start: int, allow: int, base_start: int,
+    base_allow: int, base_escapes: Int32Array, path: Int32Array, loops: UInt64Array, mask: Int32Array,
+    escapes: Int32Array, out: Int64Array,
+) -> int:  # fmt: skip
     """What `within` finds, made of what it found for the same group from another control: only where the two differ is walked.
 
     Parameters
     ----------
-    byte, depth, skip, token_indptr, token_ids, below, rows, info, guards, allows, group, is_again, start, allow, loops, escapes
+    byte, depth, skip, token_indptr, token_ids, below, leads, rows, info, guards, allows, group, is_again, start, allow, loops, escapes
         As in `within`.
     n_words : int
         Words of a set of labels.
@@ -379,7 +358,7 @@ def like(
                     other = _DEAD
             if entry >= 0:
                 path[0, depth[i] + 1], path[1, depth[i] + 1] = entry, max(other, _DEAD)
-                after = np.int64(skip[i] if _stays(i, entry, below, rows, info, loops) else i + 1)
+                after = np.int64(skip[i] if _stays(i, entry, below, leads, rows, info, loops) else i + 1)
                 for k in range(token_indptr[i], token_indptr[after]):
                     mask[token_ids[k] >> 5] |= np.int32(1) << np.int32(token_ids[k] & 31)
                 i = after
