@@ -182,8 +182,9 @@ class Witness(Ways):
     def _step_of(self, state: _State, own: Wishes) -> int:
         if isinstance(state, PlainState):
             return self._shortest.step(state)
-        cost = self._shortest.cost
-        goal, _ = min(self._goals(state, own), key=lambda one: cost(one[0]) + one[1])
+        costs = [(self._shortest.cost(goal), left, goal) for goal, left in self._goals(state, own)]
+        # Why first: what cannot be has a cost below that of what is not wished.
+        *_, goal = min(costs, key=lambda one: (one[0] >= INFINITE, one[0] + one[1]))
         return self._shortest.step(goal)
 
     def _after_value(self, cell: int, own: Wishes) -> bytes:

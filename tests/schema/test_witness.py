@@ -75,3 +75,41 @@ def test_what_remains_is_enough_from_wherever_a_text_gets(schema: dict[str, Any]
             text += bytes([token]) if token < 256 else b""
             left -= 1
         validator.validate(json.loads(text))
+
+
+def conditional(n: int, *, is_required: bool, is_refuted: bool) -> dict[str, Any]:
+    """What a member of a member is decides what else has to come, each of ``n`` ways by a condition of its own."""
+
+    def condition(i: int) -> dict[str, Any]:
+        inner = {"type": "object", "properties": {"v": {"const": str(i)}}, "required": ["v"]}
+        found: dict[str, Any] = {"if": {"properties": {"s": inner}, "required": ["s"]}}
+        found["then"] = {"properties": {"s": {"additionalProperties": False, "properties": {"v": {}, f"w{i}": {}}}}}
+        if is_required:
+            found["then"]["required"] = [f"r{i}"]
+        if is_refuted:
+            found["else"] = {"properties": {f"r{i}": False}}
+        return found
+
+    return {
+        "type": "object",
+        "required": ["s"],
+        "properties": {"s": {"type": "object"}},
+        "allOf": [condition(i) for i in range(n)],
+    }
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("is_required", [True, False])
+@pytest.mark.parametrize("is_refuted", [True, False])
+def test_what_cannot_be_is_no_way_out(n: int, is_required: bool, is_refuted: bool) -> None:
+    """Within an object that cannot be all that is wished of it, the way out is what is not wished, and not what cannot be."""
+    schema = conditional(n, is_required=is_required, is_refuted=is_refuted)
+    index = guided.compile(guided.JsonSchema(schema, property_order="any", whitespace="compact"), BYTES)
+    guide = index.guide()
+    for byte in b'{"s":{"v":"1"':
+        guide.advance(byte)
+    while guide.remaining:
+        left = guide.remaining
+        allowed = bits(guide.mask_within(left))
+        guide.advance(next(token for token in allowed if index.remaining(index.next(guide.state, token)) == left - 1))
+    assert guide.is_accepting
