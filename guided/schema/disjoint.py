@@ -1,8 +1,9 @@
-"""Objects that cannot be the same: alternatives told apart by a member that all of them require.
+"""Objects that cannot be the same: alternatives told apart by a member that one of them requires.
 
 "Exactly one of these" is "one of these" where no two can hold together, and then liveness needs no negations. Alternatives of real
-schemas mostly differ in a required member with a constant or a type of its own, the discriminator, and that is all that is looked
-for here. No is no proof of overlap: alternatives that are not told apart stay together, beside the others.
+schemas mostly differ in a member that one of them requires and that has a constant or a type of its own, the discriminator, or that the
+other does not allow, and that is all that is looked for here; of alternatives among alternatives, in each of them. No is no proof of
+overlap: alternatives that are not told apart stay together, beside the others.
 
 Complexity: O(pairs x required names) look-ups.
 """
@@ -11,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from guided.schema.atoms import TYPES
+from guided.schema.combination import below
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 
 __all__ = ["separated"]
@@ -19,6 +21,7 @@ __all__ = ["separated"]
 _LITERALS = re.compile(r"\^(?:\(([\w|-]+)\)|([\w-]+))\$")
 # What a value may be: of each type that is possible its constants, or None where they are not listed.
 _Possible = Mapping[str, frozenset[object] | None]
+_ANY: _Possible = dict.fromkeys(TYPES)
 
 
 def separated(formulas: Formulas, formula: int, typed: Callable[[int, str], int]) -> int:
@@ -32,19 +35,30 @@ def separated(formulas: Formulas, formula: int, typed: Callable[[int, str], int]
     typed : callable
         From a formula of a value and a type to the formula over the type's atoms.
     """
-    node = formulas.nodes[formula]
-    if node[0] == "1":
-        groups = _groups([_Alternative(formulas, member, typed) for member in node[1]])
-        return formulas.disjunction([formulas.exactly_one(node[1][i] for i in group) for group in groups])
-    if node[0] in ("&", "|"):
-        combined = formulas.conjunction if node[0] == "&" else formulas.disjunction
-        return combined([separated_once(formulas, member, typed) for member in node[1]])
-    return formula
+    memo: dict[int, int] = {}
+    known: dict[int, _Alternative] = {}
 
+    def alternative(member: int) -> _Alternative:
+        found = known.get(member)
+        if found is None:
+            found = known[member] = _Alternative(formulas, member, typed)
+        return found
 
-def separated_once(formulas: Formulas, formula: int, typed: Callable[[int, str], int]) -> int:
-    """The same without looking into conjunctions and disjunctions."""
-    return separated(formulas, formula, typed) if formulas.nodes[formula][0] == "1" else formula
+    # Why by the order of ids: members come before what they are members of.
+    for top in below(formulas, (formula,)):
+        node = formulas.nodes[top]
+        if node[0] in ("&", "|"):
+            combined = formulas.conjunction if node[0] == "&" else formulas.disjunction
+            memo[top] = combined([memo[member] for member in node[1]])
+        elif node[0] == "1":
+            members = [memo[member] for member in node[1]]
+            groups = _groups([alternative(member) for member in members])
+            memo[top] = formulas.disjunction([formulas.exactly_one(members[i] for i in group) for group in groups])
+        elif node[0] == "!":
+            memo[top] = formulas.negation(memo[node[1]])
+        else:
+            memo[top] = top
+    return memo[formula]
 
 
 def _groups(members: "list[_Alternative]") -> list[list[int]]:
@@ -58,19 +72,35 @@ def _groups(members: "list[_Alternative]") -> list[list[int]]:
 
 
 class _Alternative:
-    """One member: the names it requires, and what their values may be."""
+    """One member: the names it requires, and what their values may be; and of what it has to be one besides."""
 
     def __init__(self, formulas: Formulas, formula: int, typed: Callable[[int, str], int]) -> None:
         self._formulas = formulas
         self._typed = typed
-        atoms = [formulas.nodes[member] for member in formulas.members(formula)]
+        members = formulas.members(formula)
+        atoms = [formulas.nodes[member] for member in members]
         self.required = {atom[1] for atom in atoms if atom[0] == "required"}
-        self._tables = [atom for atom in atoms if atom[0] == "properties"]
+        self._tables = [(dict(atom[1]), atom[2], atom[3]) for atom in atoms if atom[0] == "properties"]
         self._values: dict[str, _Possible] = {}
+        choices = [node[1] for node in atoms if node[0] in ("|", "1")]
+        # Why one: of several each would have to be looked at with each of the others.
+        first = min(choices, key=len, default=())
+        self._options = [_Alternative(formulas, option, typed) for option in first]
 
     def excludes(self, other: "_Alternative") -> bool:
         """Is there a member that no object can have for both?"""
-        return any(_are_disjoint(self.value(name), other.value(name)) for name in self.required & other.required)
+        work = [(self, other)]
+        while work:
+            first, second = work.pop()
+            if any(_are_disjoint(first.value(name), second.value(name)) for name in first.required | second.required):
+                continue
+            if first._options:
+                work += [(option, second) for option in first._options]
+            elif second._options:
+                work += [(first, option) for option in second._options]
+            else:
+                return False
+        return True
 
     def value(self, name: str) -> _Possible:
         """What the value of a name may be, at most."""
@@ -81,17 +111,17 @@ class _Alternative:
 
     def _said_of(self, name: str) -> list[int]:
         said: list[int] = []
-        for table in self._tables:
-            declared = dict(table[1]).get(name)
+        for names, patterns, others in self._tables:
+            declared = names.get(name)
             if declared is not None:
                 said.append(declared)
-            elif not table[2]:
-                said.append(table[3])
+            elif not patterns:
+                said.append(others)
         return said
 
     def _possible(self, value: int) -> _Possible:
         if value == TRUE:
-            return dict.fromkeys(TYPES)
+            return _ANY
         found: dict[str, frozenset[object] | None] = {}
         for kind in TYPES:
             formula = self._typed(value, kind)

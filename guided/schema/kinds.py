@@ -63,6 +63,7 @@ class Kinds:
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
         self._measures: dict[int, Measure | None] = {}
+        self._measured: dict[int, tuple[Measure, int] | None] = {}
         self._few: dict[tuple[tuple[str, ...], tuple[int, ...], int], list[str]] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
         self._tables: list[objects.KeyTable] = []
@@ -143,6 +144,11 @@ class Kinds:
 
         Then a register counts, in place of an automaton that is as many times as large.
         """
+        if formula not in self._measured:
+            self._measured[formula] = self._measured_anew(formula)
+        return self._measured[formula]
+
+    def _measured_anew(self, formula: int) -> tuple[Measure, int] | None:
         nodes = self.formulas.nodes
         if nodes[formula][0] == "length" or not any(
             nodes[member][0] in ("length", "|") for member in self.formulas.members(formula)

@@ -202,27 +202,22 @@ class Machine:
         # Why not by `allow`: in an object that is opened and closed within a token few labels are ever asked for.
         content, tables = self._cells[cell], self.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
-        words = tables.guards[guard : guard + width].tolist()
-        labels = range(self._n_labels(content))
-        return any(words[label >> 6] >> (label & 63) & 1 and self._allows(content, label) for label in labels)
+        labels = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
+        assert isinstance(content, OpenObject)
+        return self.reading.may_come(content.state, labels)
 
     def _n_labels(self, content: Cell | None) -> int:
         assert isinstance(content, OpenPlain | OpenObject)
         table = self.reading.plain_table(content.state) if isinstance(content, OpenPlain) else content.state.table
         return len(self.kinds.key_table(table).labels)
 
-    def _allows(self, content: Cell | None, label: int) -> bool:
-        """May a key of this label come?"""
-        assert isinstance(content, OpenObject)
-        return self.reading.member(content.state, label) is not None
-
     def _may_go_on(self, cell: int) -> bool:
         """May another key come?"""
         found = self._has_more.get(cell)
         if found is None:
             content = self._cells[cell]
-            found = any(self._allows(content, label) for label in range(self._n_labels(content)))
-            self._has_more[cell] = found
+            assert isinstance(content, OpenObject)
+            found = self._has_more[cell] = self.reading.may_come(content.state, (1 << self._n_labels(content)) - 1)
         return found
 
     def react(self, action: int, cell: int) -> None:

@@ -12,7 +12,7 @@ Plain objects, nearly all of them, have one table of properties, names that are 
 integers, and no formula is rewritten (`PlainObject`). All others go through formulas.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ __all__ = [
     "at_close",
     "counts_names",
     "names_of",
+    "required_names",
     "values_of",
 ]
 
@@ -101,7 +102,9 @@ class KeyTable:
         found = 0
         while names:
             name = (names & -names).bit_length() - 1
-            found |= 1 << self._label_of[name]
+            label = self._label_of[name]
+            # Why not all: a name of half a surrogate pair has none.
+            found |= 1 << label if label >= 0 else 0
             names &= names - 1
         return found
 
@@ -151,15 +154,16 @@ def after_key(
     index, bits = table.labels[label]
     seen = state.seen
     name = None
+    lost: set[str] = set()
     if index >= 0:
         if seen >> index & 1:
             return None
         name = table.names[index]
         closed = table.closed_by(index, is_ordered) & ~seen
         seen |= closed
-        lost = {table.names[i] for i in range(len(table.names)) if closed >> i & 1 and i != index}
-    else:
-        lost = set()
+        # Why not all that are closed: there may be hundreds, and few of them have to come.
+        lost = {one for one in required_names(formulas, state.formulas) if closed >> table.places[one] & 1}
+        lost.discard(name)
 
     def derivative(atom: Atom) -> int:
         kind = atom[0]
@@ -186,6 +190,11 @@ def after_key(
         touched |= formulas.marks.name(one)
     after = tuple(formulas.rewrite(formula, derivative, memo, touched) for formula in state.formulas)
     return None if after[0] == FALSE else ObjectState(state.table, seen, after)
+
+
+def required_names(formulas: Formulas, wanted: Sequence[int]) -> Iterator[str]:
+    """The names that atoms of some formulas require, some of them maybe several times."""
+    return (atom[1] for formula in wanted for atom in formulas.atoms(formula) if atom[0] == "required")
 
 
 def counts_names(formulas: Formulas, formula: int, *, is_observed: bool) -> bool:

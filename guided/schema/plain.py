@@ -17,7 +17,7 @@ from typing import NamedTuple
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.kinds import Kinds
 
-__all__ = ["PlainObject", "PlainState", "needed_values", "ones", "plain_object"]
+__all__ = ["PlainObject", "PlainState", "lowest", "needed_values", "ones", "plain_object"]
 
 _UNBOUNDED = -1
 # Names of a table up to which it is sure to be no table of too many.
@@ -189,6 +189,11 @@ def needed_values(formulas: Formulas, formula: int) -> list[int] | None:
                 if is_left:
                     needed[name].append(others)
     return [formulas.conjunction(said) for said in needed.values()]
+
+
+def lowest(labels: int) -> int:
+    """The first label, or name, of a set of bits that is not empty."""
+    return (labels & -labels).bit_length() - 1
 
 
 def plain_object(formulas: Formulas, kinds: Kinds, table: int, formula: int) -> PlainObject | None:

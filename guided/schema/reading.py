@@ -5,6 +5,8 @@ or array able to end. So a state that cannot end is never made, and a key whose 
 `guided.schema.liveness` answers what is asked).
 """
 
+from bisect import bisect_left
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from guided.errors import LimitError
@@ -13,17 +15,20 @@ from guided.schema.few.items import Values
 from guided.schema.few.values import FewValues
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import Job, split, told, weakest
+from guided.schema.key_layout import KeyLayout
 from guided.schema.kinds import Kinds
 from guided.schema.liveness import CHEAP_FIRST, Liveness, State
 from guided.schema.marks import VALUE
-from guided.schema.plain import PlainObject, PlainState
+from guided.schema.plain import PlainObject, PlainState, lowest
 from guided.schema.terms import Literals, terms
 
 __all__ = ["Next", "Reading"]
 
-_MOST_TERMS = 512
+_MOST_TERMS = 4096
 # Formulas of a value whose truths are looked at one by one.
 _FEW_OBSERVED = 2
+# So many alternatives are looked at one by one.
+_MANY_OPTIONS = 4
 
 
 class Next(NamedTuple):
@@ -50,10 +55,12 @@ class Reading(Liveness):
         self._alive: dict[int, int] = {}
         self._extended: dict[tuple[int, str], int] = {}
         self._counting: dict[tuple[int, ...], bool] = {}
-        self._members: dict[tuple[objects.ObjectState, int], Next | None] = {}
+        self._members: dict[tuple[objects.ObjectState, int | tuple[int, int]], Next | None] = {}
         self._labels: dict[objects.ObjectState, int] = {}
         # By table and formulas, the names of which it makes a difference whether they have been, as bits.
         self._relevant_names: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._spoken: dict[tuple[int, tuple[int, ...]], list[int] | None] = {}
+        self._layouts: dict[int, KeyLayout] = {}
         self._items: dict[tuple[int, ...], Next | None] = {}
         self._few = FewValues(self)
 
@@ -210,8 +217,8 @@ class Reading(Liveness):
         return found if found.state.seen == seen else Next(found.job, found.state._replace(seen=seen))
 
     def _member(self, state: objects.ObjectState, label: int) -> Next | None:
-        """The same for a state in which only names count that make a difference."""
-        key = (state, label)
+        """The same for a state in which only names count that make a difference; which names are past is for others to say."""
+        key = (state, self._alike(state, label))
         if key in self._members:
             return self._members[key]
         after = self.kinds.after_key(state, label, self._is_ordered)
@@ -220,20 +227,91 @@ class Reading(Liveness):
             self._members[key] = answer
         return answer
 
+    def _alike(self, state: objects.ObjectState, label: int) -> int | tuple[int, int]:
+        """What labels have in common after which a state of an object, but for the names past, is the same: the label itself, of most.
+
+        A name of which the state's formulas say nothing is as good as one that is not declared. In the order of the schema it makes a
+        difference between which two of the names that they do speak of it stands.
+        """
+        table = self.kinds.key_table(state.table)
+        spoken_of = self._spoken_of(state)
+        index, bits = table.labels[label]
+        if spoken_of is None or label not in table.possible:
+            return label
+        at = bisect_left(spoken_of, index)
+        if at < len(spoken_of) and spoken_of[at] == index:
+            return label
+        return bits, at if self._is_ordered and index < table.n_ordered else 0
+
+    def _spoken_of(self, state: objects.ObjectState) -> list[int] | None:
+        """The places of the names that the formulas of a state speak of, ascending; None where any name makes a difference."""
+        key = (state.table, state.formulas)
+        if key not in self._spoken:
+            places = self.kinds.key_table(state.table).places
+            found = None
+            if None not in map(self.useful, state.formulas):
+                names = set(objects.required_names(self.formulas, state.formulas))
+                for formula in state.formulas:
+                    for atom in self.formulas.atoms(formula):
+                        if atom[0] == "properties":
+                            names.update(name for name, _ in atom[1])
+                found = sorted(places[name] for name in names if name in places)
+            self._spoken[key] = found
+        return self._spoken[key]
+
+    def _groups(self, state: objects.ObjectState) -> Iterator[int]:
+        """The labels of keys that are possible at all, as bits, those together of which all may come or none."""
+        table = self.kinds.key_table(state.table)
+        spoken_of = self._spoken_of(state)
+        if spoken_of is None:
+            yield from (1 << label for label in range(len(table.labels)))
+            return
+        found = self._layouts.get(state.table)
+        if found is None:
+            found = self._layouts[state.table] = KeyLayout.of(table)
+        yield from found.groups(spoken_of, is_ordered=self._is_ordered)
+
     def labels(self, state: objects.ObjectState) -> int:
         """Labels of keys that may come in an object, as bits."""
         relevant = self._relevant(state)
-        labels = self.kinds.key_table(state.table).labels
         found = self._labels.get(relevant)
         if found is None:
-            found = sum(1 << label for label in range(len(labels)) if self.member(relevant, label) is not None)
+            found = 0
+            options = self._options(relevant)
+            if options is not None:
+                for option in options:
+                    found |= self.labels(option)
+            else:
+                for labels in self._groups(relevant):
+                    if self.member(relevant, lowest(labels)) is not None:
+                        found |= labels
             if not self.questions.is_open:
                 self._labels[relevant] = found
-        if state.seen == relevant.seen:
-            return found
-        return found & ~sum(
-            1 << label for label, (name, _) in enumerate(labels) if name >= 0 and state.seen >> name & 1
+        return found if state.seen == relevant.seen else found & ~self._past(state)
+
+    def _past(self, state: objects.ObjectState) -> int:
+        return self.kinds.key_table(state.table).labels_of(state.seen)
+
+    def may_come(self, state: objects.ObjectState, labels: int) -> bool:
+        """May a key of one of these labels, given as bits, come in an object? Without asking more of them than it takes."""
+        relevant = self._relevant(state)
+        if relevant in self._labels or self._options(relevant) is not None:
+            return bool(labels & self.labels(state))
+        if state.seen != relevant.seen:
+            labels &= ~self._past(state)
+        return any(
+            self.member(state, lowest(some)) is not None for alike in self._groups(relevant) if (some := alike & labels)
         )
+
+    def _options(self, state: objects.ObjectState) -> list[objects.ObjectState] | None:
+        """The objects of which one must be, where they are many: what may come in any of them may come.
+
+        Why not always: what is observed besides has to be rewritten for each key, and of many alternatives most say nothing of most keys.
+        """
+        node = self.formulas.nodes[state.formulas[0]]
+        if node[0] != "|" or len(node[1]) < _MANY_OPTIONS:
+            return None
+        return [state._replace(formulas=(member,)) for member in node[1]]
 
     def _relevant(self, state: objects.ObjectState) -> objects.ObjectState:
         """The state in which only those names have been that make a difference to what may come beside them."""

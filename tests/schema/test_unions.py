@@ -1,0 +1,142 @@
+"""Objects that are one of many: which keys may come, what is allowed on the way, and that hundreds of alternatives pass no budget."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+
+from guided.errors import LimitError, SchemaError
+from guided.limits import Limits
+from guided.schema.atoms import JsonOptions
+from guided.schema.formula import Formulas
+from guided.schema.lowering import Lowering
+from guided.schema.machine import Machine
+from guided.schema.objects import ObjectState
+from guided.schema.reading import Reading
+from tests.masks import bits
+from tests.schema.engine import compiled
+from tests.schema.oracle_published import is_valid
+from tests.schema.strategies import schemas
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "e", "kind"])
+VALUES = st.sampled_from([True, {"type": "integer"}, {"enum": ["x"]}, {"enum": ["y", "z"]}, {"const": "z"}, False])
+ALTERNATIVES = st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.dictionaries(NAMES, VALUES, max_size=4)},
+    optional={
+        "required": st.lists(NAMES, max_size=3, unique=True),
+        "additionalProperties": st.sampled_from([False, {"type": "integer"}]),
+        "patternProperties": st.dictionaries(st.sampled_from(["^[ab]", "d|e"]), VALUES, max_size=1),
+        "maxProperties": st.integers(1, 3),
+    },
+)
+# Alternatives among alternatives, beside what holds of all.
+UNIONS = st.recursive(
+    ALTERNATIVES,
+    lambda below: st.builds(
+        lambda word, parts, more: {word: parts, **more},
+        st.sampled_from(["oneOf", "anyOf"]),
+        st.lists(below, min_size=2, max_size=6),
+        st.sampled_from([{}, {"required": ["kind"]}, {"properties": {"kind": {"enum": ["x", "y"]}}}, {"minProperties": 1}]),
+    ),
+    max_leaves=9,
+)  # fmt: skip
+VALUE = st.dictionaries(NAMES, st.sampled_from([1, "x", "y", "z", None]), max_size=4)
+
+
+def machine_of(schema: Any, order: str) -> Machine:
+    """The automaton of a schema, which is asked for its answers."""
+    formulas, options = Formulas(), JsonOptions(property_order=order)  # type: ignore[arg-type]
+    return Machine(Lowering(schema, options, formulas, Limits()), formulas, options, Limits(), bytes([1]) * 256)
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(UNIONS | schemas(6, about="object", references=False), st.sampled_from(["schema", "any"]), st.data())
+def test_keys_that_may_come_are_those_that_can_one_by_one(schema: Any, order: str, data: st.DataObject) -> None:
+    """What is told of labels together is what each label's own derivative says, from state to state."""
+    try:
+        machine = machine_of(schema, order)
+        reading, kinds = machine.reading, machine.kinds
+        state = kinds.object_start((kinds.typed(kinds.lowering.root, "object"),))
+        for _ in range(4):
+            if not reading.is_live_object(state):
+                return
+            n = len(kinds.key_table(state.table).labels)
+            plain = Reading(kinds)
+            after = [plain.kinds.after_key(state, label, order == "schema") for label in range(n)]
+            alone = [None if one is None else plain._next(one) for one in after]
+            assert reading.labels(state) == sum(1 << label for label, one in enumerate(alone) if one is not None)
+            asked = data.draw(st.integers(0, (1 << n) - 1))
+            fresh = Reading(kinds)
+            assert fresh.may_come(state, asked) == bool(reading.labels(state) & asked)
+            assert [reading.member(state, label) for label in range(n)] == alone
+            states = [one.state for one in alone if one is not None]
+            if not states:
+                return
+            chosen = data.draw(st.integers(0, len(states) - 1))
+            job = [one for one in alone if one is not None][chosen].job
+            bits_told = data.draw(st.sampled_from(reading.reports(job) or (0,)))
+            after_state = states[chosen]
+            assert isinstance(after_state, ObjectState)
+            state = after_state._replace(formulas=reading.told(after_state.formulas, job, bits_told))
+    except (SchemaError, LimitError):
+        reject()
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(UNIONS, st.lists(VALUE, min_size=1, max_size=12))
+def test_unions_accept_what_is_valid(schema: Any, values: list[Any]) -> None:
+    try:
+        index = compiled(schema, property_order="any")
+    except (SchemaError, LimitError):
+        assert not any(is_valid(schema, value) for value in values)
+        return
+    for value in values:
+        assert index.accepts(json.dumps(value).encode()) == is_valid(schema, value)
+
+
+def many(n: int, word: str, *, has_kind: bool) -> dict[str, Any]:
+    """As many objects, told apart by a constant, or by names of their own in a value that comes before it."""
+    kind = {"type": "string", "enum": ["%d"]}
+    return {
+        word: [
+            {
+                "type": "object",
+                "properties": {
+                    "note": {"type": "string"},
+                    "of": {"type": "object", "properties": {f"p{i}": {"type": "string"}, "all": {}}, "additionalProperties": False},
+                    **({"kind": {**kind, "enum": [f"k{i}"]}} if has_kind else {f"kind{i}": {}}),
+                },
+                "required": ["of", "kind" if has_kind else f"kind{i}"],
+                "additionalProperties": False,
+            }
+            for i in range(n)
+        ]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["oneOf", "anyOf"])
+@pytest.mark.parametrize("has_kind", [True, False])
+def test_hundreds_of_alternatives_pass_no_budget(word: str, has_kind: bool) -> None:
+    """More than 512, as in CloudFormation's schema, whose discriminator comes after what it tells apart."""
+    index = compiled(many(600, word, has_kind=has_kind), property_order="schema", whitespace="compact")
+    guide = index.guide()
+    name = b'"kind":"k77"' if has_kind else b'"kind77":0'
+    for byte in b'{"note":"","of":{"p77":""},' + name + b"}":
+        assert byte in bits(guide.mask())
+        guide.advance(byte)
+    assert guide.is_accepting
+    assert not index.accepts(b'{"of":{"p76":""},' + name + b"}")
+
+
+@pytest.mark.parametrize("escapes", ["canonical", "dumps", "any"])
+def test_names_that_no_text_has_are_past_like_others(escapes: str) -> None:
+    """In the order of the schema a name of half a surrogate pair is past once a later one has been, and no other name with it."""
+    names = {"\ud800": {}, "b": {}, "\u00e9": {}}
+    for schema in (
+        {"properties": names, "minProperties": 1},
+        {"anyOf": [{"properties": names, "required": ["b"]}] * 2},
+    ):
+        index = compiled({"type": "object", **schema}, escapes=escapes)
+        assert index.accepts(b'{"b":1,"c":2}')
