@@ -49,8 +49,7 @@ class KeyLayout(NamedTuple):
         left = self.possible
         for index in spoken_of:
             left &= ~self.labels[index]
-            if self.labels[index]:
-                yield self.labels[index]
+        # Why these first: what they ask is mostly asked again of each name that is spoken of, and then it is known.
         for alike in self.by_patterns:
             rest = left & alike
             # Why from the end: names beyond those that are ordered are as good as names before all others.
@@ -61,3 +60,4 @@ class KeyLayout(NamedTuple):
                     rest ^= later
             if rest:
                 yield rest
+        yield from (self.labels[index] for index in spoken_of if self.labels[index])
