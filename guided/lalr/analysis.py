@@ -16,7 +16,7 @@ from lark.parsers.lalr_analysis import LALR_Analyzer
 
 from guided.errors import LimitError
 
-__all__ = ["Analysis"]
+__all__ = ["ITEM", "Analysis"]
 
 # An item of a closure takes Lark about as long as this many elementary steps.
 ITEM = 500
