@@ -1,4 +1,4 @@
-"""The architecture as tests: who may import what, where, and how large a file may be.
+"""The architecture as tests: who may import what, and where.
 
 The direction of imports is import-linter's (``make lint``); here is what it can not say. Everything is read from the
 source, nothing is run.
@@ -110,12 +110,6 @@ def test_every_module_has_a_docstring(file: str) -> None:
     docstring = ast.get_docstring(tree(file))
     assert docstring, f"{file} does not say what it is"
     assert docstring[0].isprintable()
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_no_file_holds_two_concepts(file: str) -> None:
-    lines = len((ROOT / file).read_text(encoding="utf-8").splitlines())
-    assert lines <= 400, f"{file} has {lines} lines; past 400 a file is two concepts"
 
 
 @pytest.mark.parametrize("file", FILES)
