@@ -41,9 +41,13 @@ def lexer_plugins(limits: Limits) -> dict[str, type]:
                 conf.skip_validation = True
             super().__init__(conf)
 
-        def _build_scanner(self) -> Scanner:
-            terminals, self.callback = _without_keywords(self.terminals, whole)
-            return _scanner(terminals, self.g_regex_flags)
+        @property
+        def scanner(self) -> Scanner:
+            """The scanner, built on first use. ``_build_scanner`` returns it or sets it, depending on Lark's version."""
+            if self._scanner is None:
+                terminals, self.callback = _without_keywords(self.terminals, whole)
+                self._scanner = _scanner(terminals, self.g_regex_flags)
+            return self._scanner
 
     class Contextual(ContextualLexer):
         def __init__(self, conf: Any, states: dict[int, Collection[str]], always_accept: Collection[str] = ()) -> None:

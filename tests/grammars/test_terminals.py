@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lark.lexer import ContextualLexer, TextSlice, Token
+from lark.lexer import ContextualLexer, Token
 
 from guided.automata.build import from_tree
 from guided.patterns.parse import parse
@@ -17,6 +17,7 @@ from guided.resources import grammar_names
 from tests.grammars.loading import parser_of
 from tests.grammars.samples import samples_of
 from tests.grammars.sentences import lexemes
+from tests.lalr.oracle import match
 
 NAMES = grammar_names()
 # Terminals that only the end of the text can end.
@@ -87,10 +88,10 @@ def begins_of(trees: Iterable[Node]) -> set[int]:
 
 def first(context: Any, text: str, position: int) -> tuple[str, str] | None:
     """The lexeme that a context reads, and its terminal after keywords have been told apart."""
-    match = context.match(TextSlice(text, 0, len(text)), position)
-    if match is None:
+    found = match(context, text, position)
+    if found is None:
         return None
-    value, terminal = match
+    value, terminal = found
     token = Token(terminal, value)
     return str(token), context.callback[terminal](token).type if terminal in context.callback else terminal
 

@@ -1,16 +1,25 @@
 """What Lark does, slow and plain: its lexer by `re` itself, in terms of Lark's own objects."""
 
-from lark.lexer import BasicLexer, TextSlice, Token
+from lark.lexer import BasicLexer, Token
 
 from guided.arrays import DEAD
 from guided.lalr.prefix import Prefixes
 
-__all__ = ["lexeme", "reaches_a_text"]
+__all__ = ["lexeme", "match", "reaches_a_text"]
+
+
+def match(lexer: BasicLexer, text: str, position: int) -> tuple[str, str] | None:
+    """Return what ``lexer.match`` returns, text and terminal, whatever the version of Lark takes as its text."""
+    for pattern in lexer.scanner._mres:
+        found = pattern.match(text, position)
+        if found:
+            return found.group(0), found.lastgroup
+    return None
 
 
 def lexeme(lexer: BasicLexer, text: str, position: int) -> tuple[str | None, int] | None:
     """The lexeme that one of Lark's lexers reads at a place: (name of its terminal or None where it is ignored, where it ends)."""
-    found = lexer.match(TextSlice(text, 0, len(text)), position)
+    found = match(lexer, text, position)
     if found is None:
         return None
     value, name = found

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from lark.indenter import Indenter, PythonIndenter
-from lark.lexer import TextSlice
+from lark.lexer import BasicLexer, Scanner
 from lark.parsers.lalr_analysis import Reduce
 
 from guided.errors import GrammarError, GuidedError, LimitError
@@ -21,6 +21,7 @@ from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.resources import grammar_path
 from tests.lalr.nasty import lexers
+from tests.lalr.oracle import match
 
 PYTHON = Path(lark.__file__).parent / "grammars" / "python.lark"
 
@@ -81,7 +82,7 @@ def test_every_entry_is_larks(lexer: str) -> None:
 def test_a_text_and_its_lark_object_have_the_same_tables(text: str) -> None:
     try:
         parser = lark.Lark(text, parser="lalr")
-        parser.parser.lexer.root_lexer.match(TextSlice("a", 0, 1), 0)
+        match(parser.parser.lexer.root_lexer, "a", 0)
     except (lark.exceptions.LarkError, re.error):
         with pytest.raises(GuidedError):
             tables(text)
@@ -153,7 +154,7 @@ class Other(PythonIndenter):
         ({"lexer_callbacks": {"A": lambda token: token}}, "callback", "A"),
         ({"use_bytes": True}, "bytes", "Lark"),
         ({"regex": True}, "regex", "Lark"),
-        ({"lexer": type("Mine", (lark.lexer.Lexer,), {"__init__": lambda s, c: None, "lex": None})}, "lexer of your own", "Wrapper0"),
+        ({"lexer": type("Mine", (lark.lexer.Lexer,), {"__init__": lambda s, c: None, "lex": None})}, "lexer of your own", "Wrapper"),
         ({"postlex": type("P", (lark.lark.PostLex,), {"process": lambda s, t: t, "always_accept": ()})()}, "no Indenter", "P"),
         ({"postlex": Other()}, "no Indenter", "Other"),
     ],
@@ -259,3 +260,17 @@ def test_budgets_are_limit_errors() -> None:
 
 def test_an_indenter_is_an_indenter_of_larks() -> None:
     assert issubclass(PythonIndenter, Indenter)
+
+
+def test_grammars_load_where_build_scanner_returns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lark 1.2 and older call ``_build_scanner`` for its effect and ignore what it returns."""
+
+    def scanner(lexer: BasicLexer) -> Scanner:
+        if lexer._scanner is None:
+            lexer._build_scanner()
+        return lexer._scanner
+
+    text = 'start: NAME "if" NAME\nNAME: /[a-z]+/\n%ignore " "'
+    expected = tables(text)
+    monkeypatch.setattr(BasicLexer, "scanner", property(scanner))
+    assert same(tables(text), expected)
