@@ -5,6 +5,7 @@ import re
 
 from hypothesis import strategies as st
 
+from guided.engine.specs import Regex
 from guided.patterns.charset import Charset
 from guided.patterns.tree import (
     Alternate,
@@ -130,6 +131,14 @@ def patterns(alphabet: str = "abA\n", max_leaves: int = 8, lookaround: bool = Tr
         .map("".join)
         .map(_with_distinct_names)
     )
+
+
+def regexes(alphabet: str = "abA\n", max_leaves: int = 6) -> st.SearchStrategy[Regex]:
+    """Specs of patterns, with and without ``ascii``; `re` accepts each under its flags."""
+    found = st.builds(
+        lambda pattern, ascii_only: Regex(pattern, ascii=ascii_only), patterns(alphabet, max_leaves), st.booleans()
+    )
+    return found.filter(lambda spec: not (spec.ascii and "(?u" in spec.pattern))
 
 
 def _with_distinct_names(pattern: str) -> str:

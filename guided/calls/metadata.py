@@ -65,7 +65,7 @@ def pattern_of(item: Any, pointer: str) -> Node | None:
         case Regex():
             if item.builder != "guided":
                 raise SchemaError(f"builder {item.builder!r} makes no tree; leave it out", pointer, "Regex")
-            return _parsed(item.pattern, 0)
+            return _parsed(item.pattern, item.flags)
         case Choice():
             return _options(item)
         case re.Pattern():

@@ -12,6 +12,7 @@ import typer
 from guided.cli.boundary import ACCEPTED, REJECTED
 from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, progress, shown_bytes
 from guided.cli.specs import (
+    AsciiOption,
     ChoiceOption,
     EosOption,
     FormatOption,
@@ -47,6 +48,7 @@ def check(
         ),
     ],
     regex: RegexOption = None,
+    ascii_only: AsciiOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -69,14 +71,26 @@ def check(
 
     For example:
 
-      guided check --regex '\d{4}-\d{2}' 2024-1x
+      guided check --ascii --regex '\d{4}-\d{2}' 2024-1x
       guided check --choice yes --choice no maybe
       guided check --json-schema schema.json '{"name": "Ada"}'
       guided check --grammar python - < program.py
       guided check indices/date.index 2024-10
       git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
     """
-    what = asked(arguments, "TEXT", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start)
+    what = asked(
+        arguments,
+        "TEXT",
+        regex,
+        choice,
+        tools,
+        tool_format,
+        tool_choice,
+        json_schema,
+        grammar,
+        start,
+        ascii_only=ascii_only,
+    )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     place = first_rejection(what.language(), data)
     steps = None

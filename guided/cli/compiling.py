@@ -12,6 +12,7 @@ from guided.cli.manifest import COMPILED, FAILED, MANIFEST, UP_TO_DATE, Outcome,
 from guided.cli.output import COMPILING, aligned, console, print_json, progress
 from guided.cli.sources import check_names, given_sources, read_sources
 from guided.cli.specs import (
+    AsciiOption,
     EosOption,
     FormatOption,
     JsonOption,
@@ -36,6 +37,7 @@ def compile_specs(
     regex: Annotated[
         list[str] | None, typer.Option("--regex", metavar="PATTERN", help="A regular expression; may be repeated.")
     ] = None,
+    ascii_only: AsciiOption = False,
     choice: Annotated[
         list[str] | None,
         typer.Option("--choice", metavar="TEXT", help="One of several texts; give the option once for each."),
@@ -102,12 +104,12 @@ def compile_specs(
     For example:
 
       guided compile specs.toml --vocabulary tokenizer.json -o indices
-      guided compile --regex '\d{4}-\d{2}' --tools tools.py -o indices
+      guided compile --ascii --regex '\d{4}-\d{2}' --tools tools.py -o indices
       guided compile --json-schema schema.json --explore 500 -o indices
     """
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
-    sources += given_sources(regex, choice, tools, json_schema, grammar, options)
+    sources += given_sources(regex, choice, tools, json_schema, grammar, options, ascii_only=ascii_only)
     if not sources:
         raise UsageError(
             "there is nothing to compile: give files of specs, --regex, --choice, --tools, --json-schema or --grammar"

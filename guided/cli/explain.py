@@ -10,6 +10,7 @@ from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.check import first_rejection
 from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, progress, shown_bytes
 from guided.cli.specs import (
+    AsciiOption,
     ChoiceOption,
     EosOption,
     FormatOption,
@@ -47,6 +48,7 @@ def explain(
         ),
     ] = None,
     regex: RegexOption = None,
+    ascii_only: AsciiOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -74,12 +76,23 @@ def explain(
 
     For example:
 
-      guided explain --regex '\d{4}-\d{2}' --after 2024 -- -1
+      guided explain --ascii --regex '\d{4}-\d{2}' --after 2024 -- -1
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
       guided explain indices/date.index --after 2024-
     """
     what = asked(
-        arguments, "TOKEN", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start, optional=True
+        arguments,
+        "TOKEN",
+        regex,
+        choice,
+        tools,
+        tool_format,
+        tool_choice,
+        json_schema,
+        grammar,
+        start,
+        ascii_only=ascii_only,
+        optional=True,
     )
     words = read_vocabulary(vocabulary, eos)
     tokens = None if what.text is None else _tokens_of(what.text, words, as_text=as_text)

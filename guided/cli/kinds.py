@@ -120,7 +120,7 @@ def _named(value: Any) -> str:
 _TYPES = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
 
 KINDS = {
-    "regex": Kind(_regex, "a text", lambda value: isinstance(value, str), {"builder": (str,)}),
+    "regex": Kind(_regex, "a text", lambda value: isinstance(value, str), {"builder": (str,), "ascii": (bool,)}),
     "choice": Kind(_choice, "a list of texts", _is_list_of(str)),
     "tools": Kind(
         _tools,

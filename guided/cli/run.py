@@ -12,6 +12,7 @@ from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.models import load_model
 from guided.cli.output import COMPILING, print_json, progress
 from guided.cli.specs import (
+    AsciiOption,
     ChoiceOption,
     DeviceOption,
     FormatOption,
@@ -45,6 +46,7 @@ def run(
         ),
     ],
     regex: RegexOption = None,
+    ascii_only: AsciiOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -93,7 +95,19 @@ def run(
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
-    what = asked(arguments, "PROMPT", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start)
+    what = asked(
+        arguments,
+        "PROMPT",
+        regex,
+        choice,
+        tools,
+        tool_format,
+        tool_choice,
+        json_schema,
+        grammar,
+        start,
+        ascii_only=ascii_only,
+    )
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(what.spec, text, chat=chat), stop or ["\n\n"]

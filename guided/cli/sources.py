@@ -74,10 +74,15 @@ def given_sources(
     json_schema: Sequence[str] | None,
     grammar: Sequence[str] | None,
     tool_options: Mapping[str, Any],
+    *,
+    ascii_only: bool = False,
 ) -> list[Source]:
     """The specs that options give: one for each pattern, each source of tools, each schema and each grammar, and one of all choices."""
+    if ascii_only and not regex:
+        raise UsageError("--ascii needs --regex")
+    regex_options = {"ascii": True} if ascii_only else {}
     found = [
-        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, {}, ".", "--regex")
+        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, regex_options, ".", "--regex")
         for number, pattern in enumerate(regex or (), start=1)
     ]
     if choice:

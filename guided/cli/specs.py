@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
+    "AsciiOption",
     "Asked",
     "ChoiceOption",
     "DeviceOption",
@@ -46,6 +47,10 @@ __all__ = [
 RegexOption = Annotated[
     str | None,
     typer.Option("--regex", metavar="PATTERN", help="A regular expression, matched from end to end (Python's syntax)."),
+]
+AsciiOption = Annotated[
+    bool,
+    typer.Option("--ascii", help=r"With --regex: \d, \w, \s and \b mean ASCII characters only, as under re.ASCII."),
 ]
 ChoiceOption = Annotated[
     list[str] | None,
@@ -206,6 +211,7 @@ def asked(
     grammar: str | None,
     start: str | None,
     *,
+    ascii_only: bool = False,
     optional: bool = False,
 ) -> Asked:
     """What the arguments ``[INDEX] NAME`` and the options say.
@@ -220,10 +226,13 @@ def asked(
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar)
     if start is not None and not grammar:
         raise UsageError("--start is about a grammar: give --grammar as well")
+    if ascii_only and regex is None:
+        raise UsageError("--ascii needs --regex")
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
         return Asked(file, None, text)
-    return Asked(None, _spec_of(regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start), text)
+    spec = _spec_of(regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start, ascii_only)
+    return Asked(None, spec, text)
 
 
 def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool) -> "tuple[Path | None, str | None]":
@@ -257,6 +266,7 @@ def _spec_of(
     json_schema: str | None,
     grammar: str | None,
     start: str | None,
+    ascii_only: bool,
 ) -> "Spec | StackSpec":
     """The spec that the options give.
 
@@ -277,7 +287,7 @@ def _spec_of(
     if tools:
         return build_spec("tools", tools, tool_options(tool_format, tool_choice), here)
     if regex is not None:
-        return build_spec("regex", regex, {}, here)
+        return build_spec("regex", regex, {"ascii": True} if ascii_only else {}, here)
     return build_spec("choice", [plain_text(option, "--choice") for option in choice or ()], {}, here)
 
 

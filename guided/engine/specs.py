@@ -4,6 +4,7 @@ A spec is immutable and has a fingerprint of what it says, which names it in ind
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -99,7 +100,7 @@ def fingerprint_of(kind: str, *parts: str | bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """The texts that a regular expression matches from end to end, as ``re.fullmatch``.
+    r"""The texts that a regular expression matches from end to end, as ``re.fullmatch``.
 
     Parameters
     ----------
@@ -108,21 +109,31 @@ class Regex:
     builder : {"guided", "interegular"}
         Who builds the automaton. ``"interegular"`` has that library build its FSM over characters; it refuses or misreads more patterns
         and is slower (docs/adr/0003), and is there to be compared with.
+    ascii : bool
+        Read the pattern as under ``re.ASCII``: ``\d``, ``\w``, ``\s`` and ``\b`` mean ASCII characters only, and ``(?i)`` folds only
+        A-Z. By default ``\d`` matches the digits of every script, as in Python. interegular always reads them so.
 
     Raises
     ------
     PatternError
         When lowered: the pattern is malformed, or asks for what no automaton can do; with its position.
+    TypeError
+        An argument is of another type.
+    ValueError
+        ``builder`` is unknown.
     """
 
     pattern: str
     builder: Literal["guided", "interegular"] = "guided"
+    ascii: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
             raise TypeError(f"a pattern is a str, not {type(self.pattern).__name__}")
         if self.builder not in ("guided", "interegular"):
             raise ValueError(f"builder is 'guided' or 'interegular', not {shown(self.builder)}")
+        if not isinstance(self.ascii, bool):
+            raise TypeError(f"ascii is a bool, not {type(self.ascii).__name__}")
 
     def __get_pydantic_json_schema__(
         self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
@@ -132,8 +143,13 @@ class Regex:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of pattern and builder."""
-        return fingerprint_of("regex", self.pattern, self.builder)
+        """SHA-256 in hex of pattern, builder and, if set, ``ascii``."""
+        return fingerprint_of("regex", self.pattern, self.builder, *(["ascii"] if self.ascii else []))
+
+    @property
+    def flags(self) -> int:
+        """Flags of `re` under which the pattern is read."""
+        return int(re.ASCII) if self.ascii else 0
 
     def lower(self, limits: Limits) -> Automaton:
         """The automaton of the pattern.
@@ -142,7 +158,7 @@ class Regex:
         ------
         PatternError, LimitError
         """
-        tree = parse(self.pattern, limits=limits)
+        tree = parse(self.pattern, self.flags, limits)
         if self.builder == "guided":
             return from_tree(tree, limits)
         return Automaton.from_interegular(interegular.build(self.pattern, limits), limits)

@@ -19,9 +19,14 @@ __all__ = ["choice", "index_of", "regex"]
 
 
 def regex(
-    model: LanguageModel, pattern: str | Regex, *, index: Index | None = None, limits: Limits | None = None
+    model: LanguageModel,
+    pattern: str | Regex,
+    *,
+    ascii: bool = False,  # noqa: A002 - the name that Regex has
+    index: Index | None = None,
+    limits: Limits | None = None,
 ) -> Generator:
-    """Texts that a regular expression matches from end to end.
+    r"""Texts that a regular expression matches from end to end.
 
     Parameters
     ----------
@@ -29,6 +34,8 @@ def regex(
         Gives the logits.
     pattern : str or Regex
         Python's ``re`` syntax.
+    ascii : bool
+        Read the pattern as under ``re.ASCII``: ``\d`` means 0 to 9. A `Regex` has its own.
     index : Index, optional
         Of the same pattern for the model's vocabulary, compiled before.
     limits : Limits, optional
@@ -49,8 +56,15 @@ def regex(
         The vocabulary can not spell any matching text, or the index was compiled for another vocabulary.
     IndexFormatError
         The index is of another pattern.
+    TypeError
+        ``ascii`` is given beside a `Regex`.
     """
-    spec = pattern if isinstance(pattern, Regex) else Regex(pattern)
+    if isinstance(pattern, Regex):
+        if ascii:
+            raise TypeError("a Regex has its own ascii: give Regex(pattern, ascii=True)")
+        spec = pattern
+    else:
+        spec = Regex(pattern, ascii=ascii)
     return Generator(model, index_of(spec, model, index, limits))
 
 

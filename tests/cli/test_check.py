@@ -48,6 +48,13 @@ def test_choices(text: str, code: int) -> None:
     assert call("check", "--choice", "yes", "--choice", "no", text).exit_code == code
 
 
+def test_ascii_is_an_option_of_patterns() -> None:
+    assert call("check", "--regex", r"\d", "\u0661").exit_code == 0
+    assert call("check", "--ascii", "--regex", r"\d", "\u0661").exit_code == 1
+    assert call("check", "--ascii", "--regex", r"\d", "1").exit_code == 0
+    assert call("check", "--ascii", "--choice", "a", "a").exit_code == 2
+
+
 def test_the_empty_pattern_is_a_pattern() -> None:
     assert call("check", "--regex", "", "").exit_code == 0
     assert call("check", "--regex", "", "a").exit_code == 1
