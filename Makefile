@@ -17,17 +17,23 @@ KERNEL_TESTS := tests/automata tests/index tests/lalr/test_machine.py tests/voca
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test test-all lint bench docs clean
+
+# Modules compiled to bytecode make every process that a test starts faster.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
 
-test: $(VENV) ## the tests, with coverage; then those of the kernels with bounds checks
-	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
-	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL) --quiet $(wildcard $(KERNEL_TESTS))
+test: $(VENV) ## the default tests: everything that is fast and needs no download (docs/testing.md)
+	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not (slow or model or network or exhaustive)" $(PYTEST_ARGS)
+
+test-all: $(VENV) ## all tests with more examples and coverage; then those of the kernels with bounds checks
+	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci $(wildcard $(KERNEL_TESTS))
 
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.real_vocabularies import cache_folder
+from tests.real_vocabularies import cache_folder, check_mark
 
 __all__ = ["CHECK_JSONSCHEMA", "DATACITE", "FRICTIONLESS", "JSONSCHEMA", "Archive", "unpacked"]
 
@@ -55,9 +55,14 @@ FRICTIONLESS = Archive(
 )
 
 
-@cache
 def unpacked(archive: Archive) -> tuple[Path | None, str]:
-    """The folder of an archive's contents; or none, and why."""
+    """Return the folder of an archive's contents; or None and the reason why there is none."""
+    check_mark()
+    return _unpacked(archive)
+
+
+@cache
+def _unpacked(archive: Archive) -> tuple[Path | None, str]:
     folder = cache_folder() / f"{archive.name}.unpacked"
     if folder.is_dir():
         return folder, ""

@@ -1,14 +1,25 @@
 """Settings of all tests."""
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
-# Why before anything imports torch: see guided.integrations.load, which does the same for programs.
+from tests import real_vocabularies
+from tests.profiles import DEEP_FACTOR, DEFAULT_EXAMPLES
+
+# Set before anything imports torch: see guided.integrations.load, which does the same for programs.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Why no deadline: the first example of a test may compile a kernel, and machines differ.
-# Why derandomized: the same commit has the same verdict everywhere. GUIDED_RANDOM=1 looks for what the fixed examples miss.
-settings.register_profile("guided", deadline=None, derandomize="GUIDED_RANDOM" not in os.environ)
-settings.register_profile("brief", deadline=None, max_examples=15)
-settings.load_profile("guided")
+# No deadline: the first example of a test may compile a kernel, and machines differ.
+# Derandomized: a commit has the same verdict everywhere. GUIDED_RANDOM=1 draws other examples in each run.
+_COMMON: dict[str, Any] = {"deadline": None, "derandomize": "GUIDED_RANDOM" not in os.environ}
+settings.register_profile("default", max_examples=DEFAULT_EXAMPLES, **_COMMON)
+settings.register_profile("ci", max_examples=100, **_COMMON)
+settings.register_profile("deep", max_examples=100 * DEEP_FACTOR, **_COMMON)
+settings.load_profile("default")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    real_vocabularies.running_test = item

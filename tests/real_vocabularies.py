@@ -27,7 +27,16 @@ from guided.errors import ModelError
 from guided.integrations.load import default_model_gguf
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["NAMES", "cache_folder", "real_file", "real_vocabulary"]
+__all__ = ["NAMES", "cache_folder", "check_mark", "real_file", "real_vocabulary"]
+
+# The test that runs, set by tests/conftest.py; None outside of pytest.
+running_test: pytest.Item | None = None
+
+
+def check_mark() -> None:
+    """Fail a test that may fetch files and is not marked so: it would not belong to the default tier."""
+    if running_test is not None and not any(map(running_test.get_closest_marker, ("network", "model"))):
+        pytest.fail(f"{running_test.nodeid} uses files from PyPI: mark it with pytest.mark.network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +79,20 @@ SOURCES = {
 NAMES = (DEFAULT_MODEL, *SOURCES)
 
 
-@cache
 def real_vocabulary(name: str) -> Vocabulary:
     """The vocabulary of that name; the test that asks is skipped where it cannot be had."""
+    check_mark()
+    return _vocabulary(name)
+
+
+@cache
+def _vocabulary(name: str) -> Vocabulary:
     return Vocabulary.from_file(real_file(name))
 
 
 def real_file(name: str) -> Path:
     """The tokenizer's file of that name; the test that asks is skipped where it cannot be had."""
+    check_mark()
     if name == DEFAULT_MODEL:
         return _default_model()
     source = SOURCES[name]

@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
+
 from tests import checklist
 
 IDS = [f"T{number}" for number in range(1, 38)]
 
 
+@pytest.mark.slow
 def test_every_line_has_a_test() -> None:
     assert sorted(checklist.files_by_id(), key=lambda number: int(number[1:])) == IDS
 

@@ -7,6 +7,7 @@ of other languages are not run; of ``sh`` blocks the lines that begin with ``mak
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -81,9 +82,17 @@ def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_commands_exist(path: Path) -> None:
     lines = [line.split() for _, block in blocks(path, "sh") for line in block.splitlines()]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^(\w+):", makefile, flags=re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", makefile, flags=re.MULTILINE))
     assert {words[1] for words in lines if words[:1] == ["make"]} <= targets
     for command in sorted({words[1] for words in lines if words[:1] == ["guided"]}):
         program = "import sys; from guided.cli import main; sys.argv[0] = 'guided'; main()"
         done = subprocess.run([sys.executable, "-c", program, command, "--help"], capture_output=True, check=False)
         assert done.returncode == 0, f"guided {command}"
+
+
+def test_every_mark_is_explained() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    explained = re.findall(
+        r"^\| `(\w+)` \|", (ROOT / "docs" / "testing.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert {mark.partition(":")[0] for mark in settings["markers"]} <= set(explained)

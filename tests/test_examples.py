@@ -66,6 +66,7 @@ def test_the_calculator_works_out_what_the_model_writes(capsys: pytest.CaptureFi
     ]
 
 
+@pytest.mark.slow
 def test_the_assistant_asks_before_it_writes(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("assistant")
     call = '<T>add_event(day="today", time="20:15", title="chess") ='

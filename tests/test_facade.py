@@ -73,6 +73,7 @@ print([f"{module}.{name}" for module in sys.modules if module.startswith("guided
 """
 
 
+@pytest.mark.slow
 def test_importing_runs_no_kernel() -> None:
     """A kernel that is loaded costs hundreds of milliseconds the first time."""
     done = subprocess.run(

@@ -131,6 +131,7 @@ def run(seed: int, count: int, cpu_seconds: int) -> tuple[Counter[str], list[Fin
     return results, findings, spent
 
 
+@pytest.mark.slow
 def test_hostile_input_gives_a_result_or_a_typed_error() -> None:
     results, findings, _ = run(seed=1, count=400, cpu_seconds=300)
     assert findings == []

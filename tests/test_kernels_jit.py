@@ -14,6 +14,8 @@ import pytest
 
 import guided
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(guided.__file__).resolve().parent
 WARNING = "no writable cache folder for compiled kernels"
 

@@ -48,6 +48,7 @@ def measured() -> Iterator[Callable[[str], Outcome]]:
         process.stdin.close()
 
 
+@pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.parametrize("name", [marked(name) for name in CASES])
 def test_hostile_cases_are_held(name: str, measured: Callable[[str], Outcome]) -> None:
@@ -193,6 +194,7 @@ def test_tokens_of_a_hundred_thousand_bytes() -> None:
     assert compile_spec(Regex("(?:ab)*"), vocabulary).next(0, 257) == 0
 
 
+@pytest.mark.slow
 def test_a_million_tokens_and_duplicates() -> None:
     draw = np.random.default_rng(4)
     text = draw.choice(np.frombuffer(b"abcdefgh", np.uint8), 10**6).tobytes()

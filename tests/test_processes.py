@@ -74,6 +74,7 @@ def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
     assert found == [expected[number % 8] for number in range(N_THREADS)]
 
 
+@pytest.mark.slow
 def test_sixty_four_threads_compile_the_same() -> None:
     """Caches of parts are filled by all at once."""
     tokens = vocabulary()
@@ -88,6 +89,7 @@ def test_sixty_four_threads_compile_the_same() -> None:
     assert len(set(found[::2])) == len(set(found[1::2])) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes_find_the_same(method: str, tmp_path: Path) -> None:
     """Specs and vocabularies go to the other process, indices too, pickled or as files that are mapped."""

@@ -23,6 +23,7 @@ from guided.patterns.tree import Node
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 from tests.oracles import AllTexts, SlowIndex, matches
+from tests.profiles import examples
 from tests.real_vocabularies import real_vocabulary
 from tests.strategies import patterns, trees, vocabularies
 
@@ -52,7 +53,7 @@ def cuts(text: bytes, vocabulary: Vocabulary, limit: int = 60) -> list[list[int]
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees("ab", max_leaves=6), vocabularies("ab", longest=3), st.randoms(use_true_random=False))
 def test_soundness(tree: Node, vocabulary: Vocabulary, random) -> None:
     """EOS is allowed exactly when the text so far is in the language, however it was cut into tokens."""
@@ -73,7 +74,7 @@ def test_soundness(tree: Node, vocabulary: Vocabulary, random) -> None:
             text += vocabulary[token] or b""
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees("ab", max_leaves=6), vocabularies("ab", longest=3, complete=True), st.data())
 def test_completeness(tree: Node, vocabulary: Vocabulary, data: st.DataObject) -> None:
     """Every text of the language can be written, whichever way it is cut into tokens; and after a prefix of such a text every
@@ -99,7 +100,7 @@ def test_completeness(tree: Node, vocabulary: Vocabulary, data: st.DataObject) -
                 assert token in allowed
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees('ab"é', max_leaves=6), vocabularies(), st.randoms(use_true_random=False))
 def test_liveness(tree: Node, vocabulary: Vocabulary, random) -> None:
     """From wherever allowed tokens lead, a text of the language can be completed with tokens of this vocabulary, in as many as
@@ -126,7 +127,7 @@ def test_liveness(tree: Node, vocabulary: Vocabulary, random) -> None:
             assert matches(tree, text.decode())
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(patterns('ab"é', max_leaves=6), vocabularies(max_tokens=40))
 def test_cache(pattern: str, vocabulary: Vocabulary) -> None:
     """Cached mask = uncached mask = token-by-token oracle, over the whole vocabulary."""
@@ -141,7 +142,7 @@ def test_cache(pattern: str, vocabulary: Vocabulary) -> None:
         assert np.array_equal(index.mask(state), expected)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees('ab"é', max_leaves=6), vocabularies(), st.integers(0, 3), st.randoms(use_true_random=False))
 def test_budget(tree: Node, vocabulary: Vocabulary, spare: int, random) -> None:
     """The mask within n tokens allows exactly the tokens after which n - 1 are enough; it is never empty, and following it ends."""
@@ -221,6 +222,7 @@ def test_ten_thousand_random_walks_end_in_full_matches(pattern: str) -> None:
     assert len(texts) >= (4 if "yes" in pattern else 10)
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["gpt2", "smollm2", "mistral-32k", "llama3-128k"])
 def test_random_walks_over_real_vocabularies_end_in_full_matches(name: str) -> None:
     generator = np.random.default_rng(13)
@@ -234,6 +236,7 @@ def test_random_walks_over_real_vocabularies_end_in_full_matches(name: str) -> N
             assert expression.fullmatch(text), text
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["gpt2", "mistral-32k"])
 def test_masks_over_a_real_vocabulary_are_those_of_a_walk_by_token(name: str) -> None:
     """Every token read byte by byte from a few states: soundness and completeness of whole masks."""

@@ -16,6 +16,7 @@ from guided.patterns.tree import Alternate, Chars, Node, literal, repeat
 from tests.automata.enumerated import trees_of_size
 from tests.automata.test_canonical import Table, tables
 from tests.oracles import AllTexts
+from tests.profiles import examples
 from tests.strategies import trees
 
 TEXTS = AllTexts("abc", 4)
@@ -30,7 +31,7 @@ def language(found: Automaton) -> set[bytes]:
     return {word for word in WORDS if found.accepts(word)}
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(tables(max_states=5), tables(max_states=5))
 def test_operations_are_those_of_sets(left: Table, right: Table) -> None:
     first, second = left.build(), right.build()
@@ -40,7 +41,7 @@ def test_operations_are_those_of_sets(left: Table, right: Table) -> None:
     assert language(first - second) == mine - theirs
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(tables(), tables(), tables())
 def test_laws_of_sets(left: Table, middle: Table, right: Table) -> None:
     a, b, c = left.build(), middle.build(), right.build()
@@ -55,7 +56,7 @@ def test_laws_of_sets(left: Table, middle: Table, right: Table) -> None:
     assert a - (a - b) == a & b
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees("aé", max_leaves=5), trees("aé", max_leaves=5))
 def test_operations_on_automata_are_those_on_trees(left: Node, right: Node) -> None:
     first, second = from_tree(left), from_tree(right)
@@ -65,7 +66,7 @@ def test_operations_on_automata_are_those_on_trees(left: Node, right: Node) -> N
     assert ~first == from_tree(~left)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees("aé", max_leaves=6), trees("aé", max_leaves=6))
 def test_de_morgan(left: Node, right: Node) -> None:
     first, second = from_tree(left), from_tree(right)
@@ -94,7 +95,7 @@ def test_the_complement_is_valid_utf_8_only() -> None:
     assert ~~half == from_strings([b"a"])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tables())
 def test_the_witness_is_the_shortest_and_of_those_the_least(table: Table) -> None:
     found = table.build()
@@ -141,7 +142,7 @@ def test_witnesses(pattern: str, witness: bytes | None) -> None:
     assert automaton(pattern).is_empty() == (witness is None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(tables())
 def test_distances_are_the_least_numbers_of_bytes(table: Table) -> None:
     found = table.build()

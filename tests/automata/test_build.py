@@ -23,13 +23,14 @@ from guided.patterns.tree import (
     repeat,
 )
 from tests.oracles import matches
+from tests.profiles import examples
 from tests.strategies import patterns, trees
 
 ANY = Chars(Charset.UNIVERSE)
 TEXTS = repeat(ANY)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(patterns(), st.lists(st.text("abA\n_1", max_size=6), min_size=1, max_size=12))
 def test_automata_of_patterns_accept_what_re_matches(pattern: str, texts: list[str]) -> None:
     automaton, expression = from_tree(parse(pattern)), re.compile(pattern)
@@ -37,7 +38,7 @@ def test_automata_of_patterns_accept_what_re_matches(pattern: str, texts: list[s
         assert automaton.accepts(text.encode()) == (expression.fullmatch(text) is not None), text
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(trees("aé😀"), st.lists(st.text("aé😀b\ud7ff", max_size=5), min_size=1, max_size=12))
 def test_automata_of_trees_accept_what_the_definition_matches(tree: Node, texts: list[str]) -> None:
     automaton = from_tree(tree)
@@ -45,7 +46,7 @@ def test_automata_of_trees_accept_what_the_definition_matches(tree: Node, texts:
         assert automaton.accepts(text.encode()) == matches(tree, text), text
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees("ab", max_leaves=6, max_count=12), st.lists(st.text("ab", max_size=14), min_size=1, max_size=8))
 def test_counted_repeats_count(tree: Node, texts: list[str]) -> None:
     automaton = from_tree(tree)
@@ -53,7 +54,7 @@ def test_counted_repeats_count(tree: Node, texts: list[str]) -> None:
         assert automaton.accepts(text.encode()) == matches(tree, text), text
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(patterns())
 def test_the_witness_of_a_pattern_matches(pattern: str) -> None:
     automaton = from_tree(parse(pattern))
@@ -64,7 +65,7 @@ def test_the_witness_of_a_pattern_matches(pattern: str) -> None:
         assert re.fullmatch(pattern, witness.decode())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(patterns("ab\n", lookaround=False), st.lists(st.text("ab\nc", max_size=7), min_size=1, max_size=12))
 def test_automata_of_what_is_searched_for_accept_what_re_finds(pattern: str, texts: list[str]) -> None:
     automaton, expression = from_tree(TEXTS + parse(pattern) + TEXTS), re.compile(pattern)
@@ -163,7 +164,7 @@ def test_examples(pattern: str, yes: list[str], no: list[str]) -> None:
         assert (re.fullmatch(pattern, text) is not None) == (text in yes), text
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     trees("ab", max_leaves=3),
     st.booleans(),

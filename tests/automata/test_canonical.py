@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import distinct
+from tests.profiles import examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def nerode(table: Table) -> tuple[int, int]:
     return len(kept), len(by_column)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(tables())
 @example(Table(((0,),), (False,), (0,), 0, (0,)))
 @example(Table(((-1,),), (True,), (0,), 0, (0,)))
@@ -96,13 +97,13 @@ def test_automata_are_minimal(table: Table) -> None:
     assert table.build().table.shape == nerode(table)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tables(max_label=2))
 def test_labels_keep_states_apart(table: Table) -> None:
     assert table.build().table.shape == nerode(table)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tables(max_label=1), st.lists(st.binary(max_size=12), min_size=1, max_size=10))
 def test_the_canonical_form_reads_as_the_table_does(table: Table, words: list[bytes]) -> None:
     automaton = table.build()
@@ -115,7 +116,7 @@ def test_the_canonical_form_reads_as_the_table_does(table: Table, words: list[by
             assert automaton.labels[automaton.run(word)] == table.labels[state]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tables(max_label=1), st.randoms(use_true_random=False))
 def test_equal_languages_have_equal_arrays(table: Table, random) -> None:
     """States renumbered and doubled, columns renumbered and doubled: the same arrays come out."""
@@ -142,7 +143,7 @@ def test_equal_languages_have_equal_arrays(table: Table, random) -> None:
     assert first.fingerprint == second.fingerprint
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(tables(), tables())
 def test_different_languages_have_different_arrays(left: Table, right: Table) -> None:
     first, second = left.build(), right.build()
@@ -152,7 +153,7 @@ def test_different_languages_have_different_arrays(left: Table, right: Table) ->
         assert first.accepts(difference) != second.accepts(difference)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(tables(max_label=2))
 def test_the_canonical_form_is_a_fixed_point(table: Table) -> None:
     automaton = table.build()

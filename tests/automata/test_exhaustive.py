@@ -18,7 +18,8 @@ from guided.patterns.tree import Node
 from tests.automata.enumerated import EXHAUSTIVE, as_regex, show, trees_of_size
 from tests.oracles import AllTexts, matches
 
-SIZES = [1, 2, 3, 4, 5] if EXHAUSTIVE else [1, 2, 3, 4]
+LARGEST = 5 if EXHAUSTIVE else 4
+SIZES = [1, 2, 3, *(pytest.param(size, marks=pytest.mark.exhaustive) for size in range(4, LARGEST + 1))]
 TEXTS = AllTexts("abc", 5)
 
 
@@ -31,6 +32,7 @@ def first_difference(found: np.ndarray, expected: np.ndarray) -> str:
     return TEXTS.texts[int(np.flatnonzero(found != expected)[0])]
 
 
+@pytest.mark.exhaustive
 def test_the_two_definitions_of_matching_agree() -> None:
     short = AllTexts("abc", 3)
     for tree in [*trees_of_size(2), *trees_of_size(3), *trees_of_size(4)[::23]]:
@@ -80,10 +82,11 @@ def test_the_parser_gives_the_same_automaton_as_the_tree(size: int) -> None:
         assert from_tree(parsed) == automaton, pattern
 
 
+@pytest.mark.exhaustive
 def test_equal_languages_have_equal_arrays() -> None:
     """Automata that agree on all short texts are equal, or something longer tells them apart, and the trees say so too."""
     groups: defaultdict[bytes, dict[Automaton, Node]] = defaultdict(dict)
-    for size in SIZES[:4]:
+    for size in (1, 2, 3, 4):
         for tree, automaton in automata(size):
             groups[TEXTS.matched(tree).tobytes()].setdefault(automaton, tree)
     assert len(groups) > 300

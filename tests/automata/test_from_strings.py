@@ -11,11 +11,12 @@ from guided.automata.build import from_strings, from_tree
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.tree import alternate, literal
+from tests.profiles import examples
 
 ALL = [bytes(word) for n in range(5) for word in product(b"ab\xff", repeat=n)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sets(st.sampled_from(ALL)))
 @example(set())
 @example({b""})
@@ -28,19 +29,19 @@ def test_exactly_the_strings_of_a_set(strings: set[bytes]) -> None:
     assert automaton.witness() == min(strings, key=lambda word: (len(word), word), default=None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sets(st.text(max_size=6), max_size=12))
 def test_equal_to_the_alternatives_of_a_pattern(texts: set[str]) -> None:
     assert from_strings(text.encode() for text in texts) == from_tree(alternate(literal(text) for text in texts))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.binary(max_size=5), max_size=10))
 def test_neither_order_nor_repetition_counts(strings: list[bytes]) -> None:
     assert from_strings(strings) == from_strings(reversed(strings + strings))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sets(st.binary(max_size=4), max_size=12), st.sets(st.binary(max_size=4), max_size=12))
 def test_operations_are_those_of_sets(left: set[bytes], right: set[bytes]) -> None:
     first, second = from_strings(left), from_strings(right)
@@ -68,6 +69,7 @@ def test_common_ends_are_shared() -> None:
     assert not automaton.accepts(b"0077suffix")
 
 
+@pytest.mark.slow
 def test_fifty_thousand_names() -> None:
     generator = np.random.default_rng(3)
     names = {"_".join(map(str, generator.integers(0, 1000, 3))).encode() for _ in range(50_000)}

@@ -13,6 +13,7 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from tests.automata.enumerated import as_regex, trees_of_size
+from tests.profiles import examples
 from tests.strategies import plain_patterns
 
 
@@ -34,7 +35,7 @@ def test_equal_on_all_small_patterns_without_assertions(size: int) -> None:
     assert compared >= (5, 25, 150)[size - 1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(plain_patterns())
 def test_equal_on_patterns_without_assertions_and_unicode_classes(pattern: str) -> None:
     assert theirs(pattern) == ours(pattern)
@@ -76,7 +77,7 @@ def test_what_interegular_gets_wrong(pattern: str, text: str, right: bool) -> No
     assert theirs(pattern).accepts(text.encode()) != right
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(["a", "[ab]*", "(ab|c){0,3}", "[^a]*"]), st.sampled_from(["b", "a*", "(c|ab)c?", "é*"]))
 def test_interegulars_algebra_is_ours(left: str, right: str) -> None:
     first, second = (interegular.parse_pattern(pattern).to_fsm() for pattern in (left, right))

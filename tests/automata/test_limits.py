@@ -12,11 +12,13 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.patterns.tree import Alternate, Complement, Concat, Intersect, Literal, Look, Node, Repeat
+from tests.profiles import examples
 from tests.strategies import trees
 
 NAMES = [field.name for field in fields(Limits)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "what"),
     [
@@ -46,7 +48,7 @@ def test_what_explodes_is_refused(pattern: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["nfa_states", "states", "transitions", "steps"])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(trees("abé", max_leaves=10, max_count=30), st.integers(1, 200))
 def test_budgets_are_kept_whatever_the_tree(what: str, tree: Node, limit: int) -> None:
     """Within a small budget the same automaton comes out, or the error names the budget and more than it allows."""
@@ -66,7 +68,7 @@ def test_budgets_are_kept_whatever_the_tree(what: str, tree: Node, limit: int) -
         assert automaton.table.size <= limit
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(trees("ab", max_leaves=8), st.integers(1, 60))
 def test_the_same_input_passes_or_fails_every_time(tree: Node, limit: int) -> None:
     def outcome() -> str:
@@ -85,6 +87,7 @@ def nested(depth: int, wrap: Callable[[Node], Node]) -> Node:
     return node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("depth", "wrap", "n_states", "text"),
     [
@@ -112,6 +115,7 @@ def test_deep_patterns_need_no_recursion() -> None:
     assert from_tree(parse("(" * 10_000 + "ab" + ")*" * 10_000)) == from_tree(parse("(ab)*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["a{1,100000}", "(?:ab?){50000}", "[a-z]{100000}", "a{100000}b|a{100000}c"])
 def test_large_counts_work(pattern: str) -> None:
     automaton = from_tree(parse(pattern))

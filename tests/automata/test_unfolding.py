@@ -14,6 +14,7 @@ from guided.automata.unfolding import determinize_unfolded, is_unfoldable
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.patterns.tree import Node
+from tests.profiles import examples
 from tests.strategies import patterns, trees
 
 BOUNDS = Limits()
@@ -25,7 +26,7 @@ def both(nfa: NFA) -> tuple[Automaton, Automaton]:
     return Automaton.from_characters(made[0], BOUNDS), Automaton.from_characters(made[1], BOUNDS)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(trees("aé", max_leaves=8, boolean=False))
 def test_unfolding_a_tree_gives_what_threads_give(tree: Node) -> None:
     nfa = build_nfa(tree, BOUNDS)
@@ -34,7 +35,7 @@ def test_unfolding_a_tree_gives_what_threads_give(tree: Node) -> None:
     assert unfolded == threads
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(patterns("ab\n", max_leaves=8))
 def test_unfolding_a_pattern_gives_what_threads_give(pattern: str) -> None:
     nfa = build_nfa(parse(pattern), BOUNDS)

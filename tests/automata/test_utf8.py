@@ -15,6 +15,7 @@ from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
 from guided.patterns.tree import Chars, Concat, Literal, Repeat
+from tests.profiles import examples
 
 SCALARS = np.array([point for point in range(0x110000) if not 0xD800 <= point < 0xE000])
 # All boundaries of UTF-8's lengths and lead bytes, and both sides of the surrogates.
@@ -64,7 +65,8 @@ def charsets(draw: st.DrawFn) -> Charset:
     return ~charset if draw(st.booleans()) else charset
 
 
-@settings(max_examples=300)
+@pytest.mark.slow
+@settings(max_examples=examples(300))
 @given(charsets())
 @example(Charset.EMPTY)
 @example(Charset.UNIVERSE)
@@ -104,7 +106,8 @@ def test_every_code_point_of_an_escape(escape: str) -> None:
     assert np.array_equal(accepted_points(from_tree(parse(escape))), points_of(charset))
 
 
-@settings(max_examples=10)
+@pytest.mark.exhaustive
+@settings(max_examples=examples(10))
 @given(charsets())
 def test_every_code_point_of_any_set(charset: Charset) -> None:
     assert np.array_equal(accepted_points(one_of(charset)), points_of(charset))
@@ -126,6 +129,7 @@ def test_every_string_of_two_bytes() -> None:
         assert EVERY.accepts(data) == is_utf8(data), data
 
 
+@pytest.mark.slow
 def test_strings_of_three_and_four_bytes() -> None:
     """Every lead byte with every second byte, and the edges of continuation in the rest."""
     near = (0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF)
@@ -149,7 +153,7 @@ def test_what_is_not_utf_8_is_in_no_language(data: bytes) -> None:
         assert not from_tree(parse(pattern)).accepts(data)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(charsets(), min_size=1, max_size=3), st.lists(st.text(max_size=4), max_size=6))
 def test_sequences_of_sets(sets: list[Charset], texts: list[str]) -> None:
     automaton = from_tree(Concat(tuple(map(Chars, sets))))
@@ -160,7 +164,7 @@ def test_sequences_of_sets(sets: list[Charset], texts: list[str]) -> None:
             assert automaton.accepts(text.encode()) == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(charsets(), max_size=5), st.lists(st.integers(0, 0x10FFFF), max_size=20))
 def test_partitions_tell_apart_what_the_sets_do(sets: list[Charset], points: list[int]) -> None:
     parts = partition(sets)
@@ -181,7 +185,7 @@ def test_partitions_tell_apart_what_the_sets_do(sets: list[Charset], points: lis
     assert len(set(by_membership.values())) == len(by_membership)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(charsets(), max_size=4))
 def test_classes_of_a_partition_are_disjoint_sets_that_make_up_the_universe(sets: list[Charset]) -> None:
     parts = partition(sets)

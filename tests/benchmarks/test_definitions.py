@@ -19,6 +19,8 @@ from guided.engine.specs import Regex
 from guided.limits import Limits
 from tests.real_vocabularies import real_vocabulary
 
+pytestmark = pytest.mark.network
+
 PATTERNS = load()
 NAME = "mistral-32k"
 

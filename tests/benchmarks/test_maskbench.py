@@ -20,6 +20,8 @@ from benchmarks.maskbench_tokens import PIECES, RankCutter, tokenizer
 from benchmarks.maskbench_worker import walked
 from tests.real_vocabularies import real_vocabulary
 
+pytestmark = pytest.mark.network
+
 # What the models' own tokenizers give.
 KNOWN = {
     "gpt2": {"hello": [31373], "Hello world": [15496, 995], "Hello, world!": [15496, 11, 995, 0]},

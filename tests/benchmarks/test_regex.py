@@ -14,6 +14,8 @@ from benchmarks.regex import Runner
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.real_vocabularies import real_file
 
+pytestmark = [pytest.mark.slow, pytest.mark.network]
+
 ROOT = Path(__file__).parents[2]
 NAME = "mistral-32k"
 

@@ -108,6 +108,7 @@ def test_quick_runs_name_what_exists() -> None:
 needs_records = pytest.mark.skipif(not (report.RECORDS / "regex.json").exists(), reason="no records are kept")
 
 
+@pytest.mark.slow
 @needs_records
 def test_the_documents_are_those_of_the_records() -> None:
     found = report.records()
@@ -116,6 +117,7 @@ def test_the_documents_are_those_of_the_records() -> None:
     assert text == readme.with_peers(text, readme.peers(found["regex"], found["footprint"]))
 
 
+@pytest.mark.slow
 @needs_records
 def test_the_records_hold_what_the_definitions_expect() -> None:
     """guided's masks in the record allow the counted tokens, and the walk per state agrees with every one."""

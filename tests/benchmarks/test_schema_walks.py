@@ -9,6 +9,8 @@ import pytest
 from benchmarks import schema_walks
 from tests.real_vocabularies import real_vocabulary
 
+pytestmark = pytest.mark.network
+
 
 def test_walks_come_to_texts_of_their_schemas() -> None:
     counts, wrong = Counter[str](), list[dict[str, Any]]()

@@ -73,6 +73,7 @@ def test_a_right_call_is_right_in_every_greedy_arm(tmp_path: Path) -> None:
     assert rows["backtrace"]["passes"] == rows["unconstrained"]["passes"]
 
 
+@pytest.mark.slow
 def test_errors_have_their_classes(tmp_path: Path) -> None:
     found = {}
     for text in ("plus(2, 3)", "add(two, 3)", "add(2, 3", "add(2, 3) = 5", "sqrt(2, 3)"):
@@ -89,6 +90,7 @@ def test_errors_have_their_classes(tmp_path: Path) -> None:
     assert asked(parrot(" add(" + "2, " * 40 + "3)\n"), tmp_path / "cut")["unconstrained"]["error"] == "cut"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", range(2))
 def test_guided_arms_have_no_error_whatever_the_model_says(noise: int, tmp_path: Path) -> None:
     model = parrot("", noise)

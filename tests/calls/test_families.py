@@ -28,6 +28,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.families import READERS, Found, pythonic
 from tests.calls.languages import Language
 from tests.calls.signatures import calls, defined, inventories, tool_of
+from tests.profiles import examples
 
 FORMATS = [format_named(name) for name in format_names()]
 SEVERAL = [form for form in FORMATS if form.several is not None]
@@ -66,7 +67,7 @@ def test_every_format_has_a_reader() -> None:
 
 @every_format
 @pytest.mark.parametrize("choice", ["auto", "required"])
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_T17_what_is_rendered_is_accepted_and_read(form: Format, choice: str, data: st.DataObject) -> None:
     shapes = data.draw(inventories(form.is_positional))

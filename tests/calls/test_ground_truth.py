@@ -24,6 +24,8 @@ from tests.calls.ground_truth import SOURCES, Case, cases, reason_against
 from tests.real_vocabularies import real_vocabulary
 from tests.schema.official import MISSING, data_folder
 
+pytestmark = pytest.mark.network
+
 # Calls that are not well-typed: expressions and names in place of values, several arguments in place of one, empty numbers, typos in paths.
 ILL_TYPED = {"bfcl": 19, "funcqa": 20, "kamel": 206, "restbench": 2, "toolbench": 51}
 SAMPLE = 50

@@ -29,6 +29,7 @@ from guided.schema.frames import Value
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language, accepts
 from tests.calls.signatures import TREE, calls, defined, inventories, mutants, tool_of, written
+from tests.profiles import examples
 
 BYTES = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
 STYLES = ["tooldec", "tooldec-positional", "json"]
@@ -52,7 +53,7 @@ def plainer(text: str) -> str:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_T23_values_by_schema_are_those_of_the_regular_automaton(style: str, data: st.DataObject) -> None:
     is_positional = style == "tooldec-positional"
@@ -137,7 +138,7 @@ def np_bits(mask: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_T28_every_place_is_completed_within_its_budget(style: str, data: st.DataObject) -> None:
     choice = data.draw(st.sampled_from(["auto", "required"]))

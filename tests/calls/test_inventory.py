@@ -34,6 +34,7 @@ from guided.vocabulary.trie import trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.sources.documents import OPENAPI, SERVICE
 from tests.masks import bits
+from tests.profiles import examples
 
 # Every byte, and tokens that cross the borders of names, arguments and calls.
 PIECES = [
@@ -113,7 +114,7 @@ def assert_same(one: Index, other: Index, data: st.DataObject, longest: int = 30
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.data())
 def test_T23_the_lazy_automaton_allows_what_the_explicit_one_does(form: str, data: st.DataObject) -> None:
     inventory = data.draw(inventories(form))
@@ -132,7 +133,7 @@ def test_T23_the_lazy_automaton_allows_what_the_explicit_one_does(form: str, dat
     assert_same(explicit, lazy, data)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.data())
 def test_T23_over_a_vocabulary_that_lacks_bytes(data: st.DataObject) -> None:
     lacking = data.draw(st.sets(st.sampled_from(b"gt_.1[tru"), max_size=3))
@@ -150,7 +151,7 @@ def test_T23_over_a_vocabulary_that_lacks_bytes(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_T28_every_place_is_completed_within_its_budget(form: str, data: st.DataObject) -> None:
     tools = [definition(name, labels) for name, labels in data.draw(inventories(form)).items()]

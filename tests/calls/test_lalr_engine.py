@@ -19,6 +19,7 @@ from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 from guided.schema.grammar.characters import Characters
 from tests.calls.signatures import TREE, calls, defined, inventories, mutants, tool_of, written
+from tests.profiles import examples
 
 BYTES = guided.Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -84,7 +85,7 @@ def test_every_format_has_a_grammar_of_the_same_calls(name: str, choice: str) ->
 
 @pytest.mark.parametrize("is_defined", [False, True])
 @pytest.mark.parametrize("style", ["tooldec", "tooldec-positional", "json"])
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_both_engines_read_the_same(style: str, is_defined: bool, data: st.DataObject) -> None:
     is_positional = style == "tooldec-positional"

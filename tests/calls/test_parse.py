@@ -17,6 +17,7 @@ from guided.errors import CallError
 from guided.limits import Limits
 from tests.calls.signatures import calls, inventories, mutants, tool_of, written
 from tests.oracles import slow_call
+from tests.profiles import examples
 
 STYLES = ["tooldec", "tooldec-positional", "json"]
 
@@ -27,7 +28,7 @@ def died_at(automaton: Automaton, data: bytes) -> int:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_automaton_parser_and_regular_expression_agree(style: str, data: st.DataObject) -> None:
     is_positional = style == "tooldec-positional"
@@ -56,7 +57,7 @@ def test_automaton_parser_and_regular_expression_agree(style: str, data: st.Data
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_running_text_is_read_as_the_automaton_reads_it(style: str, data: st.DataObject) -> None:
     is_positional = style == "tooldec-positional"

@@ -216,6 +216,7 @@ def test_calls_that_are_run_are_counted_too(most: int) -> None:
     assert result.text.count("<T>") == most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fewest", [2, 3])
 def test_no_call_is_missing_at_the_end(fewest: int) -> None:
     made = tools(Wanting("a <T>add(1, 2)=3 b"), [add], format="tooldec-positional", parallel_tool_calls=(fewest, 4))

@@ -140,6 +140,7 @@ def test_a_searched_pattern_is_refused_at_its_own_position() -> None:
     assert caught.value.position == 3
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)

@@ -21,6 +21,7 @@ from guided.engine.index import Index
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
+from tests.profiles import examples
 from tests.real_vocabularies import real_vocabulary
 
 
@@ -200,6 +201,7 @@ def pick(x: Literal["a", "b"]) -> None: ...
 FINITE = [*(f'pick(x="{x}"){end}'.encode() for x in "ab" for end in ("=", " =")), b"now()=", b"now() ="]
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("begun", [b"", b"Hi", b"<", b"<T", b"<T>now()="])
 @pytest.mark.parametrize("name", ["smollm2", "gpt2"])
 def test_T2_text_mode_allows_all_but_what_no_call_follows(name: str, begun: bytes) -> None:
@@ -281,6 +283,7 @@ def segmentations(text: bytes, tokens: dict[bytes, int]) -> Iterator[list[int]]:
                 yield [token, *rest]
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["smollm2", "mistral-32k"])
 def test_T7_every_token_path_of_a_name_is_allowed(name: str) -> None:
     vocabulary = real_vocabulary(name)
@@ -309,6 +312,7 @@ def test_T8_tokens_that_span_name_argument_and_end() -> None:
     assert index.next(state, tokens(b"5) ")) == -1
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(
     ("begun", "token"), [("<T>get_weather(city", '="'), ('<T>get_weather(city="Oslo', '",'), ("<T>now(", ")=")]
 )
@@ -319,7 +323,7 @@ def test_T8_tokens_of_a_real_vocabulary_that_span_the_parts_of_a_call(begun: str
     assert number in index.allowed(after(index, begun.encode()))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_T9_any_vocabulary_spells_calls(data: st.DataObject) -> None:
     """However a text is cut into tokens of any vocabulary with all bytes, it is allowed."""
@@ -428,6 +432,7 @@ def test_a_name_that_a_vocabulary_cannot_spell_is_never_begun() -> None:
     assert spelled(index, after(index, b"<T>")) == {b"n"}
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("form", [format_named("tooldec"), format_named("json")], ids=lambda form: form.name)
 def test_the_index_of_many_tools_over_a_real_vocabulary(form: Format) -> None:
     tools = [Tool(get_weather, name=f"get_{first}_{second}") for first in "abcdefgh" for second in "stuvwxyz"]

@@ -24,6 +24,7 @@ from guided.calls.constraints import Caps, Irregular
 from guided.calls.types import Place, type_of
 from guided.calls.values import automaton_of
 from guided.errors import SchemaError
+from tests.profiles import examples
 from tests.schema.engine import compiled, is_empty
 from tests.schema.walks import random_text
 
@@ -108,7 +109,7 @@ def texts_of(automaton: Automaton, chance: random.Random, count: int) -> list[st
     return found
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow])
 @given(annotations, st.integers(0, 9999))
 def test_patterns_and_schemas_of_annotations_are_one_language(annotation: Any, seed: int) -> None:
     chance = random.Random(seed)

@@ -9,6 +9,8 @@ from benchmarks.call_walks import inventories, walk
 from guided.calls.tool import Tool
 from tests.real_vocabularies import real_vocabulary
 
+pytestmark = [pytest.mark.slow, pytest.mark.network]
+
 
 @pytest.mark.parametrize(
     ("kind", "is_lazy", "texts"), [("definitions", True, 40), ("definitions", False, 30), ("signatures", False, 20)]

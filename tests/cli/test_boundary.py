@@ -180,6 +180,8 @@ def test_a_process_that_is_interrupted_is_quiet(tmp_path: Path) -> None:
     assert (child.returncode, output, errors) == (130, b"", b"")
 
 
+@pytest.mark.network
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error() -> None:
     vocabulary = ["--vocabulary", str(real_file("smollm2"))]
     command = [sys.executable, "-m", "guided", "explain", "--regex", "(?s).*", "--sample", "100000", *vocabulary]
@@ -191,12 +193,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert b"Error" not in errors
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode_sees_escapes() -> None:
     done = process("check", "--regex", "[α-γ]", "δ", env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 1
     assert b"'\\u03b1' to '\\u03b3'" in done.stdout
 
 
+@pytest.mark.slow
 def test_no_colours_in_a_pipe() -> None:
     done = process("check", "--regex", "a", "b")
     assert done.returncode == 1

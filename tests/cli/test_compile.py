@@ -149,12 +149,14 @@ def test_another_release_compiles_again(folder: Path, key: str) -> None:
     assert statuses("specs.toml", "-o", "out") == {"answer": "compiled", "date": "up to date", "calls": "up to date"}
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes_here_and_in_processes(folder: Path) -> None:
     assert statuses("specs.toml", "-o", "here", "--jobs", "1") == statuses("specs.toml", "-o", "there", "--jobs", "2")
     assert contents(folder / "here") == contents(folder / "there")
     assert len(contents(folder / "here")) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_spec_that_fails_does_not_stop_the_others(folder: Path, jobs: str) -> None:
     (folder / "specs.toml").write_text(BAD + SPECS + "\n[lacking]\ntools = 'none.py'\n")
@@ -181,6 +183,7 @@ def test_a_fault_is_one_specs_concern(folder: Path, monkeypatch: pytest.MonkeyPa
     assert "2 compiled, 1 failed" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_reported(folder: Path) -> None:
     dies = "import multiprocessing, os\nif multiprocessing.parent_process():\n    os._exit(9)\n"
     (folder / "dying.py").write_text(dies + TOOLS)
@@ -344,6 +347,7 @@ def test_a_folder_that_can_not_be_written_to(folder: Path) -> None:
     assert "cannot be written" in errors_of("compile", "specs.toml", *VOCABULARY, "-o", "out")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_leaves_whole_files_only_and_the_next_run_goes_on(folder: Path, jobs: str) -> None:
@@ -378,6 +382,7 @@ def test_an_interrupt_leaves_whole_files_only_and_the_next_run_goes_on(folder: P
     )
 
 
+@pytest.mark.slow
 def test_what_tools_print_is_no_answer(folder: Path) -> None:
     (folder / "abilities.py").write_text("print('hello')\n" + TOOLS)
     done = process("compile", "specs.toml", *VOCABULARY, "--json", "-j", "2", cwd=folder)

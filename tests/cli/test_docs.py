@@ -47,6 +47,7 @@ def test_there_are_blocks() -> None:
     assert all(block.startswith("$ ") for block in BLOCKS)
 
 
+@pytest.mark.slow
 def test_the_file_of_specs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", sys.path.copy())
     (content,) = re.findall(
@@ -62,6 +63,7 @@ def test_the_file_of_specs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert call("check", str(tmp_path / "indices" / "calls.index"), "add(a=1, b=2)").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 @pytest.mark.parametrize("block", [with_marks(block) for block in BLOCKS])
 def test_commands_say_what_stands_there(block: str, tmp_path: Path) -> None:

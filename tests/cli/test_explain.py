@@ -88,6 +88,7 @@ def test_a_text_after_which_nothing_may_come(tokens: list[str]) -> None:
     assert found["failed"] == {"byte": 2, "character": 2, "ends_early": False, "expected": "'0' to '9'"}
 
 
+@pytest.mark.network
 def test_the_name_of_a_special_token_of_a_real_vocabulary() -> None:
     file = str(real_file("smollm2"))
     found = reply("explain", "--regex", "a+", "--vocabulary", file, "--after", "aa", "<|im_end|>")
@@ -98,6 +99,7 @@ def test_the_name_of_a_special_token_of_a_real_vocabulary() -> None:
     assert len(found["verdicts"]) > 1
 
 
+@pytest.mark.network
 def test_tokens_that_are_parts_of_characters_are_shown_as_bytes() -> None:
     done = call("explain", "--regex", "é", "--vocabulary", str(real_file("smollm2")))
     assert "'é'" in done.stdout

@@ -179,6 +179,7 @@ def test_compile_writes_schemas_too(folder: Path) -> None:
     assert more[1]["states"] < 30
 
 
+@pytest.mark.slow
 def test_compile_takes_schemas_as_options(folder: Path) -> None:
     write_ranks(folder / "ranks")
     done = call("compile", "--json-schema", "schema.json", "--json-schema", "shapes.py:Car", "--jobs", "2", *VOCABULARY)

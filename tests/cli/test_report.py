@@ -19,6 +19,7 @@ KINDS = {
 }
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", NAMES)
 def test_real_vocabularies(name: str) -> None:
     vocabulary = real_vocabulary(name)
@@ -66,6 +67,7 @@ def test_texts_that_can_not_be_spelled(tmp_path: Path) -> None:
     assert reply("vocabulary", str(tmp_path / "ranks"))["round_trip"]["spelled"] == 4
 
 
+@pytest.mark.network
 def test_a_round_trip_that_no_package_can_prove(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     found = reply("vocabulary", str(real_file("mistral-32k")))["round_trip"]

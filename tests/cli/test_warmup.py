@@ -52,6 +52,7 @@ print("modules:", sorted({name.split(".")[2] for name in kernels()}))
 """
 
 
+@pytest.mark.network
 @pytest.mark.slow
 def test_reaches_every_kernel_and_nothing_real_needs_another(tmp_path: Path) -> None:
     done = subprocess.run(

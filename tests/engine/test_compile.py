@@ -17,6 +17,7 @@ from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.profiles import examples
 from tests.strategies import patterns, plain_patterns
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
@@ -76,7 +77,7 @@ def test_fingerprints_name_what_is_said() -> None:
     assert re.fullmatch("[0-9a-f]{64}", Regex("\ud800é").fingerprint)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.text(max_size=4), max_size=4), st.lists(st.text(max_size=4), max_size=4))
 def test_parts_of_a_fingerprint_do_not_run_together(left: list[str], right: list[str]) -> None:
     assert (fingerprint_of("x", *left) == fingerprint_of("x", *right)) == (left == right)
@@ -89,7 +90,7 @@ def test_choices_lower_to_exactly_their_options() -> None:
     assert Choice({"a": 1, "b": 2}).options == ("a", "b")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(patterns(max_leaves=6))
 def test_regexes_lower_to_what_re_matches(pattern: str) -> None:
     assert Regex(pattern).lower(Limits()) == from_tree(parse(pattern))
@@ -129,7 +130,7 @@ def test_what_only_interegular_refuses_says_so(pattern: str) -> None:
         Regex(pattern, builder="interegular").lower(Limits())
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(patterns("ab1", max_leaves=6))
 def test_with_interegular_only_typed_errors_leave(pattern: str) -> None:
     """Whatever interegular thinks of a pattern: an automaton, or a PatternError."""
@@ -140,7 +141,7 @@ def test_with_interegular_only_typed_errors_leave(pattern: str) -> None:
     assert isinstance(found, Automaton)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(plain_patterns(max_leaves=5))
 def test_the_builders_give_equal_indices_where_interegular_is_right(pattern: str) -> None:
     ours, theirs = (

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import guided
 from guided.engine.files import read_index_file
 from guided.index.storage import read_arrays, write_arrays
+from tests.profiles import examples
 
 BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [b"ab", None], eos=[257])
 PATTERN = r"[ab]{1,3}|é+"
@@ -42,6 +43,7 @@ def test_an_index_comes_back_whole(tmp_path, mmap: bool) -> None:
     assert guide.advance_many([256, 257]) == 2
 
 
+@pytest.mark.slow
 def test_the_same_index_gives_the_same_bytes_in_every_process(tmp_path) -> None:
     code = (
         "import sys, guided\n"
@@ -58,7 +60,7 @@ def test_the_same_index_gives_the_same_bytes_in_every_process(tmp_path) -> None:
     assert len(contents) == 1
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(data=st.data())
 def test_every_damage_is_noticed(saved: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     damaged = bytearray(saved)
@@ -84,6 +86,7 @@ def test_every_damage_is_noticed(saved: bytes, tmp_path_factory: pytest.TempPath
             guided.load_index(path, BYTES)
 
 
+@pytest.mark.slow
 def test_flips_and_cuts_by_the_thousand_are_noticed(saved: bytes, tmp_path) -> None:
     random, path = np.random.default_rng(1), tmp_path / "damaged.index"
     whole = guided.compile(guided.Regex(PATTERN), BYTES)

@@ -24,6 +24,7 @@ from guided.patterns.parse import parse
 from guided.patterns.tree import Node
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.oracles import SlowIndex, find_subsequences, map_states, transitions_of
+from tests.profiles import examples
 from tests.strategies import patterns, trees, vocabularies
 
 FLOAT = r"([0-9]*)?\.?[0-9]*"
@@ -101,7 +102,7 @@ def test_O2_a_mask_of_ones_is_algorithm_1() -> None:
 # ------------------------------------------------------------------------------------------------- O3, O4: the index
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(patterns('ab"é', max_leaves=6), vocabularies())
 def test_O3_algorithm_3_finds_the_sequences_of_states_that_read_a_token(pattern: str, vocabulary: Vocabulary) -> None:
     automaton = from_tree(parse(pattern))
@@ -113,7 +114,7 @@ def test_O3_algorithm_3_finds_the_sequences_of_states_that_read_a_token(pattern:
         assert [automaton.run(token, state) for state in states] == [ends.get(state, -1) for state in states]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees('ab"é', max_leaves=6), vocabularies())
 def test_O4_algorithm_4_maps_states_to_subsets_of_the_vocabulary(tree: Node, vocabulary: Vocabulary) -> None:
     """Where nothing is a dead end, the index is the paper's map and EOS; else it is that map less the dead ends."""
@@ -178,7 +179,7 @@ def test_O6_with_interegular_and_with_our_builder() -> None:
 # ------------------------------------------------------------------------------------------- O7, O8: stop, start, cost
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(patterns("ab1", max_leaves=6), vocabularies("ab1", complete=True, max_tokens=12))
 def test_O7_a_text_is_taken_up_anywhere_from_its_state_alone(pattern: str, vocabulary: Vocabulary) -> None:
     automaton = from_tree(parse(pattern))
@@ -324,7 +325,7 @@ def test_O9_ip_addresses() -> None:
 # ---------------------------------------------------------------------------------------------- O10, O11: end, dead ends
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(patterns('ab"é', max_leaves=6), vocabularies(complete=True))
 def test_O10_eos_is_allowed_exactly_where_the_text_is_in_the_language(pattern: str, vocabulary: Vocabulary) -> None:
     automaton = from_tree(parse(pattern))
@@ -348,7 +349,7 @@ def test_O10_eos_is_allowed_exactly_where_the_text_is_in_the_language(pattern: s
                 work.append((target, text + (vocabulary[token] or b"")))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees('ab"é', max_leaves=6), vocabularies())
 def test_O11_no_dead_end_at_the_level_of_tokens(tree: Node, vocabulary: Vocabulary) -> None:
     """From every state that can be reached, tokens that are allowed lead to an accepting one; by walking them."""

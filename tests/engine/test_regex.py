@@ -14,6 +14,7 @@ from guided.errors import PatternError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.oracles import matches
+from tests.profiles import examples
 from tests.strategies import regexes
 
 VOCABULARY = Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
@@ -36,7 +37,7 @@ def test_ascii_reads_a_pattern_as_re_ascii_does(pattern: str, ascii_only: bool) 
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(regexes("kK1é_ "), st.lists(st.text("kKſ1١é_ \u00a0", max_size=3), min_size=20, max_size=20))
 def test_specs_have_the_language_of_re_under_their_flags(spec: Regex, texts: list[str]) -> None:
     automaton = spec.lower(Limits())

@@ -27,6 +27,7 @@ from guided.generate.generator import Generator
 from guided.generate.texts import choice, regex
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import ASCII, CountingModel, ascii_model, greedy_text_model
+from tests.profiles import examples
 from tests.strategies import patterns, vocabularies
 
 
@@ -69,7 +70,7 @@ def test_generator_takes_specs_and_indices() -> None:
         assert made("p").value == "green"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(patterns(max_leaves=6, lookaround=False), vocabularies(alphabet="abA\n", complete=True), st.integers(0, 2**32))
 def test_T28_every_text_is_complete_within_its_budget(pattern: str, vocabulary: Vocabulary, seed: int) -> None:
     model = CountingModel(vocabulary, seed)

@@ -127,6 +127,7 @@ def test_ties_go_to_the_lowest_id() -> None:
     assert np.flatnonzero(Sampler(1, top_p=0.4).probabilities(logits)).tolist() == [1, 2]
 
 
+@pytest.mark.slow
 def test_frequencies_are_the_probabilities() -> None:
     random = np.random.default_rng(7)
     logits = random.normal(size=200).astype(np.float32) * 3

@@ -71,6 +71,7 @@ def reached(scanner: Scanner, starts: np.ndarray) -> np.ndarray:
     return np.flatnonzero(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_bytes_are_read_as_lark_reads_the_text(name: str) -> None:
     prefixes = Prefixes(*compiled(name), "start", Limits())
@@ -84,6 +85,7 @@ def test_bytes_are_read_as_lark_reads_the_text(name: str) -> None:
         assert not prefixes.is_accepting(prefixes.read(prefixes.initial, text.encode())), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_random_walks_find_no_dead_end(name: str) -> None:
     prefixes = Prefixes(*compiled(name), "start", Limits())

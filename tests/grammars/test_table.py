@@ -7,6 +7,7 @@ from tests.grammars import table
 from tests.grammars.table import DOCUMENT, document
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_command_prints() -> None:
     assert document() == DOCUMENT.read_text(encoding="utf-8"), "python -m tests.grammars.table --write"
 

@@ -17,6 +17,7 @@ from guided.patterns.parse import parse
 from guided.patterns.tree import Node
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.oracles import AllTexts, SlowIndex, common_prefix, matches
+from tests.profiles import examples
 from tests.strategies import trees, vocabularies
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
@@ -68,7 +69,7 @@ def places(draw: st.DrawFn) -> tuple[Index, SlowIndex]:
     return Index(build_regular(automaton, vocabulary, Limits()), vocabulary, "test"), slow
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(places(), st.data())
 def test_any_history_is_a_fresh_replay(place: tuple[Index, SlowIndex], data: st.DataObject) -> None:
     index, slow = place
@@ -294,7 +295,7 @@ def test_mask_within_too_small_a_budget(budget: int) -> None:
     assert (error.value.what, error.value.given, error.value.limit) == ("tokens", 2, budget)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(places(), st.randoms(use_true_random=False), st.integers(0, 4))
 def test_steered_by_mask_within_no_text_is_cut(place: tuple[Index, SlowIndex], random, spare: int) -> None:
     index, slow = place
@@ -315,7 +316,7 @@ def test_steered_by_mask_within_no_text_is_cut(place: tuple[Index, SlowIndex], r
 # -------------------------------------------------------------------------------------------------- forced, accepts
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sets(st.text("abé", max_size=6), min_size=1, max_size=8), st.data())
 def test_forced_bytes_begin_every_way_on(options: set[str], data: st.DataObject) -> None:
     words = {option.encode() for option in options}
@@ -330,7 +331,7 @@ def test_forced_bytes_begin_every_way_on(options: set[str], data: st.DataObject)
 TEXTS = AllTexts("ab", 6)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(trees("ab", max_leaves=6, boolean=False), st.data())
 def test_forced_bytes_of_any_language(tree: Node, data: st.DataObject) -> None:
     """Brute force over all texts of up to six letters: sound always, and complete where the language is that short."""
@@ -361,7 +362,7 @@ def test_forced(pattern: str, text: str, forced: bytes) -> None:
     assert walked(compile_index(Regex(pattern), BYTES), list(text.encode())).forced() == forced
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(places(), st.lists(st.text('ab"é', max_size=5), max_size=5), st.data())
 def test_accepts_is_about_whole_texts_and_moves_nothing(
     place: tuple[Index, SlowIndex], texts: list[str], data: st.DataObject

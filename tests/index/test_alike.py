@@ -15,8 +15,11 @@ from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
+from tests.profiles import examples
 from tests.real_vocabularies import real_vocabulary
 from tests.schema.engine import compiled
+
+pytestmark = pytest.mark.network
 
 NAMES = ["", "0", "a", "b", "ab", "é", "\u000b"]
 # Each name in several spellings, ended or not, with more behind.
@@ -69,7 +72,7 @@ def check_bounds(index: Index, data: st.DataObject, n_tokens: int) -> None:
         state = index.next(state, data.draw(st.sampled_from(near)))
 
 
-@settings(max_examples=10, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=examples(10), suppress_health_check=list(HealthCheck), deadline=None)
 @given(COUNTED, st.data())
 @pytest.mark.parametrize("escapes", ["canonical", "dumps", "any"])
 def test_bounds_after_keys_are_their_own(escapes: str, schema: Any, data: st.DataObject) -> None:

@@ -16,6 +16,7 @@ from guided.kernels.below import bytes_below
 from guided.kernels.pushdown import NOWHERE
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.profiles import examples
 
 STRINGS = [
     {},
@@ -65,7 +66,7 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
     return Vocabulary([*listed, None], eos=[len(listed)])
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.sampled_from(STRINGS), vocabularies(), st.booleans())
 def test_plans_are_those_of_a_walk_that_skips_nothing(
     schema: dict[str, object], vocabulary: Vocabulary, as_key: bool

@@ -18,6 +18,7 @@ from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.index.brackets import BRACKETS, Parser, brackets
 from tests.masks import bits
+from tests.profiles import examples
 
 WORDS = ((b"begin", b"end"), (b"(", b")"))
 GRAMMARS = [BRACKETS, WORDS]
@@ -99,7 +100,7 @@ def bracket_vocabularies(draw: st.DrawFn, pairs: Sequence[tuple[bytes, bytes]]) 
     return Vocabulary(tokens, eos=[len(tokens), len(tokens) + 33], size=len(tokens) + 34)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data(), st.sampled_from(GRAMMARS), st.booleans(), st.randoms(use_true_random=False))
 def test_walks(
     data: st.DataObject, pairs: Sequence[tuple[bytes, bytes]], has_plan: bool, chance: random.Random

@@ -16,13 +16,14 @@ from guided.index.pushdown import PushdownIndex
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import CountingModel
 from tests.masks import bits
+from tests.profiles import examples
 from tests.real_vocabularies import real_vocabulary
 from tests.schema.engine import BYTES, compiled
 from tests.schema.strategies import schemas
 from tests.strategies import vocabularies
 
 BRIEF = settings(
-    max_examples=60,
+    max_examples=examples(60),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
@@ -151,6 +152,7 @@ DIFFERENT: dict[str, Any] = {
 }
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", DIFFERENT)
 @pytest.mark.parametrize(("least", "whitespace"), [(1, "compact"), (2, "flexible")])
 def test_steered_items_that_differ_are_complete(name: str, least: int, whitespace: str) -> None:
@@ -291,6 +293,7 @@ def test_what_is_allowed_where_items_differ_keeps_the_budget(schema: Any, texts:
             )
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("schema", [
     {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
     {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 4},
@@ -309,6 +312,8 @@ def test_ample_budgets_leave_the_mask_as_it_is(schema: Any) -> None:
             assert len(index.allowed(state)) > 40_000
 
 
+@pytest.mark.network
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "llama3-128k"])
 @pytest.mark.parametrize("kind", ["anything", "required", "conditional", "pattern"])
 def test_real_vocabularies(name: str, kind: str) -> None:
@@ -334,6 +339,7 @@ def test_generated_texts_end_within_max_tokens(name: str) -> None:
             make("p", max_tokens=shortest - 1)
 
 
+@pytest.mark.network
 def test_real_tokens_are_few() -> None:
     """Longest matches: the completion of a usual object takes fewer tokens than bytes."""
     index = compiled(SCHEMAS["required"], real_vocabulary("gpt2"))

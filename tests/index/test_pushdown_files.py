@@ -109,6 +109,7 @@ index.save(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     for seed in ("0", "1"):
         subprocess.run(

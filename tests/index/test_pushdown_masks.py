@@ -21,6 +21,7 @@ from guided.index.pushdown_masks import Masks
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
+from tests.profiles import examples
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
 
@@ -88,7 +89,7 @@ def slow_reader(spec: JsonSchema, vocabulary: Vocabulary) -> tuple[Pushdown, Sta
     return automaton, Stacks(automaton)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.sampled_from(SCHEMAS),
     st.sampled_from(["compact", "flexible", "pretty(4)", r"[ \n]{0,35}"]),
@@ -162,7 +163,7 @@ def _texts(group: Group) -> dict[tuple[int, int], bytes]:
     return {(int(rests.tokens[pair]), count): of_pair[pair] for pair, count in counted}
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.text("aé)]}", max_size=6), min_size=1, max_size=30), st.integers(0, 7))
 def test_plans_hold_rests_by_action_and_count(texts: list[str], allowed: int) -> None:
     """Actions by hand: ")" and "}" are read, "]" is read again; code points count."""
@@ -238,7 +239,7 @@ def both_plans(index: PushdownIndex, state: int) -> tuple[Plan | None, Plan] | N
     return quick, slow
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.sampled_from(ALIKE),
     st.sampled_from(["canonical", "any"]),

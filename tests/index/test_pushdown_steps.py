@@ -123,6 +123,7 @@ def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
     assert found == [expected[number % 8] for number in range(N_THREADS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes_find_the_same(method: str) -> None:
     with processes(method) as pool:

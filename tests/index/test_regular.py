@@ -21,6 +21,7 @@ from guided.patterns.parse import parse
 from guided.patterns.tree import Node
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.oracles import SlowIndex
+from tests.profiles import examples
 from tests.strategies import patterns, trees, vocabularies
 
 
@@ -72,7 +73,7 @@ def spellable(tree: Node, vocabulary: Vocabulary) -> SlowIndex:
 
 
 @KINDS
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(tree=trees('ab"é', max_leaves=6), vocabulary=vocabularies())
 def test_equal_to_algorithm_4_for_any_tree(kind: str, tree: Node, vocabulary: Vocabulary) -> None:
     slow = spellable(tree, vocabulary)
@@ -81,7 +82,7 @@ def test_equal_to_algorithm_4_for_any_tree(kind: str, tree: Node, vocabulary: Vo
 
 
 @KINDS
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(pattern=patterns('ab"é€', max_leaves=6), vocabulary=vocabularies(complete=True, max_tokens=40))
 def test_equal_to_algorithm_4_for_any_pattern(kind: str, pattern: str, vocabulary: Vocabulary) -> None:
     slow = spellable(parse(pattern), vocabulary)
@@ -89,7 +90,7 @@ def test_equal_to_algorithm_4_for_any_pattern(kind: str, pattern: str, vocabular
         check(build_regular(automaton_of(pattern), vocabulary, Limits()), slow)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(trees('ab"é', max_leaves=6), vocabularies())
 def test_what_no_tokens_spell_is_refused(tree: Node, vocabulary: Vocabulary) -> None:
     automaton = from_tree(tree)
@@ -101,7 +102,7 @@ def test_what_no_tokens_spell_is_refused(tree: Node, vocabulary: Vocabulary) -> 
         build_regular(automaton, vocabulary, Limits())
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees("ab", max_leaves=8, max_count=9), vocabularies("ab", longest=3))
 def test_masks_are_shared_by_states_that_allow_the_same(tree: Node, vocabulary: Vocabulary) -> None:
     slow = spellable(tree, vocabulary)
@@ -191,7 +192,7 @@ def test_distances_with_long_tokens(pattern: str) -> None:
     check(build_regular(automaton, vocabulary, Limits()), SlowIndex(automaton, vocabulary))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sets(st.text("abé", max_size=5), min_size=1, max_size=12), vocabularies("abé", complete=True))
 def test_choices_are_spelled_in_every_way(options: set[str], vocabulary: Vocabulary) -> None:
     """Every cut of every option into tokens is a path, and no other sequence is."""

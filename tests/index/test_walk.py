@@ -13,6 +13,7 @@ from guided.patterns.tree import Node
 from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.oracles import find_subsequences, slow_trie, transitions_of
+from tests.profiles import examples
 from tests.strategies import patterns, trees, vocabularies
 
 
@@ -45,13 +46,13 @@ def check(tree: Node, vocabulary: Vocabulary) -> None:
     assert len(set(contents)) == len(contents)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(trees('ab"é', max_leaves=6), vocabularies())
 def test_functions_are_those_of_algorithm_3(tree: Node, vocabulary: Vocabulary) -> None:
     check(tree, vocabulary)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(patterns('ab"é', max_leaves=6), vocabularies(max_tokens=40))
 def test_functions_of_patterns(pattern: str, vocabulary: Vocabulary) -> None:
     check(parse(pattern), vocabulary)

@@ -21,6 +21,7 @@ from guided.integrations.llama_cpp import LlamaCpp
 from guided.integrations.llama_vocabulary import vocabulary_of
 from guided.integrations.load import default_model_gguf
 from tests.generate.models import default_model
+from tests.profiles import examples
 
 llama_cpp = pytest.importorskip("llama_cpp", reason="llama-cpp-python is not installed: docs/llama_cpp.md builds it")
 
@@ -137,7 +138,7 @@ def test_messages_are_templated_as_transformers_does(messages: list[dict[str, st
     assert model().prompt_tokens(messages) == default_model().prompt_tokens(messages)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.text(max_size=30))
 def test_inserted_text_is_spelled_exactly(text: str) -> None:
     assume(set(text.encode()) <= {byte for data in model().vocabulary if data and len(data) == 1 for byte in data})

@@ -104,6 +104,7 @@ def tiny_folder(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_is_a_model(tmp_path: Path) -> None:
     model = load(tiny_folder(tmp_path), dtype="float32")
     assert model.vocabulary.size == 300
@@ -147,6 +148,7 @@ def test_a_mistyped_path_is_no_name_on_the_hub(tmp_path: Path, monkeypatch: pyte
         load("models/mistyped")
 
 
+@pytest.mark.slow
 def test_a_name_on_the_hub_that_can_not_be_fetched_is_an_error() -> None:
     program = (
         "import guided\ntry:\n    guided.load('no-one/no-model')\nexcept guided.ModelError as error:\n    print(error)"

@@ -133,6 +133,7 @@ def test_what_does_not_fit_is_refused() -> None:
         store.apply(torch.zeros(1, 40), [mask], out=torch.zeros(2, 40))
 
 
+@pytest.mark.slow
 def test_neither_numba_nor_transformers_is_needed() -> None:
     program = "import sys, guided.integrations.masking; print({'numba', 'transformers', 'triton'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import ACTION, GUARD, WIDTH, action_entry
 from guided.kernels.likeness import arrive, is_like
+from tests.profiles import examples
 
 BYTES = (0x22, 0x41, 0x42, 0xC3)
 
@@ -65,7 +66,7 @@ def frames(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     return rows, info, actions, guards
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(frames(), st.sampled_from([-1, 0]), st.integers(1, 7))
 def test_controls_are_alike_where_all_pairs_are(
     case: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], allow: int, most: int

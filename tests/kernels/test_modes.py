@@ -47,18 +47,21 @@ except IndexError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_bounds_are_checked(mode: str, cache: Path) -> None:
     assert run(mode, cache, "-c", OUT_OF_BOUNDS) == "checked\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_gives_the_same_index(mode: str, cache: Path) -> None:
     assert run(mode, cache, "-m", "tests.kernels.digest").split() == digest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_the_kernels_tests_pass_in_every_mode(mode: str, cache: Path) -> None:
     files = sorted(str(path) for path in Path(__file__).parent.glob("test_*.py") if path.name != "test_modes.py")
-    options = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=brief"]
+    options = ["-q", "-p", "no:cacheprovider", "--hypothesis-profile=default"]
     assert " passed" in run(mode, cache, "-m", "pytest", *options, *files)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from guided.arrays import DEAD
 from guided.kernels.outlasts import outlasts
+from tests.profiles import examples
 
 
 def slow_outlasts(
@@ -28,7 +29,7 @@ def slow_outlasts(
     return False
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_pairs_of_lexemes_against_the_definition(chance) -> None:
     n, n_columns = chance.randrange(1, 7), chance.randrange(1, 5)

@@ -11,6 +11,7 @@ from lark.parsers.lalr_analysis import LALR_Analyzer
 
 from guided.errors import LimitError
 from guided.lalr.analysis import Analysis, _propagated
+from tests.profiles import examples
 
 NAMES = ["start", "b", "c", "d"]
 
@@ -66,7 +67,7 @@ def rules(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(rules())
 @example('start: b c d "x"\nb: c | "y"\nc: d |\nd: b | "z" |')
 @example('start: b "x" | c "y"\nb: "z"\nc: "z"\nd: "x"')
@@ -87,7 +88,7 @@ def test_random_rules_are_read() -> None:
     assert plain["includes"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.integers(1, 8).flatmap(lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=4), min_size=n, max_size=n))
 )

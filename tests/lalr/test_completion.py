@@ -31,6 +31,7 @@ from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_machine import INDENTED, LEXERS, Blocks
 from tests.lalr.test_prefix import grammars, parsed
 from tests.masks import bits
+from tests.profiles import examples
 
 PIECES = [
     b"ab",
@@ -115,7 +116,7 @@ def has_rest(index: PushdownIndex, state: int, alphabet: bytes, longest: int) ->
     return index.is_accepting(state)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(grammars(), LEXERS, st.randoms(use_true_random=False), st.sampled_from([0, 0, 2, 5]))
 def test_steered_texts_of_random_grammars(grammar: str, lexer: str, choice: random.Random, spare: int) -> None:
     try:
@@ -158,6 +159,7 @@ def test_steered_texts_of_bundled_grammars(name: str) -> None:
         assert parsed(parser, wild.decode()), wild
 
 
+@pytest.mark.slow
 def test_steered_texts_of_python() -> None:
     choice = random.Random(None if "GUIDED_RANDOM" in os.environ else 5)
     parser = lark.Lark(PYTHON.read_text(encoding="utf-8"), parser="lalr", postlex=PythonIndenter(), start="file_input")
@@ -252,7 +254,7 @@ def test_a_deep_text_ends() -> None:
     assert index.remaining(state) == 1 + 600
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(grammars())
 def test_ways_are_shortest(grammar: str) -> None:
     """Against all texts up to a length, from the begin of a lexeme."""

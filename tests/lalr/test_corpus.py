@@ -22,6 +22,8 @@ from tests.lalr.corpus import json_documents, modules, mutants, random_cut, sour
 from tests.lalr.test_prefix import parsed
 from tests.real_vocabularies import real_vocabulary
 
+pytestmark = [pytest.mark.slow, pytest.mark.network]
+
 # States of an index before another one takes its place.
 MOST_STATES = 200_000
 # Masks are looked at at each token of the usual cut of short texts, and at one of so many else.

@@ -30,6 +30,7 @@ from tests.grammars.loading import parser_of
 from tests.lalr.oracle import reaches_a_text
 from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_prefix import BLOCKS, LIMITS, Blocks, grammars, prefixes_of
+from tests.profiles import examples
 
 
 def states_up_to(prefixes: Prefixes, letters: bytes, longest: int) -> list[int]:
@@ -65,7 +66,7 @@ def decided_by_cells(parser: lark.Lark, prefixes: Prefixes, states: list[int]) -
             assert letters.of(outcomes, context) & cells.live(cell_of[one.node]), one
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(grammars(), st.sampled_from(["contextual", "contextual", "basic"]))
 def test_every_reading_can_be_completed(text: str, lexer: str) -> None:
     try:
@@ -134,6 +135,7 @@ def test_blocks_can_be_completed() -> None:
         assert reaches_a_text(prefixes, state, b"a:\n )", 3_000), prefixes.hypotheses(state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "lives"),
     [

@@ -22,6 +22,7 @@ from guided.limits import Limits
 from guided.resources import grammar_path
 from tests.lalr.nasty import lexers
 from tests.lalr.oracle import match
+from tests.profiles import examples
 
 PYTHON = Path(lark.__file__).parent / "grammars" / "python.lark"
 
@@ -77,7 +78,7 @@ def test_every_entry_is_larks(lexer: str) -> None:
     assert len(set(found.context.tolist())) == (1 if lexer == "basic" else len(found.lexer.contexts))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(lexers())
 def test_a_text_and_its_lark_object_have_the_same_tables(text: str) -> None:
     try:
@@ -90,6 +91,7 @@ def test_a_text_and_its_lark_object_have_the_same_tables(text: str) -> None:
     assert same(tables(text), tables_of_object(parser, Limits()))
 
 
+@pytest.mark.slow
 def test_python_is_read_with_its_indenter() -> None:
     found = tables(PYTHON.read_text(), start=["file_input", "eval_input"], postlex=PythonIndenter(), source=str(PYTHON))
     assert found.n_states > 700
@@ -128,6 +130,7 @@ print(hashlib.sha256(repr([parts, lexer]).encode()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_tables_are_the_same_in_every_process() -> None:
     digests = {
         subprocess.run(
@@ -227,12 +230,14 @@ RECURSIVE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", RECURSIVE)
 def test_templates_may_come_back_to_themselves(text: str) -> None:
     lark.Lark(text, parser="lalr")
     assert tables(text).n_states > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_grammars_end_in_an_error_or_tables(text: str) -> None:
     with suppress(GuidedError):

@@ -28,6 +28,7 @@ from guided.lalr.tables import LalrTables
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_prefix import LIMITS, grammars
+from tests.profiles import examples
 
 ANY_BYTE = b"\x01" * 256
 LEXERS = st.sampled_from(["contextual", "contextual", "basic"])
@@ -66,7 +67,7 @@ def check_cells(tables: LalrTables, rng: random.Random, n_texts: int) -> None:
             stack.append(cells.push(stack[-1], action))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(grammars(), st.randoms(use_true_random=False))
 def test_cells_say_what_can_be_fed(grammar: str, rng: random.Random) -> None:
     tables = tables_of(grammar)
@@ -74,6 +75,7 @@ def test_cells_say_what_can_be_fed(grammar: str, rng: random.Random) -> None:
         check_cells(tables, rng, 10)
 
 
+@pytest.mark.slow
 def test_cells_of_python_say_what_can_be_fed() -> None:
     tables = tables_of(PYTHON.read_text(encoding="utf-8"), postlex=PythonIndenter(), start="file_input")
     assert tables is not None
@@ -104,7 +106,7 @@ def check_bytes(tables: LalrTables, alphabet: str, longest: int) -> None:
     assert [text for text in accepted if not all(text[:i] in alive for i in range(len(text)))] == []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(grammars(), LEXERS)
 def test_bytes_lead_where_the_readings_lead(grammar: str, lexer: str) -> None:
     tables = tables_of(grammar, lexer)
@@ -207,7 +209,7 @@ def check_masks(index: PushdownIndex, rng: random.Random, n_texts: int) -> None:
             state = index.next(state, rng.choice(sorted(onward)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     grammars(),
     LEXERS,

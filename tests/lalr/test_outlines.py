@@ -82,6 +82,7 @@ def test_O13_a_state_of_the_parser_reads_the_union_of_its_terminals() -> None:
                 assert found[0] == scanner.n_terminals or found[0] in own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grammar", [DEFINITIONS, "python"])
 def test_O14_the_tokens_of_a_definition(grammar: str) -> None:
     index = compiled(grammar, *PIECES)
@@ -106,6 +107,7 @@ def test_O14_is_lark() -> None:
     assert not any(parsed(parser, f"def f):{rest}") for rest in ("", "pass", " pass"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "grammar", ['start: DEF NAME | NAME "=" NAME\n' + DEFINITIONS.partition("\n")[2].partition("\n")[2], "python"]
 )
@@ -194,6 +196,8 @@ def test_O18_the_states_from_which_a_token_can_be_read() -> None:
     assert n_by_stack > 3
 
 
+@pytest.mark.network
+@pytest.mark.slow
 def test_O19_the_index_of_python_beside_the_papers(tmp_path: Path) -> None:
     """The paper's index of Python has about 50 MB, made naively for all states of its automata; this one grows with what texts meet.
 

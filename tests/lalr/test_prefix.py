@@ -17,6 +17,7 @@ from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.limits import Limits
 from tests.lalr.test_loading import PYTHON
+from tests.profiles import examples
 
 LIMITS = Limits(steps=20_000_000, states=20_000)
 REGEXES = (
@@ -76,7 +77,7 @@ def check(parser: lark.Lark, alphabet: str, longest: int) -> None:
     assert [text for text in accepted if not all(alive[text[:i]] for i in range(len(text)))] == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(grammars(), st.sampled_from(["contextual", "contextual", "basic"]))
 def test_texts_are_larks(text: str, lexer: str) -> None:
     try:
@@ -166,6 +167,7 @@ PYTHONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_python_is_larks() -> None:
     parser = lark.Lark(
         PYTHON.read_text(), parser="lalr", postlex=PythonIndenter(), start="file_input", source_path=str(PYTHON)

@@ -10,7 +10,7 @@ from tests.lalr.random_grammars import check
 N_NUMBERS, N_PARTS = 460, 10
 
 
-@pytest.mark.parametrize("part", range(N_PARTS))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, N_PARTS))])
 def test_random_grammars(part: int) -> None:
     counts = Counter(check(number) for number in range(part, N_NUMBERS, N_PARTS))
     assert counts["exact"] + counts["in doubt"] > N_NUMBERS / N_PARTS / 2

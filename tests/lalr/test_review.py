@@ -41,11 +41,13 @@ def test_lookaheads_that_are_broken() -> None:
     assert found('start: L "b"\nL: /l(?=b)/') == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["json", "arithmetic", "sql", "graphql"])
 def test_grammars_of_the_package_have_no_dead_ends(name: str) -> None:
     assert {one.kind for one in guided.Grammar(name).review()} <= {"conflict"}
 
 
+@pytest.mark.slow
 def test_every_conflict_of_python_has_an_example() -> None:
     spec = guided.Grammar("python", start="file_input")
     told = spec.review()

@@ -19,6 +19,7 @@ from guided.lalr.terminals import Terminal
 from guided.limits import Limits
 from tests.lalr.nasty import ALPHABET, POOL, lexers
 from tests.lalr.oracle import lexeme
+from tests.profiles import examples
 
 LIMITS = Limits(steps=20_000_000, states=5_000)
 
@@ -87,7 +88,7 @@ def test_each_nasty_terminal(pattern: str) -> None:
     check(made(text), [*WORDS, *('"'.join(pair) for pair in itertools.pairwise(WORDS[:200]))], random.Random(0))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     lexers(),
     st.lists(st.text(ALPHABET, min_size=1, max_size=9), min_size=40, max_size=80),

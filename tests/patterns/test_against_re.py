@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from guided.errors import PatternError
 from guided.patterns.parse import parse
 from tests.oracles import matches
+from tests.profiles import examples
 from tests.strategies import patterns
 
 ALPHABET = "abA\n"
@@ -83,13 +84,13 @@ def disagreement(pattern: str, flags: int) -> str | None:
 FLAGS = st.sampled_from([0, 0, re.I, re.X, re.M, re.S, re.A])
 
 
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join), FLAGS)
 def test_refuses_what_re_refuses(pattern: str, flags: int) -> None:
     assert disagreement(pattern, flags) is None
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.text(st.sampled_from("()[]{}?*+|^$.\\-,:=!<>#PN12iamsx \nab"), max_size=8), FLAGS)
 def test_refuses_what_re_refuses_character_by_character(pattern: str, flags: int) -> None:
     assert disagreement(pattern, flags) is None
@@ -100,14 +101,14 @@ def words_that_differ(pattern: str, flags: int, words: list[str]) -> list[str]:
     return [word for word in words if bool(theirs.fullmatch(word)) != matches(ours, word)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(patterns(ALPHABET), FLAGS)
 def test_has_the_language_of_re(pattern: str, flags: int) -> None:
     if not (flags & re.A and "(?u" in pattern):
         assert words_that_differ(pattern, flags, WORDS) == []
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(patterns("kKſ1 é", max_leaves=5))
 def test_has_the_language_of_re_with_letters_that_share_a_case(pattern: str) -> None:
     words = ["".join(word) for n in range(3) for word in itertools.product("kKſsS\u212a1 éÉ_", repeat=n)]
@@ -128,6 +129,7 @@ def small_patterns(size: int) -> Iterator[str]:
             yield from (f"{a}{b}", f"(?:{a}|{b})")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_all_small_patterns_on_all_short_texts(size: int) -> None:
     words = ["".join(word) for n in range(5) for word in itertools.product("ab\n", repeat=n)]
@@ -173,6 +175,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 def test_patterns_of_the_standard_library() -> None:
     found = [pattern for module in MODULES for pattern in patterns_of(module)]
     assert len(found) > 60

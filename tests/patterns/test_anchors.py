@@ -80,6 +80,7 @@ def test_other_anchors_stay(pattern: str, rendered: str) -> None:
     assert render(parse(pattern)) == rendered
 
 
+@pytest.mark.slow
 @given(patterns("ab\n "), st.sampled_from(["^(?:{})$", r"\A({})\Z", "(?:^(?:{})|b)$", "(?:{}$)?", "(?=^{}).*"]))
 def test_dropping_changes_no_language(pattern: str, frame: str) -> None:
     flags, body = re.fullmatch(r"((?:\(\?[aimsx]+\))?)(.*)", pattern, re.DOTALL).groups()

@@ -13,11 +13,13 @@ from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
 from tests.oracles import matches
 from tests.patterns.sets import ALL, CASED, charset, of_re
+from tests.profiles import examples
 
 # Before this, `re` forgot upper-case letters past U+FFFF in sets, and folded ranges past U+FFFF in spite of (?a): gh-126505.
 RE_IS_RIGHT_PAST_THE_BMP = sys.version_info >= (3, 13, 1) or (3, 12, 8) <= sys.version_info < (3, 13)
 
 
+@pytest.mark.exhaustive
 def test_every_cased_character() -> None:
     text = "".join(CASED)
     for flags in ("(?i)", "(?ai)"):
@@ -26,6 +28,7 @@ def test_every_cased_character() -> None:
             assert charset(flags + character) == Charset.of((point, point) for point in expected), hex(ord(character))
 
 
+@pytest.mark.exhaustive
 def test_only_cased_characters_have_company() -> None:
     assert set(unicode_folding().classes) <= {ord(character) for character in CASED}
     every = "".join(rf"\U{ord(character):08x}" for character in CASED)
@@ -115,7 +118,7 @@ def folded_sets(draw: st.DrawFn) -> tuple[str, str]:
     return flags, f"[{draw(st.sampled_from(['', '^']))}{''.join(members) or 'k'}]"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(folded_sets())
 def test_random_sets_of_every_character(folded: tuple[str, str]) -> None:
     flags, pattern = folded

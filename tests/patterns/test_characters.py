@@ -14,6 +14,7 @@ from guided.patterns.parse import parse
 from tests.patterns.sets import ALL, charset, of_re, those
 
 
+@pytest.mark.exhaustive
 def test_unicode_classes_of_every_character() -> None:
     assert unicode_class("d") == those(str.isdecimal)
     assert unicode_class("s") == those(str.isspace)
@@ -29,6 +30,7 @@ def test_sets_of_every_character(flags: str, pattern: str) -> None:
     assert charset(flags + pattern) == of_re(flags, pattern)
 
 
+@pytest.mark.exhaustive
 def test_general_categories_of_every_character() -> None:
     by_name: dict[str, list[tuple[int, int]]] = {}
     for character in ALL:

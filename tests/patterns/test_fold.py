@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 
 from guided.patterns.fold import fold, parts_of, rebuilt
@@ -52,6 +53,7 @@ def test_shared_parts_are_visited_once() -> None:
     assert visits == 201
 
 
+@pytest.mark.slow
 def test_depth_is_no_matter() -> None:
     node: Node = Literal("a")
     for _ in range(50_000):

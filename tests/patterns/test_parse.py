@@ -213,6 +213,7 @@ def test_alternatives_of_one_character_are_one_set(pattern: str, rendered: str) 
     assert render(parse(pattern)) == rendered
 
 
+@pytest.mark.slow
 def test_fifty_thousand_alternatives() -> None:
     names = [f"name_{number:05d}" for number in range(50_000)]
     tree = parse("|".join(names))
@@ -220,6 +221,7 @@ def test_fifty_thousand_alternatives() -> None:
     assert [item.text for item in tree.items if isinstance(item, Literal)] == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -252,6 +254,7 @@ def test_depth_is_limited(group: str) -> None:
     assert (caught.value.what, caught.value.given, caught.value.limit) == ("depth", 2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["(", "(^", "a(", "(?=", "(?<!", "(?i:", "b|("])
 def test_depth_needs_no_recursion(group: str) -> None:
     depth = Limits().depth

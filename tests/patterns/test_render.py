@@ -93,6 +93,7 @@ def test_re_reads_it(pattern: str) -> None:
     assert [word for word in WORDS if bool(compiled.fullmatch(word)) != bool(original.fullmatch(word))] == []
 
 
+@pytest.mark.slow
 def test_depth_needs_no_recursion() -> None:
     node: Node = Literal("a")
     for _ in range(50_000):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from guided.errors import SchemaError
 from guided.schema.dialects import DEFAULT, DRAFTS, known_dialect
+from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.lowered import DRAFT, holds, lowered
 from tests.schema.oracle_ecma import search
@@ -107,7 +108,7 @@ def schemas(year):
 
 
 @pytest.mark.parametrize("year", sorted(DRAFT))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_every_draft_agrees_with_the_published_validator(year, data):
     body = data.draw(schemas(year))

@@ -20,6 +20,7 @@ from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.guide.guide import Guide
 from guided.schema.atoms import JsonOptions
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.profiles import examples
 from tests.real_vocabularies import real_vocabulary
 from tests.schema.engine import compiled, is_empty, refusal
 from tests.schema.oracle import Undefined, lifted
@@ -192,7 +193,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 def test_the_engine_is_the_oracle(kind: str) -> None:
     counts = {"all": 0, "refused": 0}
 
-    @settings(BRIEF, max_examples=60)
+    @settings(BRIEF, max_examples=examples(60))
     @given(KINDS[kind], option_sets(), st.data())
     def run(schema: Any, options: dict[str, Any], data: st.DataObject) -> None:
         agree(schema, options, data, counts)
@@ -350,12 +351,13 @@ def _is_completed(index: Index, vocabulary: Vocabulary, text: bytes, chance: ran
 # ----------------------------------------------------------------------------------------------------- real vocabularies
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("name", ["gpt2", "llama3-128k", "mistral-32k"])
 def test_random_walks_over_real_vocabularies_end_in_valid_documents(name: str) -> None:
     vocabulary = real_vocabulary(name)
     ended = []
 
-    @settings(BRIEF, max_examples=12)
+    @settings(BRIEF, max_examples=examples(12))
     @given(schemas(5), option_sets(), st.randoms(use_true_random=False))
     def run(schema: Any, options: dict[str, Any], chance: random.Random) -> None:
         index = refused_or_index(schema, options, vocabulary)

@@ -9,6 +9,8 @@ import pytest
 
 from tests.schema.hostile import SCHEMAS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 SECONDS, MEGABYTES = 5, 1000
 # Schemas that no value satisfies, and schemas that mean nothing: the error names the place.

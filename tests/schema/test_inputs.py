@@ -615,6 +615,7 @@ def test_specs_are_equal_where_schema_and_type_are() -> None:
     assert pickle.loads(pickle.dumps(JsonSchema(Person))).read('{"name": "A", "born": "2024-01-01"}').name == "A"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [

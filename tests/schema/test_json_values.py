@@ -68,6 +68,7 @@ def test_what_is_no_json_is_refused_as_python_refuses_it(text: str) -> None:
         assert flat(text) == expected
 
 
+@pytest.mark.slow
 def test_a_text_is_read_at_any_depth() -> None:
     for opening, closing in (("[", "]"), ('{"a":', "}")):
         value, depth = parse_json(opening * 100_000 + "1.5" + closing * 100_000, parse_float=Decimal), 0
@@ -115,6 +116,7 @@ def test_a_schema_has_so_many_levels_in_all_its_forms(tmp_path: Path) -> None:
     check_levels_of_text('"\\"' * 100_000)
 
 
+@pytest.mark.slow
 def test_values_that_hold_themselves_and_parts_in_many_places_are_refused() -> None:
     itself: list[Any] = []
     itself += [itself, itself]

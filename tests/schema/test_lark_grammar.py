@@ -19,6 +19,7 @@ from guided.patterns.render import render
 from guided.schema.atoms import JsonOptions
 from guided.schema.grammar.elimination import expression
 from guided.schema.grammar.lark import LarkGrammar, lark_grammar
+from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.strategies import instances_near
 from tests.schema.test_engine_random import KINDS, option_sets, refused_or_index, texts_of
@@ -57,7 +58,7 @@ def accepts(made: lark.Lark, text: str) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lark_accepts_what_the_engine_accepts(kind: str) -> None:
-    @settings(BRIEF, max_examples=8)
+    @settings(BRIEF, max_examples=examples(8))
     @given(KINDS[kind], option_sets(), st.sampled_from(["any", "schema"]), st.data())
     def run(schema: Any, options: dict[str, Any], order: str, data: st.DataObject) -> None:
         options["property_order"] = order
@@ -82,6 +83,7 @@ def test_lark_accepts_what_the_engine_accepts(kind: str) -> None:
     run()
 
 
+@pytest.mark.slow
 def test_lark_accepts_the_instances_of_real_schemas() -> None:
     chance = random.Random(3)
     judged = loaded = 0
@@ -186,6 +188,7 @@ def test_indentation_is_refused() -> None:
         grammar({}, whitespace="pretty(2)")
 
 
+@pytest.mark.slow
 def test_budgets() -> None:
     names = {f"n{i}": {"type": "null"} for i in range(30)}
     closed = {"properties": names, "additionalProperties": False}

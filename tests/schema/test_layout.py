@@ -51,6 +51,7 @@ def test_any_value_is_written_as_json_dumps_writes_it(value: Any, indent: int) -
         assert index.accepts(mutant.encode()) == is_pretty(mutant, indent), mutant
 
 
+@pytest.mark.slow
 @given(schemas(5), INDENTS, st.data())
 def test_instances_of_a_schema_in_lines(schema: Any, indent: int, data: st.DataObject) -> None:
     options = {"whitespace": f"pretty({indent})", "property_order": "any", "format": "annotate"}
@@ -71,6 +72,7 @@ def test_instances_of_a_schema_in_lines(schema: Any, indent: int, data: st.DataO
             assert index.accepts(each.encode()) == expected, each
 
 
+@pytest.mark.slow
 def test_a_layout_has_no_depth_limit() -> None:
     value: Any = 1
     for level in range(300):

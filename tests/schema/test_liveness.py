@@ -18,6 +18,7 @@ from guided.schema.formula import FALSE
 from guided.schema.kinds import Kinds
 from guided.schema.plain import needed_values
 from guided.schema.reading import Reading
+from tests.profiles import examples
 from tests.schema.engine import BYTES, compiled
 from tests.schema.lowered import lowered
 from tests.schema.worlds import OPTIONS, check, combined
@@ -56,7 +57,7 @@ about_objects = st.one_of(
 )
 
 
-SMALL = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+SMALL = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 @SMALL

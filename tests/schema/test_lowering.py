@@ -13,6 +13,7 @@ from guided.schema.atoms import JsonOptions
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.lowering import Lowering
 from tests.oracles import SlowTruth
+from tests.profiles import examples
 from tests.schema import official
 from tests.schema.lowered import holds, lowered
 from tests.schema.oracle import Undefined, Validator, lifted
@@ -60,7 +61,7 @@ def loop_or_lowered(schema):
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_random_schemas_agree_with_the_specification(data):
     schema = data.draw(schemas(unevaluated=True, unique=True))
@@ -390,7 +391,7 @@ def test_a_contradiction_of_types_is_false():
 
 
 @given(st.lists(st.sampled_from([None, True, False, 0, 1, 1.0, "a", "", [], [1], {"a": 1}]), max_size=5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_items_that_are_listed_for_a_grammar_are_each_contained_once(values):
     schema = {"uniqueItems": True, "items": {"enum": [None, True, False, 0, 1, "a", "", [], [1], {"a": 1.0}]}}
     lowering = Lowering(schema, JsonOptions(), Formulas(), Limits(), lists_items=True)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 from guided.schema.jobs import told, weakest
 from guided.schema.marks import EVERY_KEY, VALUE, Marks
+from tests.profiles import examples
 
 NAMES = [f"name {i}" for i in range(70)]
 atoms = st.one_of(
@@ -52,7 +53,7 @@ def is_changed(atom: Atom, name: str) -> bool:
     return bool(atom[0] == "minProperties")
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(trees, st.sampled_from(NAMES))
 def test_what_is_not_touched_stays_as_it_is(tree: Any, name: str) -> None:
     formulas = Formulas()
@@ -65,7 +66,7 @@ def test_what_is_not_touched_stays_as_it_is(tree: Any, name: str) -> None:
     assert formulas.rewrite(formula, derivative, {}, touched) == formulas.rewrite(formula, derivative, {})
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(trees)
 def test_what_helps_least_is_implied_by_every_value(tree: Any) -> None:
     formulas = Formulas()

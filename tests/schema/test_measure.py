@@ -19,6 +19,7 @@ from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
 from guided.schema.measure import measure_of
 from guided.schema.strings import string_automaton
+from tests.profiles import examples
 from tests.schema.engine import compiled, is_empty
 from tests.schema.walks import random_text
 
@@ -54,7 +55,7 @@ def spelled(word: str, escapes: str, chance: random.Random) -> str:
     return f'"{"".join(found)}"'
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(
     st.sampled_from(PATTERNS),
     st.integers(0, 5),

@@ -90,6 +90,7 @@ def test_no_table_is_bounded_by_entries_alone() -> None:
                 assert set(named) <= {"depth", "file", "line"}, f"{module.__name__}.{name}: of what?"
 
 
+@pytest.mark.slow
 def test_hostile_schemas_leave_little_behind() -> None:
     before = {name: memo.held for name, memo in memos().items()}
     assert len(before) >= 8

@@ -26,6 +26,7 @@ from guided.schema.number.condition import ATOMS, condition_of
 from guided.schema.number.explore import STATES, explore
 from guided.schema.numbers import number_automaton
 from guided.schema.possible import possible_number
+from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.oracle_text import is_text
 
@@ -295,7 +296,7 @@ def number_texts(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.data())
 def test_random_formulas(data: st.DataObject) -> None:
     w = Writer()
@@ -305,7 +306,8 @@ def test_random_formulas(data: st.DataObject) -> None:
         check(w.formulas, wanted, texts, options)
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
+@settings(max_examples=examples(60))
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=6) | st.integers(-(10**30), 10**30).map(Decimal))
 def test_the_neighbours_of_a_bound(bound: Decimal) -> None:
     w = Writer()
@@ -500,7 +502,8 @@ def test_small_tables_are_minimized_as_large_ones(monkeypatch: pytest.MonkeyPatc
         compared += 1
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_whole_parts_together_are_those_found_one_by_one(data: st.DataObject) -> None:
     w = Writer()
@@ -561,6 +564,7 @@ def test_enumerations_of_many_numbers(w: Writer, options: JsonOptions) -> None:
         assert (found(leaf, str(number)) == 0) == (number % 3 == 0 and number < 3000)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize(
     "hostile",

@@ -18,6 +18,8 @@ from tests.schema.engine import compiled, is_empty
 from tests.schema.oracle_published import is_valid
 from tests.schema.walks import steered_text
 
+pytestmark = [pytest.mark.slow, pytest.mark.network]
+
 PARTS = 12
 
 

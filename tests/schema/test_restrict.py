@@ -9,6 +9,7 @@ from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.lowering import Lowering
 from guided.schema.restrict import restrict
 from tests.oracles import SlowTruth, json_type
+from tests.profiles import examples
 from tests.schema.lowered import lowered
 from tests.schema.oracle_ecma import search
 from tests.schema.strategies import instances_near, schemas
@@ -21,7 +22,7 @@ OWN = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_a_restriction_holds_of_a_value_as_the_formula_does_and_has_its_types_atoms_alone(data):
     schema = data.draw(schemas(unevaluated=True))

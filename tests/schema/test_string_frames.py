@@ -60,6 +60,7 @@ def made(structure: Structure, leaf: Leaf) -> tuple[StringFrames, np.ndarray, in
     return frames, ends, first, tables.rows[: tables.n_controls]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["canonical", "any"]), st.integers(0, 2), st.randoms(use_true_random=False))
 def test_frames_read_what_their_automata_read(escapes: str, n_observed: int, chance: random.Random) -> None:
     options = JsonOptions(escapes=escapes)
@@ -115,6 +116,7 @@ def test_what_is_any_string_is_the_common_frame(
     assert has_copy == any(structure.tables.n_controls <= control < first for control in reached)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.sampled_from('aé€😀"\\\nb'), max_size=4), max_size=6), st.randoms(use_true_random=False))
 def test_frames_of_all_strings_but_some_read_what_their_automata_read(texts: list[str], chance: random.Random) -> None:
     options, formulas = JsonOptions(), Formulas()

@@ -16,6 +16,7 @@ from guided.schema.machine import Machine
 from guided.schema.objects import ObjectState
 from guided.schema.reading import Reading
 from tests.masks import bits
+from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.oracle_published import is_valid
 from tests.schema.strategies import schemas
@@ -51,7 +52,7 @@ def machine_of(schema: Any, order: str) -> Machine:
     return Machine(Lowering(schema, options, formulas, Limits()), formulas, options, Limits(), bytes([1]) * 256)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(UNIONS | schemas(6, about="object", references=False), st.sampled_from(["schema", "any"]), st.data())
 def test_keys_that_may_come_are_those_that_can_one_by_one(schema: Any, order: str, data: st.DataObject) -> None:
     """What is told of labels together is what each label's own derivative says, from state to state."""
@@ -84,7 +85,7 @@ def test_keys_that_may_come_are_those_that_can_one_by_one(schema: Any, order: st
         reject()
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(UNIONS, st.lists(VALUE, min_size=1, max_size=12))
 def test_unions_accept_what_is_valid(schema: Any, values: list[Any]) -> None:
     try:
@@ -116,6 +117,7 @@ def many(n: int, word: str, *, has_kind: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["oneOf", "anyOf"])
 @pytest.mark.parametrize("has_kind", [True, False])
 def test_hundreds_of_alternatives_pass_no_budget(word: str, has_kind: bool) -> None:

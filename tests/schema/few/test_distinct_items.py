@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guided.errors import LimitError, SchemaError
+from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.worlds import check, combined
 
-SMALL = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+SMALL = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 
 ITEMS = [1, 2, "a", [2]]
 LONGEST = 4
@@ -49,6 +50,7 @@ about_items = st.one_of(
 )
 
 
+@pytest.mark.slow
 @SMALL
 @given(st.lists(about_items, min_size=1, max_size=4))
 def test_items_that_all_differ(parts: list[Any]) -> None:
@@ -139,6 +141,7 @@ def test_many_values_are_counted_without_being_listed(items: dict[str, Any], mos
         compiled(unique(items=items, minItems=most + 1))
 
 
+@pytest.mark.slow
 def test_so_many_objects_are_refused_before_a_text_begins() -> None:
     names = [f"n{i}" for i in range(13)]
     items = {"type": "object", "properties": {name: {"const": 1} for name in names}, "additionalProperties": False}
@@ -159,6 +162,7 @@ def test_equal_items_are_one_value_however_they_are_written() -> None:
         compiled(unique(items=items, minItems=3))
 
 
+@pytest.mark.slow
 def test_a_long_list_that_must_all_come_compiles_at_once() -> None:
     values = [f"value {i}" for i in range(200)]
     guide = compiled(unique(items={"enum": values}, minItems=200), whitespace="compact").guide()

@@ -15,6 +15,7 @@ from guided.schema.few.strings import few_by_truths, few_strings
 from guided.schema.formula import Formulas
 from guided.schema.languages import known, truth
 from guided.schema.strings import string_automaton
+from tests.profiles import examples
 
 NUMBERS = [Fraction(i, 12) for i in range(-36, 37)]
 WORDS = ["".join(letters) for n in range(4) for letters in product("ab", repeat=n)]
@@ -84,7 +85,7 @@ def number_atom(atom: Any, number: Fraction) -> bool:
     return bool((number > atom[1]) == (kind == "minimum"))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(trees(number_atoms), st.booleans())
 def test_few_numbers(tree: Any, is_bounded: bool) -> None:
     if is_bounded:
@@ -105,7 +106,7 @@ def test_few_numbers(tree: Any, is_bounded: bool) -> None:
         assert all(of_number(tree, number) for number in found.numbers)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(trees(string_atoms), st.integers(0, 20))
 def test_few_strings(tree: Any, most: int) -> None:
     formulas, limits = Formulas(), Limits()
@@ -127,7 +128,7 @@ def test_few_strings(tree: Any, most: int) -> None:
     assert leaf.automaton.is_empty() == (not expected)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(
     st.lists(trees(string_atoms), min_size=1, max_size=3),
     st.lists(st.sampled_from(WORDS), max_size=2),

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guided.errors import SchemaError
+from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.worlds import check, combined
 
@@ -36,7 +37,8 @@ about_objects = st.one_of(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(WORLDS), combined(about_objects))
 def test_objects_of_few_names(world: dict[str, Any], schema: Any) -> None:
     check({"type": "object", **world, "maxProperties": 3, "allOf": [schema]}, OBJECTS)

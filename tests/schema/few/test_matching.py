@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.schema.few.matching import Group, critical_values
+from tests.profiles import examples
 
 groups = st.lists(
     st.builds(
@@ -23,7 +24,7 @@ def slowly(groups: list[Group], without: int | None = None) -> bool:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(groups.filter(lambda found: sum(group.times for group in found) <= 6))
 def test_values_are_critical_where_no_choice_does_without_them(groups: list[Group]) -> None:
     found = critical_values(groups, lambda steps: None)

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.errors import SchemaError
+from tests.profiles import examples
 from tests.schema.lowered import DRAFT, holds, lowered
 from tests.schema.oracle import Validator, lifted
 
@@ -59,7 +60,7 @@ instances = st.one_of(
 unevaluated = st.sampled_from([False, {"type": "string"}])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(schemas, leaves, unevaluated, unevaluated, st.lists(instances, min_size=3, max_size=6))
 def test_what_is_evaluated_agrees_with_the_specification(body, x, properties, items, values):
     extra = {"unevaluatedProperties": properties, "unevaluatedItems": items, "$defs": {"x": x}}
@@ -93,7 +94,7 @@ def as_2019(schema):
 
 
 # Why: the package `jsonschema` does not follow draft 2019-09 here, so the newer words judge; only `contains` differs in them.
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(schemas, leaves, st.lists(instances, min_size=3, max_size=6))
 def test_draft_2019_09_evaluates_the_same_but_for_contains(body, x, values):
     body, x = without(body, "contains", "minContains"), without(x, "contains", "minContains")
