@@ -12,6 +12,7 @@
         ├── TokenRejected       a token that the guide does not allow here
         ├── IndexFormatError    an index file that is damaged, foreign, or made for another vocabulary
         ├── CallError           the text of a tool call that is no call: class name, argument or syntax
+        ├── IncompleteError     the value of a text that a stop string cut before it was complete
         └── ModelError          a model that is missing, cannot be loaded or fetched, or gives no logits
 
 Wrong argument *types* raise ``TypeError``. An error's message says what is wrong, where, and what to do; its attributes
@@ -25,6 +26,7 @@ __all__ = [
     "CallError",
     "GrammarError",
     "GuidedError",
+    "IncompleteError",
     "IndexFormatError",
     "LimitError",
     "ModelError",
@@ -175,6 +177,10 @@ class CallError(GuidedError):
     def __init__(self, reason: str, kind: Literal["name", "argument", "syntax"], position: int) -> None:
         self.reason, self.kind, self.position = reason, kind, position
         super().__init__(f"{reason} at byte {position} ({kind})")
+
+
+class IncompleteError(GuidedError):
+    """The value of a generated text that a stop string cut before it was complete."""
 
 
 class ModelError(GuidedError):

@@ -5,6 +5,7 @@ import importlib
 import importlib.metadata
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,28 +15,29 @@ import guided
 HOMES = guided._HOMES
 
 
-def type_checking_names() -> dict[str, str]:
-    """Name -> module of the imports that type checkers see instead of the lazy ones."""
-    source = Path(guided.__file__).read_text(encoding="utf-8")
-    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
-    assert [ast.unparse(block.test) for block in blocks] == ["TYPE_CHECKING"]
+STUB = Path(guided.__file__).with_name("__init__.pyi")
+MODULES = {"events"}
+
+
+def names_of_the_stub() -> dict[str, str]:
+    """Name -> module of the imports that type checkers see."""
     found: dict[str, str] = {}
-    for statement in blocks[0].body:
-        assert isinstance(statement, ast.ImportFrom)
-        for alias in statement.names:
+    for statement in ast.parse(STUB.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ImportFrom):
+            (alias,) = statement.names
             assert alias.asname == alias.name, "only `name as name` is a re-export under mypy --strict"
-            found[alias.name] = statement.module or ""
+            found[alias.name] = f"guided.{alias.name}" if statement.module == "guided" else statement.module or ""
     return found
 
 
 def test_all_is_the_public_surface() -> None:
     assert guided.__all__ == [*sorted(HOMES), "__version__"]
-    assert len(guided.__all__) <= 40
+    assert len(guided.__all__) <= 50
     assert dir(guided) == sorted(guided.__all__)
     assert not [name for name in HOMES if name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", sorted(HOMES))
+@pytest.mark.parametrize("name", sorted(HOMES.keys() - MODULES))
 def test_every_name_is_found_in_its_home(name: str) -> None:
     value = getattr(guided, name)
     assert value is getattr(importlib.import_module(HOMES[name]), name)
@@ -43,8 +45,28 @@ def test_every_name_is_found_in_its_home(name: str) -> None:
     assert value.__doc__, "what is public is documented"
 
 
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_public_modules_list_their_names(name: str) -> None:
+    module = getattr(guided, name)
+    assert module is importlib.import_module(f"guided.{name}")
+    assert sorted(module.__all__) == module.__all__
+    assert all(hasattr(module, inner) for inner in module.__all__)
+
+
 def test_type_checkers_see_the_same_names() -> None:
-    assert type_checking_names() == HOMES
+    assert names_of_the_stub() == HOMES
+
+
+def test_the_package_works_from_a_zip_file(tmp_path: Path) -> None:
+    archive = tmp_path / "guided.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in (STUB, STUB.with_suffix(".py"), STUB.with_name("errors.py")):
+            file.write(path, f"guided/{path.name}")
+    program = f"import sys; sys.path.insert(0, {str(archive)!r}); import guided; print(guided.LimitError.__module__)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.strip() == "guided.errors"
 
 
 def test_names_are_found_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:

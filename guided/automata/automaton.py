@@ -17,6 +17,7 @@ from guided.automata.minimize import canonical, inverse_edges, minimal
 from guided.automata.partition import partition
 from guided.automata.product import Operation, product
 from guided.automata.utf8 import to_bytes
+from guided.encoding import as_bytes
 from guided.errors import GuidedError
 from guided.kernels import minimize as kernel
 from guided.limits import Limits
@@ -165,19 +166,17 @@ class Automaton:
             digest.update(array.astype(dtype).tobytes())
         return digest.hexdigest()
 
-    def run(self, data: bytes, state: int = 0) -> int:
-        """The state after reading ``data``, or -1. O(len(data))."""
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"bytes are expected, not {type(data).__name__}; a text's are text.encode()")
+    def run(self, data: str | bytes, state: int = 0) -> int:
+        """The state after reading ``data``, a str as UTF-8, or -1. O(len(data))."""
         table, classes = self.table, self.classes
-        for byte in data:
+        for byte in as_bytes(data):
             state = int(table[state, classes[byte]])
             if state < 0:
                 return DEAD
         return state
 
-    def accepts(self, data: bytes) -> bool:
-        """Is the whole byte string in the language? O(len(data))."""
+    def accepts(self, data: str | bytes) -> bool:
+        """Is the whole text, a str as UTF-8, in the language? O(len(data))."""
         state = self.run(data)
         return state >= 0 and bool(self.accepting[state])
 

@@ -147,5 +147,5 @@ def _parsed(pattern: str, flags: int) -> Node:
 
 
 @lru_cache(maxsize=4096)
-def _options(item: Choice) -> Node:
+def _options(item: Choice[Any]) -> Node:
     return alternate(Literal(option) for option in item.options)

@@ -23,6 +23,7 @@ from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.calls.triggers import Trigger, Triggers
 from guided.calls.values import automaton_of
+from guided.encoding import as_bytes
 from guided.errors import CallError
 
 __all__ = ["CallParser", "parse_call", "parse_text"]
@@ -66,7 +67,7 @@ class CallParser(CallScanner):
         self._steps = self._whole()
         next(self._steps)
 
-    def feed(self, data: bytes) -> list[Read]:
+    def feed(self, data: str | bytes) -> list[Read]:
         """Read what comes next.
 
         Returns
@@ -80,9 +81,9 @@ class CallParser(CallScanner):
         CallError
             This is no text of the spec. The parser is of no use after that.
         TypeError
-            The data are no bytes.
+            ``data`` is neither a str nor bytes.
         """
-        for byte in _as_bytes(data):
+        for byte in as_bytes(data):
             if self._is_finished:
                 raise CallError("nothing more may be called, and the text goes on", "syntax", self.position)
             try:
@@ -258,12 +259,6 @@ def _blanks(trigger: str) -> str:
     return trigger[len(trigger.rstrip(BLANKS)) :]
 
 
-def _as_bytes(data: object) -> bytes:
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"a text to be read is bytes, not {type(data).__name__}")
-    return bytes(data)
-
-
 def parse_call(
     data: bytes | str,
     tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
@@ -312,7 +307,7 @@ def parse_text(data: bytes | str, spec: Tools) -> list[Call]:
         The text is none of the spec's.
     """
     parser = CallParser(spec)
-    reads = parser.feed(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+    reads = parser.feed(data)
     parser.close()
     calls = [read.call for read in reads if isinstance(read, CallRead)]
     for call in calls:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from guided.calls.spec import Tools
     from guided.cli.demo_questions import Question
     from guided.cli.judge import Verdict
-    from guided.generate.events import Result
+    from guided.events import Result
     from guided.generate.generator import Generator
     from guided.generate.model import LanguageModel
 
@@ -61,7 +61,7 @@ def demo(
 
     with progress(COMPILING):
         guided = tools(loaded, TOOLS, format="tooldec")
-    arms: dict[str, Generator] = {"unguided": generator(loaded, None), "guided": guided}
+    arms: dict[str, Generator[Any]] = {"unguided": generator(loaded, None), "guided": guided}
     asked = QUESTIONS if ask_all else QUESTIONS[:questions]
     n_shown = 0 if as_json else _SHOWN if ask_all else len(asked)
     if not as_json:
@@ -132,10 +132,10 @@ def _read(model: "LanguageModel", prompt: str) -> None:
         session.start(tokens)
 
 
-def _answer(arm: "Generator", prompt: str, seed: int | None, lines: Lines) -> "tuple[Result, float]":
+def _answer(arm: "Generator[Any]", prompt: str, seed: int | None, lines: Lines) -> "tuple[Result[Any], float]":
     """Have an arm answer: the result, and the seconds that it took."""
     from guided.calls.prompts import STOP
-    from guided.generate.events import Done
+    from guided.events import Done
 
     begin = time.perf_counter()
     temperature = 0.0 if seed is None else 1.0

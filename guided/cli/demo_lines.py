@@ -9,7 +9,7 @@ from guided.cli.output import console, shown
 
 if TYPE_CHECKING:
     from guided.cli.judge import Verdict
-    from guided.generate.events import Event
+    from guided.events import Event
 
 __all__ = ["Lines"]
 
@@ -41,8 +41,7 @@ class Lines:
 
     def hear(self, event: "Event") -> None:
         """A piece of the answer."""
-        from guided.generate.events import Text
-        from guided.generate.tool_events import ToolCall, ToolResult
+        from guided.events import Text, ToolCall, ToolResult
 
         if isinstance(event, Text | ToolCall | ToolResult):
             self._say(event.text, is_inserted=isinstance(event, ToolResult))

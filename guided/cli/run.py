@@ -27,10 +27,11 @@ from guided.cli.specs import (
     asked,
     plain_text,
 )
+from guided.errors import SchemaError
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
-    from guided.generate.events import Event
+    from guided.events import Event
     from guided.generate.generator import Settings
 
 __all__ = ["run"]
@@ -157,8 +158,7 @@ def _settings(**options: Any) -> "Settings":
 
 
 def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
-    from guided.generate.events import Done, Text
-    from guided.generate.tool_events import ToolCall, ToolResult
+    from guided.events import Done, Text, ToolCall, ToolResult
 
     for event in events:
         if as_json and stream:
@@ -169,8 +169,8 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
             print(event.text, end="", flush=True)
         elif isinstance(event, Done) and not as_json:
             print("" if stream else event.result.text)
-        if isinstance(event, Done) and (error := getattr(event.result, "error", None)) is not None:
-            raise error
+        if isinstance(event, Done) and isinstance(event.result.error, SchemaError):
+            raise event.result.error
 
 
 def _plain(value: Any) -> Any:
@@ -180,7 +180,8 @@ def _plain(value: Any) -> Any:
     if hasattr(type(value), "model_fields"):
         return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        named = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {"value" if name == "value_or_none" else name: item for name, item in named.items()}
     if isinstance(value, dict):
         return {str(_plain(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -84,7 +84,7 @@ def show_schema(
     return _report(spec, as_json=as_json) if report else _rules(spec, as_json=as_json)
 
 
-def _lark(spec: "JsonSchema", output: Path | None, max_rules: int | None, *, as_json: bool) -> int:
+def _lark(spec: "JsonSchema[Any]", output: Path | None, max_rules: int | None, *, as_json: bool) -> int:
     from guided.limits import Limits
     from guided.schema.grammar.lark import MOST_RULES, lark_grammar
 
@@ -102,7 +102,7 @@ def _lark(spec: "JsonSchema", output: Path | None, max_rules: int | None, *, as_
     return ACCEPTED
 
 
-def _rules(spec: "JsonSchema", *, as_json: bool) -> int:
+def _rules(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
     from guided.limits import Limits
     from guided.schema.formula import Formulas
     from guided.schema.lowering import Lowering
@@ -118,7 +118,7 @@ def _rules(spec: "JsonSchema", *, as_json: bool) -> int:
     return ACCEPTED
 
 
-def _report(spec: "JsonSchema", *, as_json: bool) -> int:
+def _report(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
     from dataclasses import asdict, replace
 
     from guided.limits import Limits

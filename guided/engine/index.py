@@ -194,8 +194,8 @@ class Index:
         """Least number of tokens from a state to acceptance, EOS not counted."""
         return 0 if self._checked(state) == self.final else self.tables.remaining(state)
 
-    def accepts(self, data: bytes) -> bool:
-        """Is a whole text in the language? O(len(data))."""
+    def accepts(self, data: str | bytes) -> bool:
+        """Is a whole text, a str or its UTF-8, in the language? O(len(data))."""
         return self.tables.accepts(data)
 
     def forced(self, state: int) -> bytes:

@@ -1,9 +1,10 @@
 """`JsonSchema`: the spec of the JSON texts whose values a schema allows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import InvalidOperation
-from typing import Any, ClassVar, Literal, TypedDict
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 from guided.engine.grammar import Grammar
 from guided.engine.specs import Lowered, fingerprint_of
@@ -18,7 +19,13 @@ from guided.schema.lowering import Lowering
 from guided.schema.machine import Machine
 from guided.schema.reader import TypeReader
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
+
 __all__ = ["JsonSchema", "SchemaOptions"]
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -36,8 +43,10 @@ class SchemaOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class JsonSchema:
+class JsonSchema(Generic[T_co]):
     """The JSON texts (RFC 8259) whose values a schema allows; every keyword is enforced or refused. See docs/json-schema.md.
+
+    ``JsonSchema[T]``: the value of a text is a T; Any where a JSON Schema is given.
 
     Parameters
     ----------
@@ -91,6 +100,22 @@ class JsonSchema:
     _text: str = field(repr=False)
     _reader: TypeReader | None = field(repr=False)
     _unenforced: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @overload
+    def __init__(self, schema: "type[T_co] | TypeAdapter[T_co]", **options: Unpack[SchemaOptions]) -> None: ...
+
+    @overload
+    def __init__(
+        self: "JsonSchema[Any]",
+        schema: Mapping[str, Any] | bool | str | PathLike[str],
+        **options: Unpack[SchemaOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(self, schema: "TypeForm[T_co]", **options: Unpack[SchemaOptions]) -> None: ...
+
+    @overload
+    def __init__(self: "JsonSchema[Any]", schema: Callable[..., Any], **options: Unpack[SchemaOptions]) -> None: ...
 
     def __init__(
         self,
@@ -148,7 +173,7 @@ class JsonSchema:
         )
 
     @classmethod
-    def from_data(cls, data: str) -> "JsonSchema":
+    def from_data(cls, data: str) -> "JsonSchema[Any]":
         """The spec of what `data` gave.
 
         Raises
@@ -212,7 +237,7 @@ class JsonSchema:
         """
         return lark_grammar(self.schema, self.options, limits or Limits(), self.registry, most_rules=most_rules).text
 
-    def read(self, text: str | bytes) -> Any:
+    def read(self, text: str | bytes) -> T_co:
         """The value of a text: an instance of the type that was given; of a schema, the parsed JSON, numbers as int and float.
 
         A type's own validators run.
@@ -223,9 +248,9 @@ class JsonSchema:
             The text is no JSON, or the type does not take its value: with the place in the value.
         """
         if self._reader is not None:
-            return self._reader.read(text)
+            return cast("T_co", self._reader.read(text))
         try:
-            return parse_json(text)
+            return cast("T_co", parse_json(text))
         except ValueError as error:
             raise SchemaError(f"the text is no JSON: {error}", "", "schema") from error
 

@@ -3,11 +3,26 @@
 A spec is immutable and has a fingerprint of what it says, which names it in index files and caches.
 """
 
+import enum
 import hashlib
+import json
+import math
 import re
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    overload,
+    runtime_checkable,
+)
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
@@ -18,7 +33,13 @@ from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.limits import Limits
 from guided.patterns.parse import parse
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 __all__ = ["Choice", "Lowered", "Regex", "Spec", "StackSpec", "fingerprint_of"]
+
+T_co = TypeVar("T_co", covariant=True)
+TextOrMember = TypeVar("TextOrMember", bound="str | enum.Enum")
 
 
 @runtime_checkable
@@ -165,42 +186,78 @@ class Regex:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Choice:
-    """Exactly one of some texts.
+class Choice(Generic[T_co]):
+    """Exactly one of some texts. ``Choice[T]``: the value of a text is a T.
 
     Parameters
     ----------
-    options : iterable of str
-        At least one; the order does not matter to what is allowed.
+    options : iterable of str or Enum members, Enum class, or Literal
+        At least one; the order does not matter to what is allowed. An Enum member is written as its value, and the value of its text is
+        the member. Values of an Enum or Literal that are no str are written as JSON (``1``, ``true``, ``null``); an Enum with a
+        value that JSON cannot hold is written by the names of its members.
+
+    Attributes
+    ----------
+    options : tuple of str
+        The texts.
+    values : tuple
+        The value of each text.
 
     Raises
     ------
     SchemaError
-        There is no option, one stands twice, or one holds a lone surrogate.
+        There is no option, two have the same text, or one holds a lone surrogate.
+    TypeError
+        ``options`` is none of these.
+
+    Examples
+    --------
+    >>> Choice(["north", "south"]).options
+    ('north', 'south')
+    >>> Choice(Literal[1, 2]).read("2")
+    2
     """
 
     options: tuple[str, ...]
+    values: tuple[T_co, ...] = field(hash=False)
 
-    def __init__(self, options: Iterable[str]) -> None:
-        if isinstance(options, (str, bytes)):
-            raise TypeError("options are a list of texts, not one text")
-        if not isinstance(options, Iterable):
-            raise TypeError(f"options are a list of texts, not {type(options).__name__}")
-        found = tuple(options)
+    @overload
+    def __init__(self: "Choice[TextOrMember]", options: Iterable[TextOrMember]) -> None: ...
+
+    @overload
+    def __init__(self, options: "TypeForm[T_co]") -> None: ...
+
+    def __init__(self, options: Any) -> None:
+        values = _values_of(options)
+        texts: list[str] = []
         seen: set[str] = set()
-        for position, option in enumerate(found):
-            if not isinstance(option, str):
-                raise TypeError(f"option {position} is a {type(option).__name__}, not a str")
-            if option in seen:
-                raise SchemaError(f"option {option!r} stands twice", f"/{position}", "choice")
-            seen.add(option)
+        for position, value in enumerate(values):
+            text = _text_of(value, options, position)
+            if text in seen:
+                raise SchemaError(f"duplicate option {shown(text)}", f"/{position}", "choice")
+            seen.add(text)
+            texts.append(text)
             try:
-                option.encode()
+                text.encode()
             except UnicodeEncodeError as error:
                 raise SchemaError("a lone surrogate is no text", f"/{position}", "choice") from error
-        if not found:
+        if not values:
             raise SchemaError("a choice needs at least one option", "", "choice")
-        object.__setattr__(self, "options", found)
+        object.__setattr__(self, "options", tuple(texts))
+        object.__setattr__(self, "values", values)
+
+    def read(self, text: str) -> T_co:
+        """The value of an option's text.
+
+        Raises
+        ------
+        SchemaError
+            The text is not one of the options.
+        """
+        for option, value in zip(self.options, self.values, strict=True):
+            if option == text:
+                return value
+        raise SchemaError(f"{shown(text)} is not one of the options", "", "choice")
 
     def __get_pydantic_json_schema__(
         self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
@@ -221,3 +278,38 @@ class Choice:
         LimitError
         """
         return from_strings((option.encode() for option in self.options), limits)
+
+
+def _values_of(options: Any) -> tuple[Any, ...]:
+    """The values of the options of a `Choice`."""
+    while type(options).__name__ == "TypeAliasType" and hasattr(options, "__value__"):
+        options = options.__value__
+    if get_origin(options) is Literal:
+        return get_args(options)
+    if isinstance(options, str | bytes):
+        raise TypeError("options must be a list of str, not one str: put it in a list")
+    if not isinstance(options, Iterable) or (isinstance(options, type) and not issubclass(options, enum.Enum)):
+        given = options.__name__ if isinstance(options, type) else type(options).__name__
+        raise TypeError(f"options must be a list of str, an Enum class or a Literal, not {given}")
+    return tuple(options)
+
+
+def _text_of(value: Any, options: Any, position: int) -> str:
+    """The text of an option's value."""
+    if isinstance(value, enum.Enum):
+        members = tuple(type(value))
+        return _scalar_text(value.value) if all(map(_is_scalar, (one.value for one in members))) else value.name
+    if isinstance(value, str):
+        return value
+    if get_origin(options) is Literal and _is_scalar(value):
+        return _scalar_text(value)
+    raise TypeError(f"option {position} must be a str or an Enum member, not {type(value).__name__}")
+
+
+def _is_scalar(value: Any) -> bool:
+    """Is this a scalar of JSON?"""
+    return isinstance(value, str | int | None) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _scalar_text(value: Any) -> str:
+    return str.__str__(value) if isinstance(value, str) else json.dumps(value)

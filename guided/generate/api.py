@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 from guided.calls.formats.format import Format
 from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.index import Index
-from guided.engine.specs import Spec, StackSpec
+from guided.engine.specs import Choice, Spec, StackSpec
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel
 from guided.generate.structured import JsonGenerator, JsonSpec
@@ -18,6 +18,8 @@ from guided.generate.tools import ToolsGenerator
 from guided.limits import Limits
 
 __all__ = ["generator", "tools"]
+
+T = TypeVar("T")
 
 
 def tools(
@@ -107,9 +109,33 @@ def tools(
     )
 
 
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, spec_or_index: Tools, *, limits: Limits | None = None
+) -> ToolsGenerator: ...
+
+
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, spec_or_index: JsonSpec[T], *, limits: Limits | None = None
+) -> JsonGenerator[T]: ...
+
+
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, spec_or_index: Choice[T], *, limits: Limits | None = None
+) -> Generator[T]: ...
+
+
+@overload
 def generator(
     model: LanguageModel, spec_or_index: Spec | StackSpec | Index | None, *, limits: Limits | None = None
-) -> Generator:
+) -> Generator[str]: ...
+
+
+def generator(
+    model: LanguageModel, spec_or_index: Spec | StackSpec | Index | None, *, limits: Limits | None = None
+) -> Generator[Any]:
     """Texts of any spec, or of an index compiled before.
 
     Parameters
@@ -125,7 +151,8 @@ def generator(
     Returns
     -------
     Generator
-        Its results' ``value`` is the text; of a `JsonSchema` what `guided.json` gives.
+        Its results' ``value`` is the text; of `JsonSchema`, `Choice` and `Tools` the value that `guided.json`, `guided.choice` and
+        `guided.tools` give.
 
     Raises
     ------
@@ -140,4 +167,6 @@ def generator(
         return Generator(model, spec_or_index)
     if isinstance(spec_or_index, JsonSpec):
         return JsonGenerator(model, index_of(spec_or_index, model, None, limits), spec_or_index)
+    if isinstance(spec_or_index, Choice):
+        return Generator(model, index_of(spec_or_index, model, None, limits), spec_or_index.read)
     return Generator(model, index_of(spec_or_index, model, None, limits))

@@ -24,7 +24,7 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.errors import LimitError
-from guided.generate.events import Event, FinishReason
+from guided.events import Event, FinishReason
 from guided.generate.model import Logits, check_context
 from guided.generate.sampler import Sampler
 from guided.vocabulary.vocabulary import Vocabulary

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from guided.calls.waiting import in_thread_async
+from guided.events import Event
 from guided.generate.decoding import Feed, Script, Work
-from guided.generate.events import Event
 from guided.generate.model import Batch, LanguageModel, Logits, Session
 
 __all__ = ["alone", "alone_async", "together"]

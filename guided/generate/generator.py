@@ -7,17 +7,20 @@ stands for.
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, Unpack
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast, overload
 
 from guided.engine.index import Index
+from guided.errors import IncompleteError
+from guided.events import Done, Event, FinishReason, Result, StreamEvent, Text
 from guided.generate.decoding import Decoding, FreeGuide, Script, Steering
 from guided.generate.drivers import alone, alone_async, together
-from guided.generate.events import Done, Event, Result, Text
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.stops import TextStream
 
-__all__ = ["Generator", "Options", "Result", "Settings"]
+__all__ = ["Generator", "Options", "Result", "Settings", "no_value"]
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Options(TypedDict, total=False):
@@ -64,10 +67,10 @@ class Settings:
         return Sampler(self.temperature, self.top_k, self.top_p, self.min_p, seed)
 
 
-class Generator:
-    """Generates texts that a spec accepts, and none other.
+class Generator(Generic[T_co]):
+    """Generates texts that a spec accepts, and none other. ``Generator[T]``: the value of a text is a T.
 
-    Made by `guided.regex`, `guided.choice` and `guided.generator`.
+    Made by `guided.regex`, `guided.choice`, `guided.grammar` and `guided.generator`.
 
     Parameters
     ----------
@@ -76,13 +79,19 @@ class Generator:
     index : Index, optional
         Of the spec, over the model's vocabulary. None: free text.
     value : callable, optional
-        What a complete text stands for; the text itself by default.
+        From a complete text to its value; the text itself by default.
 
     Raises
     ------
     VocabularyError
         The index was compiled for another vocabulary than the model's.
     """
+
+    @overload
+    def __init__(self: "Generator[str]", model: LanguageModel, index: Index | None) -> None: ...
+
+    @overload
+    def __init__(self, model: LanguageModel, index: Index | None, value: Callable[[str], T_co]) -> None: ...
 
     def __init__(self, model: LanguageModel, index: Index | None, value: Callable[[str], Any] = str) -> None:
         check_model(model)
@@ -102,7 +111,7 @@ class Generator:
         min_p: float | None = None,
         seed: int | None = None,
         stop: str | Sequence[str] | None = None,
-    ) -> Result:
+    ) -> Result[T_co]:
         """Generate one text.
 
         Parameters
@@ -124,7 +133,8 @@ class Generator:
         Returns
         -------
         Result
-            With ``text``, ``value``, ``tokens``, ``finish_reason`` and ``forward_passes``.
+            With ``text``, ``value``, ``tokens``, ``finish_reason`` and ``forward_passes``. Where a stop string cut the text before
+            it was complete, ``error`` says so and ``value`` raises it.
 
         Raises
         ------
@@ -147,7 +157,7 @@ class Generator:
         )
         return self._returned(_result(list(events)))
 
-    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Iterator[Event]:
+    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Iterator[StreamEvent[T_co]]:
         """Generate one text, as events.
 
         Parameters
@@ -161,9 +171,10 @@ class Generator:
             ``Text`` events, and ``Done`` with the result as the last one.
         """
         settings = Settings(**options)
-        return alone(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+        events = alone(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+        return cast("Iterator[StreamEvent[T_co]]", events)
 
-    def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[Event]:
+    def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[StreamEvent[T_co]]:
         """As `stream`, within a running event loop, which goes on meanwhile.
 
         The model computes in a thread; tools that are coroutine functions are awaited in the loop.
@@ -173,13 +184,14 @@ class Generator:
         asynchronous iterator of Event
         """
         settings = Settings(**options)
-        return alone_async(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+        events = alone_async(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+        return cast("AsyncIterator[StreamEvent[T_co]]", events)
 
-    async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result:
+    async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result[T_co]:
         """Generate one text within a running event loop, as `stream_async` does; else as a call."""
         return self._returned(_result([event async for event in self.stream_async(prompt, **options)]))
 
-    def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[Result]:
+    def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[Result[T_co]]:
         """Generate one text per prompt, several at a time.
 
         Rows that advance together share each forward pass. Numbers then differ in the last bits from those of a prompt
@@ -225,8 +237,10 @@ class Generator:
         )
         return self._script(decoding, TextStream(settings.stops))
 
-    def _returned(self, result: Result) -> Result:
-        """The result of a single text, or what is raised in its place."""
+    def _returned(self, result: Result[T_co]) -> Result[T_co]:
+        """Return the result of a single text; raise its error unless that is an `IncompleteError`, which ``value`` raises."""
+        if result.error is not None and not isinstance(result.error, IncompleteError):
+            raise result.error
         return result
 
     def _script(self, decoding: Decoding, stream: TextStream) -> Script:
@@ -236,22 +250,30 @@ class Generator:
                 yield Text(piece)
         if rest := stream.close():
             yield Text(rest)
-        complete = not stream.stopped or self.index is None or self.index.accepts(stream.text.encode())
-        yield Done(
-            Result(
-                text=stream.text,
-                value=self._value(stream.text) if complete else None,
-                tokens=tuple(decoding.tokens),
-                finish_reason=decoding.finish_reason or "stop_string",
-                forward_passes=decoding.forward_passes,
-            )
-        )
+        finish_reason = decoding.finish_reason or "stop_string"
+        yield Done(self._result(stream, tuple(decoding.tokens), finish_reason, decoding.forward_passes))
+
+    def _result(
+        self, stream: TextStream, tokens: tuple[int, ...], finish_reason: FinishReason, forward_passes: int
+    ) -> Result[T_co]:
+        """The result of a text; an error in place of the value where a stop string cut the text."""
+        error = value = None
+        if stream.stopped and self.index is not None and not self.index.accepts(stream.text):
+            error = IncompleteError("the text has no value: a stop string cut it before it was complete")
+        else:
+            value = self._value(stream.text)
+        return Result(stream.text, value, tokens, finish_reason, forward_passes, error)
 
     def __repr__(self) -> str:
         return f"<Generator of {'free text' if self.index is None else self.index!r}>"
 
 
-def _result(events: Sequence[Event]) -> Result:
+def no_value(_text: str) -> Any:
+    """For generators whose scripts make the values themselves."""
+    return None
+
+
+def _result(events: Sequence[Event]) -> Any:
     """The result in the last event of a stream."""
     last = events[-1]
     assert isinstance(last, Done)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
@@ -11,7 +12,38 @@ from guided.generate.texts import index_of
 from guided.lalr.sources import GrammarLike
 from guided.limits import Limits
 
+if TYPE_CHECKING:
+    from guided.lalr.sources import ParseTree
+
 __all__ = ["grammar"]
+
+
+@overload
+def grammar(
+    model: LanguageModel,
+    grammar: str | os.PathLike[str],
+    start: str = "start",
+    postlex: object | None = None,
+    lexer: str = "contextual",
+    import_paths: Sequence[str | os.PathLike[str]] = (),
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+) -> "Generator[ParseTree]": ...
+
+
+@overload
+def grammar(
+    model: LanguageModel,
+    grammar: Grammar | GrammarLike,
+    start: str = "start",
+    postlex: object | None = None,
+    lexer: str = "contextual",
+    import_paths: Sequence[str | os.PathLike[str]] = (),
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+) -> Generator[Any]: ...
 
 
 def grammar(
@@ -24,7 +56,7 @@ def grammar(
     *,
     index: Index | None = None,
     limits: Limits | None = None,
-) -> Generator:
+) -> Generator[Any]:
     """Texts that Lark parses by a grammar.
 
     Parameters
@@ -43,7 +75,7 @@ def grammar(
     Returns
     -------
     Generator
-        Its results' ``value`` is Lark's tree of the text.
+        Its results' ``value`` is Lark's tree of the text; of a Lark object with a transformer, what that makes of it.
 
     Raises
     ------

@@ -1,6 +1,8 @@
 """The function that makes generators of JSON: `json`."""
 
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema, SchemaOptions
@@ -9,7 +11,63 @@ from guided.generate.structured import JsonGenerator
 from guided.generate.texts import index_of
 from guided.limits import Limits
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
+
 __all__ = ["json"]
+
+T = TypeVar("T")
+
+
+@overload
+def json(
+    model: LanguageModel, schema: JsonSchema[T], *, index: Index | None = None, limits: Limits | None = None
+) -> JsonGenerator[T]: ...
+
+
+@overload
+def json(
+    model: LanguageModel,
+    schema: "type[T] | TypeAdapter[T]",
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+    **options: Unpack[SchemaOptions],
+) -> JsonGenerator[T]: ...
+
+
+@overload
+def json(
+    model: LanguageModel,
+    schema: Mapping[str, Any] | bool | str | PathLike[str],
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+    **options: Unpack[SchemaOptions],
+) -> JsonGenerator[Any]: ...
+
+
+@overload
+def json(
+    model: LanguageModel,
+    schema: "TypeForm[T]",
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+    **options: Unpack[SchemaOptions],
+) -> JsonGenerator[T]: ...
+
+
+@overload
+def json(
+    model: LanguageModel,
+    schema: Callable[..., Any],
+    *,
+    index: Index | None = None,
+    limits: Limits | None = None,
+    **options: Unpack[SchemaOptions],
+) -> JsonGenerator[Any]: ...
 
 
 def json(
@@ -19,7 +77,7 @@ def json(
     index: Index | None = None,
     limits: Limits | None = None,
     **options: Unpack[SchemaOptions],
-) -> JsonGenerator:
+) -> JsonGenerator[Any]:
     """JSON texts that a schema or type allows, read as values.
 
     Parameters

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.engine.index import Index
+from guided.engine.specs import Choice
 from guided.errors import LimitError, ModelError
+from guided.events import Done, FinishReason, Text
 from guided.generate.decoding import Decoding, Feed, Script
-from guided.generate.events import Done, Result, Text
-from guided.generate.generator import Generator, Settings
+from guided.generate.generator import Generator, Settings, T_co
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.sampler import Sampler
 from guided.generate.stops import TextStream
@@ -59,7 +60,7 @@ def scores(decoding: Decoding, candidates: Sequence[Sequence[int]]) -> Coroutine
     return [total / len(candidate) for total, candidate in zip(totals, candidates, strict=True)]
 
 
-class ScoredChoice(Generator):
+class ScoredChoice(Generator[T_co]):
     """Chooses among options by their scores. Made by `guided.choice` with ``select="score"``.
 
     Parameters
@@ -68,15 +69,15 @@ class ScoredChoice(Generator):
         Gives the logits.
     index : Index
         Of the options.
-    options : sequence of str
-        None empty.
+    spec : Choice
+        The options, none empty.
     """
 
-    def __init__(self, model: LanguageModel, index: Index, options: Sequence[str]) -> None:
-        super().__init__(model, index)
-        if "" in options:
-            raise ValueError("select='score' can not score the empty option: it has no tokens")
-        self._candidates = [tuple(model.encode(option)) for option in options]
+    def __init__(self, model: LanguageModel, index: Index, spec: Choice[T_co]) -> None:
+        super().__init__(model, index, spec.read)
+        if "" in spec.options:
+            raise ValueError("select='score' cannot score the empty option: it has no tokens")
+        self._candidates = [tuple(model.encode(option)) for option in spec.options]
 
     def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
         """The coroutine that chooses one option; raises at once what is wrong with its arguments."""
@@ -101,16 +102,8 @@ class ScoredChoice(Generator):
         stream.close()
         if stream.text:
             yield Text(stream.text)
-        complete = not stream.stopped or (self.index is not None and self.index.accepts(stream.text.encode()))
-        yield Done(
-            Result(
-                text=stream.text,
-                value=stream.text if complete else None,
-                tokens=chosen,
-                finish_reason="stop_string" if stream.stopped else "stop",
-                forward_passes=decoding.forward_passes,
-            )
-        )
+        finish_reason: FinishReason = "stop_string" if stream.stopped else "stop"
+        yield Done(self._result(stream, chosen, finish_reason, decoding.forward_passes))
 
 
 def _log_softmax(logits: Logits) -> npt.NDArray[np.float64]:

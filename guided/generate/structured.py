@@ -4,50 +4,40 @@ The values are read from what has been said in `Text` events, so none is ever ta
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from io import StringIO
 from typing import Any, Protocol, runtime_checkable
 
 from guided.engine.index import Index
 from guided.engine.specs import StackSpec
 from guided.errors import SchemaError
+from guided.events import Done, Event, Result, Text, ValueCompleted
 from guided.generate.decoding import Decoding, Script
-from guided.generate.events import Done, Event, Result, Text, ValueCompleted
-from guided.generate.generator import Generator
+from guided.generate.generator import Generator, T_co, no_value
 from guided.generate.model import LanguageModel
 from guided.generate.partial_json import Completed, JsonReader
 from guided.generate.stops import TextStream
 
-__all__ = ["JsonGenerator", "JsonResult", "JsonSpec"]
+__all__ = ["JsonGenerator", "JsonSpec"]
 
 
 @runtime_checkable
-class JsonSpec(StackSpec, Protocol):
+class JsonSpec(StackSpec, Protocol[T_co]):
     """A spec of JSON texts that reads their values."""
+
+    def read(self, text: str | bytes) -> T_co:
+        """The value of a text; raises SchemaError where it is refused."""
 
     def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
         """The value of a part of a text, the whole at the empty path; raises SchemaError where it is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonResult(Result):
-    """What was generated, as a value.
-
-    Attributes
-    ----------
-    error : SchemaError or None
-        Why there is no value though the text is complete: a validator of the type refused it.
-    """
-
-    error: SchemaError | None = None
-
-
-class JsonGenerator(Generator):
-    """Generates JSON texts that a schema allows, and none other.
+class JsonGenerator(Generator[T_co]):
+    """Generates JSON texts that a schema allows, and none other. ``JsonGenerator[T]``: the value of a text is a T.
 
     Made by `guided.json`. A stream has a `ValueCompleted` event for each value that is complete, beside `Text` and `Done`. Where
     validators of the type refuse the value of a complete text, a call raises SchemaError; streams and batches have it as
-    ``result.error``, and the value None.
+    ``result.error``, and ``result.value`` raises it.
 
     Parameters
     ----------
@@ -64,15 +54,10 @@ class JsonGenerator(Generator):
         The index was compiled for another vocabulary than the model's.
     """
 
-    def __init__(self, model: LanguageModel, index: Index, spec: JsonSpec) -> None:
-        super().__init__(model, index)
+    def __init__(self, model: LanguageModel, index: Index, spec: JsonSpec[T_co]) -> None:
+        # The values are those of `_script`, which reads them while the text is written.
+        super().__init__(model, index, no_value)
         self.spec = spec
-
-    def _returned(self, result: Result) -> Result:
-        """The result; raises SchemaError where validators of the type refuse the value."""
-        if isinstance(result, JsonResult) and result.error is not None:
-            raise result.error
-        return result
 
     def _script(self, decoding: Decoding, stream: TextStream) -> Script:
         inner = super()._script(decoding, stream)
@@ -81,8 +66,7 @@ class JsonGenerator(Generator):
         while True:
             item = inner.send(answer)
             if isinstance(item, Done):
-                # A text that is not complete has no value.
-                if item.result.value is not None:
+                if item.result.error is None:
                     yield from values.close()
                 yield Done(values.result(item.result))
                 return
@@ -97,7 +81,7 @@ class JsonGenerator(Generator):
 class _Values:
     """The values of one text."""
 
-    def __init__(self, spec: JsonSpec) -> None:
+    def __init__(self, spec: JsonSpec[Any]) -> None:
         self._spec = spec
         self._reader = JsonReader()
         self._text = StringIO()
@@ -111,12 +95,10 @@ class _Values:
     def close(self) -> Iterator[Event]:
         yield from self._said(self._reader.close())
 
-    def result(self, result: Result) -> JsonResult:
-        """The result with the value of the whole text, where it is complete."""
-        values = {item.name: getattr(result, item.name) for item in fields(Result)}
-        has_value = result.value is not None and self._error is None
-        error = self._error if result.value is not None else None
-        return JsonResult(**{**values, "value": self._whole if has_value else None}, error=error)
+    def result(self, result: Result[Any]) -> Result[Any]:
+        """The result with the value of the whole text, or with the error where the type refuses it."""
+        error = result.error or self._error
+        return replace(result, value_or_none=self._whole if error is None else None, error=error)
 
     def _said(self, found: list[Completed]) -> Iterator[Event]:
         for item in found:

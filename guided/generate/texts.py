@@ -4,18 +4,23 @@ Apart from those of calls and JSON, so that who needs none of these does not pay
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
-from guided.engine.specs import Choice, Regex, Spec, StackSpec
+from guided.engine.specs import Choice, Regex, Spec, StackSpec, TextOrMember
 from guided.errors import IndexFormatError, shown
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.scoring import ScoredChoice
 from guided.limits import Limits
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 __all__ = ["choice", "index_of", "regex"]
+
+T = TypeVar("T")
 
 
 def regex(
@@ -25,7 +30,7 @@ def regex(
     ascii: bool = False,  # noqa: A002 - the name that Regex has
     index: Index | None = None,
     limits: Limits | None = None,
-) -> Generator:
+) -> Generator[str]:
     r"""Texts that a regular expression matches from end to end.
 
     Parameters
@@ -68,22 +73,55 @@ def regex(
     return Generator(model, index_of(spec, model, index, limits))
 
 
+@overload
 def choice(
     model: LanguageModel,
-    options: Iterable[str] | Choice,
+    options: Choice[T],
     *,
     select: Literal["greedy", "score"] = "greedy",
     index: Index | None = None,
     limits: Limits | None = None,
-) -> Generator:
+) -> Generator[T]: ...
+
+
+@overload
+def choice(
+    model: LanguageModel,
+    options: Iterable[TextOrMember],
+    *,
+    select: Literal["greedy", "score"] = "greedy",
+    index: Index | None = None,
+    limits: Limits | None = None,
+) -> Generator[TextOrMember]: ...
+
+
+@overload
+def choice(
+    model: LanguageModel,
+    options: "TypeForm[T]",
+    *,
+    select: Literal["greedy", "score"] = "greedy",
+    index: Index | None = None,
+    limits: Limits | None = None,
+) -> Generator[T]: ...
+
+
+def choice(
+    model: LanguageModel,
+    options: Any,
+    *,
+    select: Literal["greedy", "score"] = "greedy",
+    index: Index | None = None,
+    limits: Limits | None = None,
+) -> Generator[Any]:
     """Exactly one of some texts.
 
     Parameters
     ----------
     model : guided.Model
         Gives the logits.
-    options : iterable of str, or Choice
-        At least one, none twice.
+    options : iterable of str, Enum class, Literal, or Choice
+        At least one, none twice; see `Choice`.
     select : {"greedy", "score"}
         ``"greedy"`` chooses token by token, as every generator does; that is myopic, since the best first token may lead
         to a bad option. ``"score"`` takes the option with the highest mean log-probability per token; it costs one
@@ -94,21 +132,21 @@ def choice(
     Returns
     -------
     Generator
-        Its results' ``value`` is the option.
+        Its results' ``value`` is the option: a str, the member of an Enum, the value in a Literal.
 
     Raises
     ------
     SchemaError
-        There is no option, or one stands twice.
+        There is no option, or two have the same text.
     LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     """
     if select not in ("greedy", "score"):
         raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
-    spec = options if isinstance(options, Choice) else Choice(options)
+    spec: Choice[Any] = options if isinstance(options, Choice) else Choice(options)
     if select == "score":
-        return ScoredChoice(model, index_of(spec, model, index, limits), spec.options)
-    return Generator(model, index_of(spec, model, index, limits))
+        return ScoredChoice(model, index_of(spec, model, index, limits), spec)
+    return Generator(model, index_of(spec, model, index, limits), spec.read)
 
 
 def index_of(spec: Spec | StackSpec, model: LanguageModel, index: Index | None, limits: Limits | None) -> Index:

@@ -14,7 +14,7 @@ of the call, and goes on with that; when the call is complete, the context is re
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Generated
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, cast
 
 from guided.calls.prompts import few_shot
 from guided.calls.running import Confirm
@@ -22,11 +22,11 @@ from guided.calls.spec import Tools
 from guided.calls.tool import Example
 from guided.engine.index import Index
 from guided.errors import shown
+from guided.events import Call, Event, ToolEvent, ToolsResult
 from guided.generate.course import Course
 from guided.generate.decoding import Decoding, Script
 from guided.generate.drivers import alone, alone_async
-from guided.generate.events import Event
-from guided.generate.generator import Generator, Options, Settings
+from guided.generate.generator import Generator, Options, Settings, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler
 from guided.generate.writing import CallPrompt, Manner, Writing
@@ -36,7 +36,7 @@ from guided.vocabulary.markers import with_markers
 __all__ = ["ToolStream", "ToolStreamAsync", "ToolsGenerator"]
 
 
-class ToolsGenerator(Generator):
+class ToolsGenerator(Generator[list[Call]]):
     """Generates texts with calls of tools in them, runs the calls, and lets the model go on from their results.
 
     Made by `guided.tools`.
@@ -108,7 +108,8 @@ class ToolsGenerator(Generator):
             raise TypeError(f"confirm is a function of a call, not {type(confirm).__name__}")
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
         course = Course(model, spec, has_segments, index, until, limits)
-        super().__init__(model, course.index)
+        # The values are those of `Writing`.
+        super().__init__(model, course.index, no_value)
         self.spec = spec
         self._manner = Manner(
             model=model,
@@ -128,6 +129,29 @@ class ToolsGenerator(Generator):
     def few_shot(self, question: str, plain: Iterable[Example | Mapping[str, Any] | tuple[str, str]] = ()) -> str:
         """A prompt of the tools' own examples that ends with a question (`guided.calls.prompts`)."""
         return few_shot(self.spec, question, plain)
+
+    def __call__(
+        self,
+        prompt: Prompt,
+        max_tokens: int = 200,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        seed: int | None = None,
+        stop: str | Sequence[str] | None = None,
+    ) -> ToolsResult:
+        """Generate one text; as `Generator.__call__`. The result has the ``calls``, too."""
+        result = super().__call__(prompt, max_tokens, temperature, top_k, top_p, min_p, seed, stop)
+        return cast("ToolsResult", result)
+
+    async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> ToolsResult:
+        """As a call, within a running event loop."""
+        return cast("ToolsResult", await super().generate_async(prompt, **options))
+
+    def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[ToolsResult]:  # type: ignore[override]
+        """As `Generator.batch`."""
+        return cast("list[ToolsResult]", super().batch(prompts, width, **options))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStream":
         """Generate one text, as events; as `Generator.stream`, and calls may be asked for on the way (`ToolStream.enter`)."""
@@ -157,7 +181,7 @@ class ToolsGenerator(Generator):
         return f"<ToolsGenerator of {', '.join(self.spec.layouts)} in format {self.spec.format.name}>"
 
 
-class ToolStream(Iterator[Event]):
+class ToolStream(Iterator[ToolEvent]):
     """The events of one text with calls in it.
 
     Parameters
@@ -171,8 +195,8 @@ class ToolStream(Iterator[Event]):
     def __init__(self, events: Generated[Event, None, None], writing: Writing) -> None:
         self._events, self._writing = events, writing
 
-    def __next__(self) -> Event:
-        return next(self._events)
+    def __next__(self) -> ToolEvent:
+        return cast("ToolEvent", next(self._events))
 
     def close(self) -> None:
         """End the text here."""
@@ -198,14 +222,14 @@ class ToolStream(Iterator[Event]):
         self._writing.enter(tool)
 
 
-class ToolStreamAsync(AsyncIterator[Event]):
+class ToolStreamAsync(AsyncIterator[ToolEvent]):
     """As `ToolStream`, within a running event loop."""
 
     def __init__(self, events: AsyncGenerator[Event, None], writing: Writing) -> None:
         self._events, self._writing = events, writing
 
-    async def __anext__(self) -> Event:
-        return await anext(self._events)
+    async def __anext__(self) -> ToolEvent:
+        return cast("ToolEvent", await anext(self._events))
 
     async def aclose(self) -> None:
         """End the text here."""

@@ -22,14 +22,23 @@ from guided.calls.running import CallRefused, Confirm, run, run_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.errors import LimitError, SchemaError, shown
+from guided.events import (
+    Done,
+    Event,
+    FinishReason,
+    Text,
+    ToolArgument,
+    ToolCall,
+    ToolCallStarted,
+    ToolResult,
+    ToolsResult,
+)
 from guided.generate.course import Course
 from guided.generate.decoding import Decoding, Script, Work
-from guided.generate.events import Done, Event, FinishReason, Text
 from guided.generate.model import LanguageModel
 from guided.generate.pinned import Pinned
 from guided.generate.scoring import scores
 from guided.generate.stops import TextStream
-from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["CallPrompt", "Manner", "Writing"]
@@ -165,7 +174,7 @@ class Writing:
         yield Done(
             ToolsResult(
                 text=text,
-                value=list(self._calls),
+                value_or_none=list(self._calls),
                 tokens=tuple(decoding.tokens),
                 finish_reason=self._reason or decoding.finish_reason or "stop",
                 forward_passes=decoding.forward_passes,

@@ -43,7 +43,7 @@ class Steps(Protocol):
     def remaining(self, state: int) -> int:
         """Least number of tokens to acceptance."""
 
-    def accepts(self, data: bytes) -> bool:
+    def accepts(self, data: str | bytes) -> bool:
         """Is a whole text in the language?"""
 
     def forced(self, state: int) -> bytes:
@@ -212,8 +212,8 @@ class Guide:
         self._history.clear()
         self._tokens.clear()
 
-    def accepts(self, data: bytes) -> bool:
-        """Is this whole text, from the start, in the language? The guide stays where it is. O(len(data))."""
+    def accepts(self, data: str | bytes) -> bool:
+        """Is this whole text, a str or its UTF-8, from the start, in the language? The guide does not move. O(len(data))."""
         return self._steps.accepts(data)
 
     def forced(self) -> bytes:

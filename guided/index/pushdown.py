@@ -22,6 +22,7 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Place, Spot, Stacks, Texts
+from guided.encoding import as_bytes
 from guided.errors import LimitError
 from guided.index.pushdown_budget import Budgets
 from guided.index.pushdown_masks import MaskMaker, Masks, Shared
@@ -274,8 +275,8 @@ class PushdownIndex:
         with self._lock:
             return self._budgets.mask_within(state, budget)
 
-    def accepts(self, data: bytes) -> bool:
+    def accepts(self, data: str | bytes) -> bool:
         """Is a whole text in the language? O(len(data))."""
         with self._lock:
-            place = self.stacks.read(self._places[0], data, [])
+            place = self.stacks.read(self._places[0], as_bytes(data), [])
             return place is not None and self.stacks.is_end(place)

@@ -165,7 +165,7 @@ class RegularIndex:
         """Least number of tokens from a state of the automaton to acceptance."""
         return int(self.distance[state])
 
-    def accepts(self, data: bytes) -> bool:
+    def accepts(self, data: str | bytes) -> bool:
         """Is a whole text in the language?"""
         return self.automaton.accepts(data)
 

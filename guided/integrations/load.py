@@ -19,6 +19,7 @@ from typing import Any, Literal, overload
 
 from guided.errors import GuidedError, ModelError
 from guided.generate.fetch import PackagedFile, cache_folder, download, prepare, spinner
+from guided.generate.model import LanguageModel
 from guided.integrations.llama_cpp import LlamaCpp
 from guided.integrations.transformers import Model
 
@@ -60,12 +61,32 @@ def load(
 
 @overload
 def load(
+    path_or_name: str | PathLike[str] | None,
+    dtype: str,
+    device: str = "cpu",
+    *,
+    backend: None = None,
+) -> Model: ...
+
+
+@overload
+def load(
+    path_or_name: str | PathLike[str] | None = None,
+    *,
+    dtype: str,
+    device: str = "cpu",
+    backend: None = None,
+) -> Model: ...
+
+
+@overload
+def load(
     path_or_name: str | PathLike[str] | None = None,
     dtype: str | None = None,
     device: str = "cpu",
     *,
     backend: Literal["transformers", "llama.cpp"] | None = None,
-) -> Model | LlamaCpp: ...
+) -> LanguageModel: ...
 
 
 def load(
@@ -74,7 +95,7 @@ def load(
     device: str = "cpu",
     *,
     backend: Literal["transformers", "llama.cpp"] | None = None,
-) -> Model | LlamaCpp:
+) -> LanguageModel:
     """Load a model with its tokenizer.
 
     Parameters
@@ -93,8 +114,9 @@ def load(
 
     Returns
     -------
-    Model or LlamaCpp
-        Ready for `guided.regex`, `guided.choice`, `guided.tools`, ...
+    LanguageModel
+        A `guided.Model` with ``backend="transformers"`` or a ``dtype``; it has ``hf_model`` and ``hf_tokenizer``. A `LlamaCpp` with
+        ``backend="llama.cpp"``. One of the two otherwise.
 
     Raises
     ------

@@ -17,8 +17,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from guided.calls.rendering import json_value
-from guided.generate.events import Done, Event, FinishReason, Text
-from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult
+from guided.events import Done, Event, FinishReason, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 
 __all__ = ["ChunkWriter", "openai_chunks", "openai_chunks_async"]
 

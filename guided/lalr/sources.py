@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lark import Lark
 from lark.exceptions import LarkError
@@ -19,6 +19,9 @@ from guided.lalr.loading import tables_of_object, tables_of_text
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.resources import grammar_names, grammar_path
+
+if TYPE_CHECKING:
+    from lark import ParseTree as ParseTree
 
 __all__ = ["GrammarLike", "Source", "source_of"]
 

@@ -9,10 +9,9 @@ import pytest
 from guided.calls.formats.files import format_names
 from guided.calls.parse import parse_text
 from guided.errors import LimitError, SchemaError
+from guided.events import Done, Event, Text, ToolCall, ToolResult, ToolsResult
 from guided.generate.api import tools
-from guided.generate.events import Done, Event, Text
 from guided.generate.function_model import FunctionModel
-from guided.generate.tool_events import ToolCall, ToolResult, ToolsResult
 from guided.generate.tools import ToolsGenerator
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.wanting import SPECIAL, VOCABULARY, Wanting

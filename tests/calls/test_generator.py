@@ -19,10 +19,9 @@ from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Regex
 from guided.errors import IndexFormatError, LimitError, SchemaError, VocabularyError
+from guided.events import Done, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
 from guided.generate.api import generator, tools
-from guided.generate.events import Done, Text
 from guided.generate.function_model import FunctionModel
-from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
 from guided.generate.tools import ToolsGenerator
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.test_prompts import PLAIN, TOOLS

@@ -6,8 +6,8 @@ import pytest
 
 from guided.calls.formats import format_named
 from guided.errors import SchemaError
+from guided.events import ToolCall, ToolResult
 from guided.generate.api import tools
-from guided.generate.tool_events import ToolCall, ToolResult
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.wanting import Wanting
 

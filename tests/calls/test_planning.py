@@ -11,9 +11,9 @@ from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
 from guided.engine.compile import compile  # noqa: A004
 from guided.errors import LimitError, SchemaError
+from guided.events import ToolsResult
 from guided.generate.api import tools
 from guided.generate.function_model import FunctionModel
-from guided.generate.tool_events import ToolsResult
 from guided.generate.tools import ToolsGenerator
 from tests.calls.wanting import VOCABULARY, Wanting
 

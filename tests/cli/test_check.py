@@ -193,7 +193,7 @@ def test_errors_of_the_spec() -> None:
     )
     assert "no automaton can compare" in errors_of("check", "--regex", r"(a)\1", "x")
     assert errors_of("check", "--choice", "a", "--choice", "a", "x") == (
-        "Error: option 'a' stands twice (at /1, choice)\n"
+        "Error: duplicate option 'a' (at /1, choice)\n"
     )
     assert errors_of("check", "--regex", "((a{999}){999}){9}", "x").startswith("Error: nfa_states: ")
 

@@ -10,8 +10,8 @@ import pytest
 
 from guided.engine.specs import Choice
 from guided.errors import SchemaError
+from guided.events import Event
 from guided.generate.api import generator, tools
-from guided.generate.events import Event
 from guided.generate.function_model import FunctionModel
 from guided.generate.schemas import json
 from guided.generate.texts import regex

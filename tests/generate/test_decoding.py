@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Choice, Regex
 from guided.errors import LimitError
+from guided.events import Event, Text
 from guided.generate.decoding import Decoding, Feed, FreeGuide, Script, token_mask
 from guided.generate.drivers import alone, together
-from guided.generate.events import Event, Text
 from guided.generate.sampler import Sampler, unpack
 from tests.generate.models import ASCII, ascii_model
 from tests.oracles import SlowIndex

@@ -13,6 +13,7 @@ from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Choice, Regex
 from guided.errors import (
     GuidedError,
+    IncompleteError,
     IndexFormatError,
     LimitError,
     ModelError,
@@ -20,8 +21,8 @@ from guided.errors import (
     SchemaError,
     VocabularyError,
 )
+from guided.events import Done, Result, Text
 from guided.generate.api import generator
-from guided.generate.events import Done, Result, Text
 from guided.generate.function_model import FunctionModel
 from guided.generate.generator import Generator
 from guided.generate.texts import choice, regex
@@ -128,8 +129,10 @@ def test_stop_strings_cut_the_text_before_them(stop: Any, text: str) -> None:
 
 def test_a_cut_text_that_is_not_complete_has_no_value() -> None:
     made = choice(greedy_text_model("green tea"), ["green tea", "green", "red"])
-    assert made("p", stop="tea").value is None
-    assert made("p", stop="tea").text == "green "
+    result = made("p", stop="tea")
+    assert (result.text, result.value_or_none, result.finish_reason) == ("green ", None, "stop_string")
+    with pytest.raises(IncompleteError, match="stop string"):
+        result.value  # noqa: B018
     assert made("p", stop=" ").value == "green"
 
 
@@ -247,8 +250,8 @@ def test_bad_arguments_are_refused_before_the_model_is_asked(
         (lambda model: regex(model, 7), TypeError, "a pattern is a str, not int"),
         (lambda model: regex(model, "é"), VocabularyError, ""),
         (lambda model: choice(model, []), SchemaError, "a choice needs at least one option"),
-        (lambda model: choice(model, ["a", "a"]), SchemaError, "option 'a' stands twice"),
-        (lambda model: choice(model, "abc"), TypeError, "options are a list of texts, not one text"),
+        (lambda model: choice(model, ["a", "a"]), SchemaError, "duplicate option 'a'"),
+        (lambda model: choice(model, "abc"), TypeError, "options must be a list of str, not one str"),
         (lambda model: generator(model, "abc"), TypeError, "a spec is expected"),
         (
             lambda model: regex(model, "a", index=compile(Regex("b"), ASCII)),

@@ -16,10 +16,10 @@ import guided
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.json_schema import JsonSchema
 from guided.errors import IndexFormatError, LimitError, SchemaError, VocabularyError
+from guided.events import Done, Text, ValueCompleted
 from guided.generate.api import generator
-from guided.generate.events import Done, Text, ValueCompleted
 from guided.generate.schemas import json
-from guided.generate.structured import JsonGenerator, JsonResult
+from guided.generate.structured import JsonGenerator
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import ascii_model, default_model, greedy_text_model
 
@@ -54,7 +54,6 @@ PERSON = Person("Ada", datetime.date(1815, 12, 10), [Color.RED, Color.BLUE])
 def test_the_value_is_an_instance_of_the_type() -> None:
     result = json(greedy_text_model(ADA), Person)("p")
     assert (result.text, result.value, result.finish_reason) == (ADA, PERSON, "stop")
-    assert isinstance(result, JsonResult)
     assert result.error is None
 
 
@@ -117,10 +116,10 @@ def test_a_number_alone_is_complete_at_the_end() -> None:
 
 def test_what_a_stop_string_takes_back_is_no_value() -> None:
     values, result = events_of('{"a": 1, "b": 2}', {"type": "object"}, stop="2")
-    assert (result.text, result.value, result.finish_reason) == ('{"a": 1, "b": ', None, "stop_string")
+    assert (result.text, result.value_or_none, result.finish_reason) == ('{"a": 1, "b": ', None, "stop_string")
     assert values == [("/a", 1)]
     values, result = events_of("[1, 23]", {"type": "array"}, stop=", 2")
-    assert (result.text, result.value) == ("[1", None)
+    assert (result.text, result.value_or_none) == ("[1", None)
     assert values == []
     values, result = events_of("123", int, stop="3")
     assert (result.text, result.value) == ("12", 12)
@@ -143,7 +142,9 @@ def test_validators_refuse_in_calls_and_are_data_in_streams_and_batches() -> Non
     events = list(make.stream("p"))
     assert [event.pointer for event in events if isinstance(event, ValueCompleted)] == ["/low", "/high"]
     for result in (events[-1].result, *make.batch(["p", "p"])):
-        assert result.value is None
+        assert result.value_or_none is None
+        with pytest.raises(SchemaError, match="low is above high"):
+            result.value  # noqa: B018
         assert (result.error.pointer, result.error.keyword) == ("", "value_error")
         assert result.text == '{"low": 2, "high": 1}'
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.errors import LimitError, ModelError
+from guided.events import Text
 from guided.generate.decoding import Decoding, FreeGuide, Script
 from guided.generate.drivers import alone, together
-from guided.generate.events import Text
 from guided.generate.function_model import FunctionModel
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores

@@ -12,9 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import guided
+from guided.events import Text
 from guided.generate.decoding import Decoding, FreeGuide, Script
 from guided.generate.drivers import alone
-from guided.generate.events import Text
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores
 from guided.integrations.llama_cpp import LlamaCpp

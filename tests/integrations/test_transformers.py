@@ -10,10 +10,10 @@ import pytest
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Regex
 from guided.errors import LimitError, ModelError
+from guided.events import Done, Text
 from guided.generate.api import generator
 from guided.generate.decoding import Decoding, FreeGuide, Script
 from guided.generate.drivers import alone
-from guided.generate.events import Done, Text
 from guided.generate.sampler import Sampler, unpack
 from guided.generate.scoring import scores
 from guided.generate.texts import choice, regex
