@@ -88,13 +88,13 @@ def main(model, questions, confirm=confirm):
     for question in questions:
         print(question)
         for event in assistant.stream(assistant.few_shot(question, PLAIN), max_tokens=60, stop="\nQ:"):
-            match type(event).__name__:
-                case "Text":
-                    print(event.text, end="", flush=True)
-                case "ToolCall":
-                    print(f"\n    {event.text}")
-                case "ToolResult":
-                    print(f"    {event.text.strip()}")
+            match event:
+                case guided.events.Text(text):
+                    print(text, end="", flush=True)
+                case guided.events.ToolCall(text=text):
+                    print(f"\n    {text}")
+                case guided.events.ToolResult(text=text):
+                    print(f"    {text.strip()}")
         print("\n")
 
 

@@ -88,7 +88,7 @@ def test_streams_batches_and_stop_strings() -> None:
     assert made.batch(prompts) == [made(prompt) for prompt in prompts]
     assert [event.text for event in made.stream("a") if isinstance(event, Text)] == [made("a").text]
     cut = choice(ascii_model(), ["green tea"], select="score")("p", stop=" ")
-    assert (cut.text, cut.value, cut.finish_reason) == ("green", None, "stop_string")
+    assert (cut.text, cut.value_or_none, cut.finish_reason) == ("green", None, "stop_string")
 
 
 def test_options_that_do_not_fit_are_left_out() -> None:
