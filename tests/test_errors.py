@@ -14,6 +14,7 @@ from guided.errors import (
     CallError,
     GrammarError,
     GuidedError,
+    IncompleteError,
     IndexFormatError,
     LimitError,
     ModelError,
@@ -56,6 +57,7 @@ SAMPLES = [
         {"reason": "no tool 'ad'", "kind": "name", "position": 3},
         "no tool 'ad' at byte 3 (name)",
     ),
+    (IncompleteError("cut"), {}, "cut"),
     (ModelError("no logits"), {}, "no logits"),
 ]
 

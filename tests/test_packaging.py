@@ -77,7 +77,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     grammars = {f"guided/grammars/{path.name}" for path in (ROOT / "grammars").iterdir()}
     automata = {path.relative_to(ROOT).as_posix() for path in (ROOT / "guided/schema/formats/automata").iterdir()}
     info = {name for name in packaged_files(wheel) if ".dist-info/" in name}
-    assert packaged_files(wheel) - info == modules | formats | grammars | automata | {"guided/py.typed"}
+    assert packaged_files(wheel) - info == modules | formats | grammars | automata | {"guided/py.typed", "guided/__init__.pyi"}
 
 
 def test_the_wheel_carries_its_licence_and_its_command(wheel: Path) -> None:
@@ -122,7 +122,7 @@ def test_an_editable_install_finds_the_grammars_of_the_checkout(tmp_path: Path) 
 def test_an_install_without_grammars_says_so(installed: Path, tmp_path: Path) -> None:
     bare = tmp_path / "site" / "guided"
     bare.mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "resources.py"):
+    for name in ("__init__.py", "__init__.pyi", "errors.py", "resources.py"):
         (bare / name).write_bytes((installed / "guided" / name).read_bytes())
     program = (
         "from guided.errors import GrammarError\n"
