@@ -96,17 +96,31 @@ class SchemaError(GuidedError):
 class GrammarError(GuidedError):
     """A Lark grammar that cannot be used as it stands.
 
+    Parameters
+    ----------
+    reason : str
+    rule : str
+    line, column : int, optional
+    source : str, optional
+        The whole line, which the message shows with a caret below the column.
+
     Attributes
     ----------
     reason : str
         What is wrong, without the place.
     rule : str
         The rule or terminal it concerns.
+    line, column : int or None
+        Where in the grammar's text, from 1, if that is known.
     """
 
-    def __init__(self, reason: str, rule: str) -> None:
-        self.reason, self.rule = reason, rule
-        super().__init__(f"{_cut(reason)} (in {_cut(rule)})")
+    def __init__(
+        self, reason: str, rule: str, line: int | None = None, column: int | None = None, source: str | None = None
+    ) -> None:
+        self.reason, self.rule, self.line, self.column = reason, rule, line, column
+        place = "" if line is None else f", line {line}, column {column}"
+        excerpt = "" if source is None or column is None else f"\n{_excerpt(source, column - 1)}"
+        super().__init__(f"{_cut(reason, 1_200)} (in {_cut(rule)}{place}){excerpt}")
 
 
 class VocabularyError(GuidedError):

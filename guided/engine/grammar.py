@@ -32,8 +32,8 @@ class Grammar:
     Parameters
     ----------
     grammar : str, path or lark.Lark
-        A grammar's text (it has a colon or a line feed), the name of one that comes with the package (docs/grammars.md), ``"python"`` for
-        the grammar of Python that comes with Lark, a file, or a Lark object that parses by LALR.
+        A str is a grammar's text, the name of a bundled grammar (docs/grammars.md), or ``"python"`` for the grammar of Python that is
+        part of Lark; it is never read as a file. A `pathlib.Path` is a file. A Lark object parses by LALR.
     start : str
         The start rule; ``"file_input"`` for ``"python"``.
     postlex : lark.indenter.Indenter, optional
@@ -42,6 +42,9 @@ class Grammar:
         As in Lark.
     import_paths : sequence of path
         Folders where ``%import`` looks.
+    allow_files : bool
+        Let a str name a file, and let a text import files, relative to the running script. Off by default: a text that strangers wrote
+        reads no files but those of ``import_paths`` and of the packages guided and lark. A grammar in a file may always import others.
 
     Attributes
     ----------
@@ -78,10 +81,10 @@ class Grammar:
         postlex: object | None = None,
         lexer: str = "contextual",
         import_paths: Sequence[str | os.PathLike[str]] = (),
+        *,
+        allow_files: bool = False,
     ) -> None:
-        # Who loads an index, or uses no grammar, needs no Lark.
-
-        source = source_of(grammar, start, postlex, lexer, import_paths)
+        source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
         tables = source.tables(Limits())
         self._set(tables, source.start, source)
         _start(tables, source.start)

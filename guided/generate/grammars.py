@@ -54,6 +54,7 @@ def grammar(
     lexer: str = "contextual",
     import_paths: Sequence[str | os.PathLike[str]] = (),
     *,
+    allow_files: bool = False,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
@@ -64,8 +65,8 @@ def grammar(
     model : guided.Model
         Gives the logits.
     grammar : Grammar, str, path or lark.Lark
-        What `Grammar` takes: a grammar's text, a name such as ``"json"`` or ``"python"``, a file, a Lark object.
-    start, postlex, lexer, import_paths
+        What `Grammar` takes: a grammar's text, a name such as ``"json"`` or ``"python"``, a `pathlib.Path`, a Lark object.
+    start, postlex, lexer, import_paths, allow_files
         Those of `Grammar`, which brings its own.
     index : Index, optional
         Of the same grammar for the model's vocabulary, compiled before.
@@ -88,8 +89,8 @@ def grammar(
     """
     if isinstance(grammar, Grammar):
         spec = grammar
-        if (start, postlex, lexer, tuple(import_paths)) != ("start", None, "contextual", ()):
-            raise TypeError("a Grammar has its own start, postlex, lexer and import_paths")
+        if (start, postlex, lexer, tuple(import_paths), allow_files) != ("start", None, "contextual", (), False):
+            raise TypeError("a Grammar has its own start, postlex, lexer, import_paths and allow_files")
     else:
-        spec = Grammar(grammar, start, postlex, lexer, import_paths)
+        spec = Grammar(grammar, start, postlex, lexer, import_paths, allow_files=allow_files)
     return Generator(model, index_of(spec, model, index, limits), spec.parse)

@@ -1,8 +1,8 @@
 """A grammar as text -> Lark -> `LalrTables`; every error on the way is a `GrammarError` or a `LimitError`.
 
-What Lark raises, for whatever text, becomes a `GrammarError` with the rule or terminal it is about; tracebacks from inside Lark do not
-get out. Lark recurses over what it builds: a grammar nested so deeply that Python's stack ends is refused too. What would keep Lark busy
-for ever is refused before (`size`), replaced (`lexers`), or counted (`analysis`).
+What Lark raises, for whatever text, becomes a `GrammarError` with rule or terminal, line and column (`refusals`). Lark recurses over what
+it builds: a grammar nested so deeply that Python's stack ends is refused too. What would keep Lark busy for ever is refused before
+(`size`), replaced (`lexers`), or counted (`analysis`).
 """
 
 import re
@@ -15,19 +15,19 @@ from lark.parsers.lalr_parser import LALR_Parser
 
 from guided.errors import GrammarError, GuidedError
 from guided.lalr.analysis import ITEM, Analysis
+from guided.lalr.imports import packaged_only
 from guided.lalr.lexers import lexer_plugins
 from guided.lalr.reading import check_object, read_tables
+from guided.lalr.refusals import WHOLE, refusal
+from guided.lalr.scanner import terminal_tree
 from guided.lalr.size import check_size
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 
-__all__ = ["tables_of_object", "tables_of_text"]
+__all__ = ["import_sources", "tables_of_object", "tables_of_text"]
 
-_WHOLE = "grammar"
-# A symbol as Lark's messages quote it.
-_QUOTED = re.compile(r"[`'\"<(*]\s*([^\W\d]\w*)\b")
-_LINE = re.compile(r"\bline (\d+)")
-_DEFINITION = re.compile(r"^[ \t]*[?!]*([^\W\d]\w*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.MULTILINE)
+# What `re` runs and no automaton does; a pattern with one of these is parsed as soon as it is read, while its place is known.
+_UNUSUAL = re.compile(r"\\[1-9]|\(\?P=|\(\?\(|\(\?>|[*+?}]\+|\(\?<")
 
 
 def tables_of_text(
@@ -38,6 +38,7 @@ def tables_of_text(
     postlex: object | None,
     import_paths: Sequence[str],
     source: str | None,
+    allow_files: bool,
     limits: Limits,
 ) -> LalrTables:
     """The tables of a grammar's text.
@@ -52,6 +53,8 @@ def tables_of_text(
         Folders where ``%import`` looks.
     source : str, optional
         The file that the text is from: relative imports are relative to it.
+    allow_files : bool
+        May ``%import`` read files outside of ``import_paths``? Otherwise only Lark's own grammars can be imported.
 
     Raises
     ------
@@ -60,20 +63,24 @@ def tables_of_text(
     LimitError
         It is too large.
     """
-    check_size(text, limits)
     parser = _parser(limits.steps // ITEM)
     options = {
         "parser": "lalr",
         "start": list(start),
         "lexer": lexer,
         "postlex": postlex,
-        "import_paths": list(import_paths),
+        "import_paths": import_sources(import_paths, allow_files=allow_files),
         "source_path": source,
         "_plugins": {"LALR_Parser": parser, **lexer_plugins(limits)},
     }
     with _refusing(text):
+        check_size(text, limits)
         lark = Lark(text, **options)
-        return read_tables(lark, lark.parser.parser.analysis)
+        tables = read_tables(lark, lark.parser.parser.analysis)
+        for terminal in tables.lexer.terminals:
+            if _UNUSUAL.search(terminal.pattern):
+                terminal_tree(terminal, limits)
+        return tables
 
 
 def tables_of_object(lark: Lark, limits: Limits) -> LalrTables:
@@ -109,41 +116,23 @@ def _parser(budget: int) -> type[LALR_Parser]:
     return Parser
 
 
+def import_sources(import_paths: Sequence[str], *, allow_files: bool) -> list[Any]:
+    """Lark's ``import_paths``."""
+    return [*import_paths] if allow_files else [*import_paths, packaged_only]
+
+
 @contextmanager
 def _refusing(text: str) -> Iterator[None]:
     """Turn what Lark raises into errors of our own."""
     try:
         yield
+    except RecursionError:
+        raise GrammarError("it is nested too deeply for Lark", WHOLE) from None
+    except MemoryError:
+        raise GrammarError("it takes Lark more memory than there is", WHOLE) from None
+    except GrammarError as error:
+        raise (refusal(error, text) if text else error) from None
     except GuidedError:
         raise
-    except RecursionError:
-        raise GrammarError("it is nested too deeply for Lark", _WHOLE) from None
-    except MemoryError:
-        raise GrammarError("it takes Lark more memory than there is", _WHOLE) from None
-    except OSError as error:
-        raise GrammarError(f"an import cannot be read: {error}", _WHOLE) from None
     except Exception as error:  # Why: Lark raises errors of its own, and of all kinds where it did not think of a text
-        raise _refusal(error, text) from None
-
-
-def _refusal(error: Exception, text: str) -> GrammarError:
-    original = getattr(error, "orig_exc", None) or error
-    reason = _sorted(str(original).strip()) or type(original).__name__
-    line = _LINE.search(reason)
-    quoted = _QUOTED.search(reason)
-    rule = _WHOLE
-    if line is not None:
-        end = sum(map(len, text.splitlines(keepends=True)[: int(line[1])]))
-        before = list(_DEFINITION.finditer(text, 0, end))
-        rule = before[-1][1] if before else _WHOLE
-    elif quoted is not None:
-        rule = quoted[1]
-    return GrammarError(" ".join(reason.split()), rule)
-
-
-def _sorted(reason: str) -> str:
-    """A message about collisions, whose order in Lark is that of sets, in one order."""
-    if not reason.startswith("Reduce/Reduce"):
-        return reason
-    found = [collision.split("\n\t- ") for collision in reason.split("\n\n")]
-    return "\n\n".join(sorted("\n\t- ".join([head, *sorted(rules)]) for head, *rules in found))
+        raise refusal(error, text) from None

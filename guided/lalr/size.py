@@ -16,9 +16,10 @@ from guided.errors import GrammarError, LimitError
 from guided.lalr.templates import Template, calls_of, cost_of_instances
 from guided.limits import Limits
 
-__all__ = ["check_size"]
+__all__ = ["TOKEN", "check_size"]
 
-_TOKEN = re.compile(
+# The tokens of a grammar's text; a literal that is never closed gives its quote or slash as a sign.
+TOKEN = re.compile(
     r"""(?P<skipped>[ \t]+|//[^\n]*|\#[^\n]*|\\[ ]*\n)
     |(?P<newline>\r?\n)
     |(?P<literal>"(?:[^"\\\n]|\\.)*+"|/(?!/)(?:[^/\\]|\\.)*+/)
@@ -99,14 +100,18 @@ def _tokens(text: str) -> list[str]:
     found: list[str] = []
     position = 0
     while position < len(text):
-        token = _TOKEN.match(text, position)
+        token = TOKEN.match(text, position)
         assert token is not None, "any character is a token"
         position = token.end()
         if token["sign"] in ('"', "/"):
             line = text.count("\n", 0, token.start()) + 1
+            begin = text.rfind("\n", 0, token.start()) + 1
             heads = _definitions(found)
             rule = heads[-1].name if heads else "grammar"
-            raise GrammarError(f"the literal that begins at line {line} is never closed", rule)
+            kind = "string" if token[0] == '"' else "regular expression"
+            source = text[begin:].partition("\n")[0].rstrip("\r")
+            reason = f"the {kind} that begins here is never closed: add {token[0]}"
+            raise GrammarError(reason, rule, line, token.start() - begin + 1, source)
         if token["skipped"] is None:
             found.append("\n" if token["newline"] else token[0])
     return found

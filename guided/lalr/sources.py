@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,7 +16,7 @@ from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
 
 from guided.errors import GrammarError, LimitError, shown
-from guided.lalr.loading import tables_of_object, tables_of_text
+from guided.lalr.loading import import_sources, tables_of_object, tables_of_text
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.resources import grammar_names, grammar_path
@@ -29,6 +30,9 @@ GrammarLike: TypeAlias = str | os.PathLike[str] | Lark
 
 _START = "start"
 _LEXERS = ("contextual", "basic")
+_NAME = re.compile(r"[\w.-]+")
+# What looks like a file's name: one line without what grammars are made of, and a folder or the suffix of grammars.
+_PATH = re.compile(r"[^\n\"|]*\.lark|(?=[^\n]*[/\\])[^\n\":|*(\s]+|[A-Za-z]:[/\\][^\n\"|]*")
 # Grammars of the package that are read with an Indenter.
 _INDENTED = ("python3",)
 
@@ -47,6 +51,8 @@ class Source:
     import_paths : tuple of str
     path : str or None
         The file of the text.
+    allow_files : bool
+        May ``%import`` read files?
     lark : Lark or None
         The object that was given.
     """
@@ -57,6 +63,7 @@ class Source:
     postlex: Any
     import_paths: tuple[str, ...]
     path: str | None
+    allow_files: bool
     lark: Lark | None = None
 
     def tables(self, limits: Limits) -> LalrTables:
@@ -75,6 +82,7 @@ class Source:
             postlex=self.postlex,
             import_paths=self.import_paths,
             source=self.path,
+            allow_files=self.allow_files,
             limits=limits,
         )
 
@@ -94,7 +102,7 @@ class Source:
             start=self.start,
             lexer=self.lexer,
             postlex=self.postlex,
-            import_paths=list(self.import_paths),
+            import_paths=import_sources(self.import_paths, allow_files=self.allow_files),
             source_path=self.path,
         )
         try:
@@ -111,8 +119,11 @@ def source_of(
     postlex: object | None,
     lexer: str,
     import_paths: Sequence[str | os.PathLike[str]],
+    allow_files: bool = False,
 ) -> Source:
     """The source of what was given.
+
+    A str is a grammar's text or the name of a bundled grammar; it is no file unless ``allow_files`` is set.
 
     Raises
     ------
@@ -133,25 +144,35 @@ def source_of(
             raise TypeError("a Lark object has its own postlex, lexer and imports")
         starts = list(grammar.options.start)
         only = starts[0] if start == _START and _START not in starts and len(starts) == 1 else start
-        return Source("", only, "", None, (), None, grammar)
+        return Source("", only, "", None, (), None, allow_files=True, lark=grammar)
     if isinstance(grammar, os.PathLike):
-        return Source(_read(Path(grammar)), start, lexer, postlex, folders, os.fspath(grammar))
+        return Source(_read(Path(grammar)), start, lexer, postlex, folders, os.fspath(grammar), allow_files=True)
     if not isinstance(grammar, str):
         raise TypeError(f"a grammar is text, a name, a path or a Lark object, not {type(grammar).__name__}")
-    if "\n" in grammar or ":" in grammar:
-        return Source(grammar, start, lexer, postlex, folders, None)
     if grammar == "python":
         text = files("lark.grammars").joinpath("python.lark").read_text(encoding="utf-8")
         start = "file_input" if start == _START else start
-        return Source(text, start, lexer, postlex or PythonIndenter(), folders, None)
-    if grammar in grammar_names():
+        return Source(text, start, lexer, postlex or PythonIndenter(), folders, None, allow_files)
+    if _NAME.fullmatch(grammar) and grammar in grammar_names():
         path = grammar_path(grammar)
         indenter = PythonIndenter() if grammar in _INDENTED else None
-        return Source(_read(path), start, lexer, postlex or indenter, folders, str(path))
-    if grammar.endswith(".lark") or Path(grammar).is_file():
-        return Source(_read(Path(grammar)), start, lexer, postlex, folders, grammar)
-    names = ", ".join(("python", *grammar_names()))
-    raise GrammarError(f"this is neither a grammar's text nor a file, and no name; names are: {names}", grammar)
+        return Source(_read(path), start, lexer, postlex or indenter, folders, str(path), allow_files=True)
+    if _PATH.fullmatch(grammar):
+        if allow_files:
+            return Source(_read(Path(grammar)), start, lexer, postlex, folders, grammar, allow_files)
+        raise GrammarError(
+            f"a str is a grammar's text or the name of a bundled grammar, and is never read as a file: give "
+            f"pathlib.Path({shown(grammar)}), or set allow_files=True",
+            grammar,
+        )
+    if _NAME.fullmatch(grammar):
+        names = ", ".join(("python", *grammar_names()))
+        advice = (
+            f"no bundled grammar has this name: they are {names}; a grammar's text is written `start: ...`, "
+            "a file is given as a pathlib.Path"
+        )
+        raise GrammarError(advice, grammar)
+    return Source(grammar, start, lexer, postlex, folders, None, allow_files)
 
 
 def _read(path: Path) -> str:

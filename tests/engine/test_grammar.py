@@ -24,7 +24,7 @@ def test_a_text_a_file_and_an_object_are_one_grammar(tmp_path: Path) -> None:
     specs = [
         guided.Grammar(BALANCED),
         guided.Grammar(file),
-        guided.Grammar(str(file)),
+        guided.Grammar(str(file), allow_files=True),
         guided.Grammar(lark.Lark(BALANCED, parser="lalr")),
     ]
     assert len({spec.fingerprint for spec in specs}) == 1

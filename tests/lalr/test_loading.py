@@ -34,6 +34,7 @@ def tables(text: str, limits: Limits | None = None, **options: object) -> LalrTa
         "postlex": None,
         "import_paths": [],
         "source": None,
+        "allow_files": False,
         **options,
     }
     return tables_of_text(text, limits=limits or Limits(), **settings)  # type: ignore[arg-type]
@@ -174,14 +175,14 @@ def test_objects_that_do_what_no_table_says_are_refused(options: dict[str, objec
     [
         ("start: a", "a"),
         ("start: A", "A"),
-        ("start: A\nA: /(/", "grammar"),
+        ("start: A\nA: /(/", "A"),
         ("start: A\nA: /a*/", "A"),
         ('start: "a"\nother: (', "other"),
         ('start: "a"\nfoo: "b" )', "foo"),
         ('start: "', "start"),
         ("start: A\nA: /x", "A"),
         ('start: a | b\na: "x"\nb: "x"', "a"),
-        ("%import nowhere.X\nstart: X", "grammar"),
+        ("%import nowhere.X\nstart: X", "nowhere"),
         ('start: "x"\nstart: "y"', "start"),
         ("start: A\nA: B\nB: A", ""),
         ('_t{x}: x _t{_t{x}}\nstart: _t{"a"}', "_t"),

@@ -1,0 +1,461 @@
+"""Errors of a grammar's text: what is wrong, in which rule or terminal, at which line and column, and what to do.
+
+`refusal` turns whatever Lark, `re` or this package raised while a text was read into a `GrammarError`. Lark's messages give a line, a name
+or neither; what they leave out is found in the text. Texts in the notation of another tool are recognised after they were refused.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from lark.exceptions import LarkError
+
+from guided.errors import GrammarError, PatternError
+from guided.lalr.size import TOKEN
+from guided.limits import Limits
+from guided.patterns.parse import parse_in_order
+
+__all__ = ["WHOLE", "refusal"]
+
+# The rule of an error that concerns no single rule.
+WHOLE = "grammar"
+_LINE = re.compile(r"\bline (\d+),? column (\d+)")
+# A symbol as Lark's messages quote it.
+_QUOTED = re.compile(r"[`'\"<(*{]\s*'?([^\W\d]\w*)\b")
+_DEFINED = re.compile(r"[^\W\d]\w*")
+
+_OTHER_NOTATIONS = (
+    (
+        re.compile(r"^[ \t]*%import[ \t]+[\w.]*[/\\:~\"'<]", re.MULTILINE),
+        "%import",
+        "%import takes a dotted name: `%import common.WORD`, or `%import .words.WORD` for words.lark beside a grammar's file",
+    ),
+    (
+        re.compile(r"^[ \t]*%llguidance\b", re.MULTILINE),
+        "%llguidance",
+        "this is a grammar for llguidance, which reads another dialect of Lark: remove the header and what only "
+        "llguidance knows (%json, %regex, lazy, ...)",
+    ),
+    (
+        re.compile(r"^[ \t]*root\s*::=|^[ \t]*[A-Za-z][\w]*-[\w-]*\s*::=", re.MULTILINE),
+        "::=",
+        "this looks like GBNF (llama.cpp, XGrammar); guided reads Lark grammars: write `start: ...` in place of `root ::= ...`, "
+        "names with _ in place of -, and classes of characters as terminals (`A: /[0-9]/`)",
+    ),
+    (
+        re.compile(r"^[ \t]*<?[A-Za-z][\w -]*>?\s*::=", re.MULTILINE),
+        "::=",
+        "this looks like BNF; guided reads Lark grammars: write `name: ...` in place of `name ::= ...`, and begin with `start: ...`",
+    ),
+    (
+        re.compile(r"^[ \t]*[A-Za-z]\w*\s*(?:<-|\u2190)", re.MULTILINE),
+        "<-",
+        "this looks like a PEG; guided reads Lark grammars: write `name: ...` in place of `name <- ...`, and `|` in place of `/`",
+    ),
+    (
+        re.compile(r"^[ \t]*(?:(?:lexer|parser)\s+)?grammar\s+\w+\s*;", re.MULTILINE),
+        "grammar",
+        "this looks like a grammar for ANTLR; guided reads Lark grammars: remove `grammar ...;` and the `;` at the end of rules, and write "
+        "strings in double quotes",
+    ),
+    (
+        re.compile(r"^[ \t]*[A-Za-z]\w*[ \t]*:?=(?!=)", re.MULTILINE),
+        "=",
+        "this looks like EBNF (ISO 14977, W3C); guided reads Lark grammars: write `name: ...` in place of `name = ...`",
+    ),
+    (
+        re.compile(r"^[ \t]*<[A-Za-z][\w -]*>\s*:", re.MULTILINE),
+        "<",
+        "names of rules are written without < and >: `name: ...`",
+    ),
+    (
+        re.compile(r"^[ \t]*[A-Za-z]\w*[ \t]*(?:->|\u2192|=>)", re.MULTILINE),
+        "->",
+        "a rule is written `name: ...`, with a colon in place of the arrow",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    offset: int
+
+
+class _Text:
+    """A grammar's text: its tokens, what they define, and where."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[_Token] = []
+        position = 0
+        while position < len(text):
+            found = TOKEN.match(text, position)
+            assert found is not None, "any character is a token"
+            if found["skipped"] is None:
+                self.tokens.append(_Token("\n" if found["newline"] else found[0], position))
+            position = found.end()
+        # The token of each defined name, in order.
+        self.heads: list[_Token] = []
+        for place, token in enumerate(self.tokens):
+            if token.text == ":":
+                line = place
+                while line and self.tokens[line - 1].text != "\n":
+                    line -= 1
+                names = [one for one in self.tokens[line:place] if _DEFINED.fullmatch(one.text)]
+                if names:
+                    self.heads.append(names[0])
+
+    @property
+    def names(self) -> list[str]:
+        """The names that are defined, each once."""
+        return list(dict.fromkeys(head.text for head in self.heads))
+
+    def around(self, offset: int) -> str:
+        """The rule or terminal in whose definition an offset lies."""
+        return next((head.text for head in reversed(self.heads) if head.offset <= offset), WHOLE)
+
+    def place(self, line: int, column: int) -> int:
+        """Offset of a line and column, from 1."""
+        start = 0
+        for _ in range(line - 1):
+            start = self.text.find("\n", start) + 1
+        return start + column - 1
+
+    def use(self, name: str, within: str | None) -> int | None:
+        """Where a name is used, in the definition of a rule or terminal if one is given."""
+        is_within = within is None
+        for place, token in enumerate(self.tokens):
+            if token in self.heads:
+                is_within = within is None or token.text == within
+                continue
+            if is_within and token.text == name and self.tokens[place - 1 : place] != []:
+                return token.offset
+        return None if within is None else self.use(name, None)
+
+    def statement(self, directive: str, beginning: str) -> int | None:
+        """Where a statement such as ``%import`` is whose text begins so."""
+        for place, token in enumerate(self.tokens):
+            if token.text == directive:
+                rest = "".join(other.text for other in self.tokens[place + 1 : place + 30])
+                if rest.startswith(beginning):
+                    return token.offset
+        return None
+
+    def definition(self, name: str, number: int = 0) -> int | None:
+        """Where a name is defined for the first time, or the time with a number."""
+        found = [head.offset for head in self.heads if head.text == name]
+        return found[min(number, len(found) - 1)] if found else None
+
+    def patterns(self) -> Iterator[tuple[_Token, str, str]]:
+        """The regular expressions: token, what is between the slashes, and the flags behind it."""
+        for place, token in enumerate(self.tokens):
+            if token.text.startswith("/") and len(token.text) > 1:
+                behind = self.tokens[place + 1] if place + 1 < len(self.tokens) else _Token("", -1)
+                is_flags = behind.offset == token.offset + len(token.text) and behind.text.strip("imslux") == ""
+                yield token, token.text[1:-1], behind.text if is_flags else ""
+
+
+def refusal(error: Exception, text: str) -> GrammarError:
+    """The error of a text for what was raised while it was read.
+
+    Parameters
+    ----------
+    error : Exception
+        Of Lark, of `re`, or of this package.
+    text : str
+        The grammar; empty for a Lark object.
+    """
+    original = getattr(error, "orig_exc", None) or error
+    found = _Text(text)
+    other = _other_notation(found)
+    if other is not None:
+        return other
+    if not isinstance(original, LarkError) and getattr(original, "line", None) is None:
+        pattern = _bad_pattern(found)
+        if pattern is not None:
+            return pattern
+    if isinstance(original, GrammarError):
+        if original.line is not None:
+            return original
+        if original.reason.startswith("%import"):
+            return _at(found, original.reason, original.rule, found.statement("%import", original.rule))
+        return _at(found, original.reason, original.rule, found.definition(original.rule))
+    return _of_lark(original, found)
+
+
+def _at(found: _Text, reason: str, rule: str, offset: int | None) -> GrammarError:
+    if offset is None or offset > len(found.text):
+        return GrammarError(reason, rule)
+    line = found.text.count("\n", 0, offset) + 1
+    start = found.text.rfind("\n", 0, offset) + 1
+    source = found.text[start:].partition("\n")[0].rstrip("\r")
+    return GrammarError(reason, rule, line, offset - start + 1, source)
+
+
+def _other_notation(found: _Text) -> GrammarError | None:
+    # Why blanked: what literals and comments hold is no notation. A quote that is never closed ends with its line.
+    for pattern, sign, advice in _OTHER_NOTATIONS:
+        for match in pattern.finditer(found.text):
+            offset = match.start() + len(match[0]) - len(match[0].lstrip())
+            if _is_inside(found, offset):
+                continue
+            name = re.match(r"<?([\w-]+)", found.text[offset:])
+            rule = name[1] if name and sign not in ("%llguidance", "%import", "grammar") else WHOLE
+            return _at(found, advice, rule, offset)
+    return None
+
+
+def _is_inside(found: _Text, offset: int) -> bool:
+    """Is a line's first character inside a literal? Comments begin with a sign of their own."""
+    return any(
+        token.offset < offset < token.offset + len(token.text) and token.text[0] in '"/' and len(token.text) > 1
+        for token in found.tokens
+    )
+
+
+def _bad_pattern(found: _Text) -> GrammarError | None:
+    """The first regular expression in a text that `re` or this package refuses."""
+    for token, body, flags in found.patterns():
+        pattern = body.replace("\\/", "/")
+        reason, position = "", 0
+        try:
+            parse_in_order(pattern, 0, Limits())
+            re.compile(pattern)
+        except PatternError as refused:
+            reason, position = refused.reason, refused.position
+            if "x" in flags:
+                position = 0
+        except re.error as refused:
+            reason, position = refused.msg, refused.pos or 0
+        except (RecursionError, OverflowError):
+            reason = "it is nested too deeply"
+        if reason:
+            rule = found.around(token.offset)
+            return _at(found, f"the regular expression is refused: {reason}", rule, token.offset + 1 + position)
+    return None
+
+
+def _of_lark(error: Exception, found: _Text) -> GrammarError:
+    """The error for one of Lark's."""
+    message = _sorted(str(error).strip()) or type(error).__name__
+    for pattern, explain in _MESSAGES:
+        match = pattern.search(message)
+        if match is not None:
+            explained = explain(match, found)
+            if explained is not None:
+                return explained
+    line = _LINE.search(message)
+    if line is not None and _is_here(message, line, found):
+        reason = message[: line.start()].rstrip(" ,\n").removesuffix(" at").rstrip(" ,")
+        return _unexpected(found, reason, min(found.place(int(line[1]), int(line[2])), len(found.text)))
+    quoted = _QUOTED.search(message)
+    rule = quoted[1] if quoted is not None else WHOLE
+    offset = found.definition(rule)
+    if offset is None and quoted is not None:
+        offset = found.use(rule, None)
+        rule = found.around(offset) if offset is not None else rule
+    if isinstance(error, AssertionError):
+        ranges = _ranges(found)
+        if ranges is not None:
+            return ranges
+        message = f"Lark cannot read it ({message})"
+    if offset is None:
+        # The longest token that the message quotes, a literal for instance.
+        quoted_tokens = [token for token in found.tokens if len(token.text) > 1 and token.text in message]
+        if quoted_tokens:
+            offset = max(quoted_tokens, key=lambda token: len(token.text)).offset
+            rule = found.around(offset)
+    if rule == WHOLE and offset is None and found.heads:
+        # Nothing says where: at least say where reading began.
+        offset, rule = found.heads[0].offset, found.heads[0].text
+    return _at(found, message, rule, offset)
+
+
+def _is_here(message: str, line: "re.Match[str]", found: _Text) -> bool:
+    """Is a place that Lark names one of this text, not of a file that it imports?"""
+    lines = found.text.split("\n")
+    if " in " in message[line.end() : line.end() + 4] and " in <string>" not in message[line.end() : line.end() + 13]:
+        return False
+    return int(line[1]) <= len(lines) + 1 and int(line[2]) <= len((*lines, "")[int(line[1]) - 1]) + 1
+
+
+def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
+    """A character or token that cannot come where it is."""
+    text, rule = found.text, found.around(offset)
+    here = text[offset : offset + 1]
+    begin = text.rfind("\n", 0, offset) + 1
+    line = text[begin:].partition("\n")[0]
+    word = re.match(rf"[ \t]*[?!]*({_NAME})", line)
+    name = word[1] if word else ""
+    lacks_colon = bool(name) and ":" not in line and rule != name and not line.lstrip().startswith(("|", "%"))
+    # Lark reports the line's end where something is missing on it.
+    if here in ("", "\n", "\r"):
+        reason = "the line ends too early: a parenthesis is not closed, or something is missing"
+    elif here == "'":
+        reason = "strings are written in double quotes"
+    elif here == ";":
+        reason = "there is no `;` in Lark's grammars: a rule ends with its line"
+    elif here == ")" or here == "]":
+        reason = f"{here!r} closes nothing"
+    elif here == "=":
+        reason = "a rule is written `name: ...`, with a colon"
+    elif here == "{" and "Unexpected" in reason:
+        reason = "braces are for templates, `name{x}: ...`: for repeats write *, +, ? or ~1..3 behind an item"
+    elif word and rule in (name, WHOLE) and offset <= begin + word.end() and not name.islower() and not name.isupper():
+        reason = f"{name!r} mixes lower and upper case: names of rules are lower-case (start), names of terminals upper-case (NAME)"
+        rule, offset = name, begin + word.start(1)
+    elif "missing colon" in reason or lacks_colon:
+        rule, reason = name or rule, "a rule or terminal is written `name: ...`: the colon is missing"
+    elif reason.startswith("Unexpected input"):
+        reason = f"{here!r} cannot come here"
+    elif reason.startswith("Unexpected token"):
+        token = _DEFINED.match(text, offset)
+        reason = f"{token[0] if token else here!r} cannot come here"
+    return _at(found, reason, rule, offset)
+
+
+def _ranges(found: _Text) -> GrammarError | None:
+    """A range whose ends are not single characters."""
+    for place, token in enumerate(found.tokens[1:-1], 1):
+        ends = found.tokens[place - 1], found.tokens[place + 1]
+        if token.text == ".." and any(not re.fullmatch(r'"(?:[^"\\]|\\.[^"]*)"', end.text) for end in ends):
+            if ends[0].text.isdecimal() or not ends[0].text.startswith('"'):
+                continue
+            rule = found.around(token.offset)
+            return _at(found, 'a range is between two single characters, as in "a".."z"', rule, ends[0].offset)
+    return None
+
+
+def _undefined(match: "re.Match[str]", found: _Text) -> GrammarError:
+    name, rule = match["name"], match.groupdict().get("rule") or WHOLE
+    offset = found.use(name, rule if rule in found.names else None)
+    if rule == WHOLE and offset is not None:
+        rule = found.around(offset)
+    is_terminal = name.lstrip("_")[:1].isupper()
+    kind = "terminal" if is_terminal else "template" if match[0].startswith("Template") else "rule"
+    library = _imported_from(found, name)
+    if library is not None:
+        return _at(found, f"%import: the grammar {library!r} has no {name}", name, found.use(name, None))
+    others = [other for other in found.names if other.lower() == name.lower()]
+    if others:
+        advice = f"did you mean {others[0]}? Lower-case names are rules, upper-case names are terminals"
+    elif close := get_close_matches(name, found.names, 1, 0.75):
+        advice = f"did you mean {close[0]}?"
+    elif is_terminal:
+        advice = f"add `{name}: ...`, or `%import common.{name}` if Lark's common terminals have it"
+    else:
+        advice = f"add `{name}: ...`"
+    return _at(found, f"the {kind} {name} is used but not defined: {advice}", name, offset)
+
+
+def _imported_from(found: _Text, name: str) -> str | None:
+    """The grammar that a name is imported from."""
+    for place, token in enumerate(found.tokens):
+        if token.text == "%import":
+            statement = []
+            for other in found.tokens[place + 1 :]:
+                if other.text == "\n":
+                    break
+                statement.append(other.text)
+            if name in statement:
+                path = "".join(statement).partition("(")[0].partition("->")[0]
+                return path.removesuffix(f".{name}")
+    return None
+
+
+def _no_start(match: "re.Match[str]", found: _Text) -> GrammarError:
+    rules = [name for name in found.names if not name.lstrip("_")[:1].isupper()]
+    name = match["name"]
+    close = [other for other in found.names if other.lower() == name.lower()] or get_close_matches(name, rules, 1, 0.6)
+    if close:
+        advice = f"did you mean {close[0]}? Rename it, or give start={close[0]!r}"
+    elif rules:
+        advice = f"add `{name}: ...`, or give the name of another rule as start: {', '.join(rules[:8])}"
+    else:
+        advice = f"add `{name}: ...`"
+    offset = found.definition(close[0] if close else rules[0]) if close or rules else None
+    return _at(found, f"there is no rule {name!r}, where a text begins: {advice}", name, offset)
+
+
+def _twice(match: "re.Match[str]", found: _Text) -> GrammarError:
+    name = match["name"]
+    kind = "terminal" if name.lstrip("_")[:1].isupper() else "rule"
+    reason = f"the {kind} {name} is defined twice: join the definitions with `|`, or write `%override {name}: ...`"
+    return _at(found, reason, name, found.definition(name, 1))
+
+
+def _ignored(match: "re.Match[str]", found: _Text) -> GrammarError:
+    name = min(re.findall(r"[^\W\d]\w*", match["names"]))
+    reason = f"%ignore: the terminal {name} is not defined: add `{name}: ...`, or `%import common.{name}`"
+    return _at(found, reason, name, found.use(name, None))
+
+
+def _arguments(match: "re.Match[str]", found: _Text) -> GrammarError:
+    name, rule = match["name"], match["rule"]
+    reason = f"the template {name} takes {match['expected']} arguments, not {match['got']}"
+    return _at(found, reason, name, found.use(name, rule))
+
+
+def _rule_in_terminal(match: "re.Match[str]", found: _Text) -> GrammarError:
+    name, terminal = match["name"], match["terminal"]
+    reason = (
+        f"the terminal {terminal} uses the rule {name}, but terminals are made of terminals: "
+        f"define {name.upper()}, or make {terminal} a rule"
+    )
+    return _at(found, reason, terminal, found.use(name, terminal))
+
+
+def _recursion(match: "re.Match[str]", found: _Text) -> GrammarError:
+    name = match["name"]
+    reason = f"the terminal {name} uses itself: only rules can be recursive, so write it as the rule {name.lower()}"
+    return _at(found, reason, name, found.definition(name))
+
+
+def _collision(match: "re.Match[str]", found: _Text) -> GrammarError:
+    first = re.search(r"<(\w+) :", match.string)
+    rule = first[1] if first else WHOLE
+    terminal = re.search(r"Terminal\('([^']*)'\)", match.string)
+    pairs = re.findall(r"- <(\w+) : ([^>]*)>", match.string)
+    listed = "".join(f"\n    {name}: {side.strip()}" for name, side in dict.fromkeys(pairs))
+    before = f"before {terminal[1]}" if terminal and terminal[1] != "$END" else "at the end of the text"
+    reason = (
+        f"the same text can be read by different rules, and {before} LALR(1) cannot tell which (a reduce/reduce collision): "
+        f"merge the rules, or give one a higher priority (`{rule}.2: ...`). The rules:{listed}"
+    )
+    return _at(found, reason, rule, found.definition(rule))
+
+
+def _import_failed(match: "re.Match[str]", found: _Text) -> GrammarError:
+    name = match["path"].replace("/", ".").replace("\\", ".").removesuffix(".lark")
+    offset = found.statement("%import", name)
+    return _at(found, f"%import: there is no grammar {name!r}", name, offset)
+
+
+_NAME = r"[^\W\d]\w*"
+_MESSAGES = (
+    (re.compile(rf"(?:Rule|Terminal|Template) '(?P<name>{_NAME})' used but not defined \(in \w+ (?P<rule>{_NAME})"), _undefined),
+    (re.compile(rf"Terminal used but not defined: (?P<name>{_NAME})"), _undefined),
+    (re.compile(rf"Using an undefined rule: (?:NonTerminal\(')?(?P<name>{_NAME})"), _no_start),
+    (re.compile(rf"(?:Rule|Terminal|Template) '(?P<name>{_NAME})' defined more than once"), _twice),
+    (re.compile(r"Terminals (?P<names>\{.*\}) were marked to ignore"), _ignored),
+    (
+        re.compile(
+            rf"arguments used for (?P<name>{_NAME}) \(expected (?P<expected>\d+), got (?P<got>\d+)\) \(in \w+ (?P<rule>{_NAME})"
+        ),
+        _arguments,
+    ),
+    (re.compile(rf"inside terminals \((?:NonTerminal\(')?(?P<name>{_NAME})(?:'\))? in (?P<terminal>{_NAME})"), _rule_in_terminal),
+    (re.compile(rf"Recursion in terminal '(?P<name>{_NAME})'"), _recursion),
+    (re.compile(r"^Reduce/Reduce"), _collision),
+    (re.compile(r"No such file or directory: '(?P<path>[^']*)'"), _import_failed),
+)  # fmt: skip
+
+
+def _sorted(reason: str) -> str:
+    """A message about collisions, whose order in Lark is that of sets, in one order."""
+    if not reason.startswith("Reduce/Reduce"):
+        return reason
+    found: Sequence[list[str]] = [collision.split("\n\t- ") for collision in reason.split("\n\n")]
+    return "\n\n".join(sorted("\n\t- ".join([head, *sorted(rules)]) for head, *rules in found))
