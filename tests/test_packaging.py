@@ -77,7 +77,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     grammars = {f"guided/grammars/{path.name}" for path in (ROOT / "grammars").iterdir()}
     automata = {path.relative_to(ROOT).as_posix() for path in (ROOT / "guided/schema/formats/automata").iterdir()}
     info = {name for name in packaged_files(wheel) if ".dist-info/" in name}
-    assert packaged_files(wheel) - info == modules | formats | grammars | automata | {"guided/py.typed", "guided/__init__.pyi"}
+    assert packaged_files(wheel) - info == modules | formats | grammars | automata | {
+        "guided/py.typed",
+        "guided/__init__.pyi",
+    }
 
 
 def test_the_wheel_carries_its_licence_and_its_command(wheel: Path) -> None:

@@ -40,7 +40,7 @@ def test_index_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("grammar", "check", "nothing"), "neither a grammar's text nor a file"),
+        (("grammar", "check", "nothing"), "no bundled grammar has this name"),
         (("grammar", "draw", "json"), "the one thing to do is check"),
         (("grammar", "check", "json", "--start", "nowhere"), "nowhere"),
         (("grammar", "check", "json", "--lexer", "dynamic"), "lexer is"),

@@ -40,9 +40,12 @@ def opened() -> Iterator[list[str]]:
 
 
 def outside(paths: list[str]) -> list[str]:
-    # Python itself may import a module of its own late.
+    """What was opened, but for the packages' own files and for modules that Python imports late with their metadata."""
     return [
-        path for path in paths if not path.startswith(PACKAGES) and not path.endswith((".py", ".pyc", ".so", ".zip"))
+        path
+        for path in paths
+        if not path.startswith(PACKAGES)
+        and (path.endswith(".lark") or path.startswith(("/etc", "/tmp", str(Path.cwd()))))
     ]
 
 
