@@ -29,6 +29,7 @@ from guided.errors import VocabularyError as VocabularyError
 from guided.events import Result as Result
 from guided.generate.api import generator as generator
 from guided.generate.api import tools as tools
+from guided.generate.conversation import Conversation as Conversation
 from guided.generate.function_model import FunctionModel as FunctionModel
 from guided.generate.generator import Generator as Generator
 from guided.generate.grammars import grammar as grammar

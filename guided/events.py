@@ -59,7 +59,8 @@ class Result(Generic[T_co]):
     finish_reason : {"stop", "length", "stop_string", "tool_calls"}
         ``"stop"``: the model ended the text, or nothing could follow. ``"length"``: ``max_tokens`` (or the model's
         context) was used up; the text is complete all the same, since the last tokens are steered to an end.
-        ``"stop_string"``: one of the stop strings came. ``"tool_calls"``: the last call waits for a result from outside.
+        ``"stop_string"``: one of the stop strings came. ``"tool_calls"``: the text ended as with ``"stop"``, and calls in it
+        were not run (``execute=False``, or a tool without anything to run): they wait for results from outside.
     forward_passes : int
         How often the model was called: forced tokens cost no call of their own.
     error : GuidedError or None

@@ -21,6 +21,7 @@ __all__ = [
     "Caps",
     "Constraints",
     "Irregular",
+    "Unsatisfiable",
     "bounded_float",
     "bounded_int",
     "constrained_text",
@@ -35,6 +36,10 @@ _BITS = 13_287
 
 class Irregular(SchemaError):
     """No pattern has the values of a type, or none of a reasonable size: its schema may say what they are."""
+
+
+class Unsatisfiable(SchemaError):
+    """No value satisfies a type. What is optional is then never written; anything else is refused with this error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ class Constraints:
         self.keywords[keyword] = "number"
         if isinstance(value, float) and math.isinf(value):
             if (value > 0) == (side in ("low", "above")):
-                raise SchemaError("no number is beyond infinity", pointer, keyword)
+                raise Unsatisfiable("no number is beyond infinity", pointer, keyword)
             return
         tightest: Callable[[Decimal, Decimal], Decimal] = max if side in ("low", "above") else min
         setattr(self, side, _tightest(tightest, getattr(self, side), exact_number(value, pointer, keyword)))
@@ -217,7 +222,7 @@ def _inhabited(build: Callable[[], ValueType], asked: Constraints, pointer: str)
     except ValueError as error:
         raise Irregular(str(error), pointer, keyword) from error
     if asked.keywords and automaton_of(found.node).is_empty():
-        raise SchemaError("no value satisfies all of this", pointer, keyword)
+        raise Unsatisfiable("no value satisfies all of this", pointer, keyword)
     return found
 
 

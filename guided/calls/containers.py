@@ -6,7 +6,7 @@ own, and a regular language cannot tell that two of them are equal: the last one
 keys above 1 is refused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,19 @@ from guided.calls.values import COLON, COMMA, ValueType, constant
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Literal, Node, alternate, concat, optional, repeat
 
-__all__ = ["MAX_NESTING", "Field", "anything", "array", "fixed", "following", "in_order", "mapping", "record", "union"]
+__all__ = [
+    "MAX_NESTING",
+    "Field",
+    "anything",
+    "array",
+    "fixed",
+    "following",
+    "in_order",
+    "mapping",
+    "record",
+    "union",
+    "with_description",
+]
 
 MAX_NESTING = 3
 
@@ -34,11 +46,14 @@ class Field:
         Of its value.
     required : bool
         Must it be there?
+    description : str
+        For models and people; may be empty.
     """
 
     name: str
     type: ValueType
     required: bool
+    description: str = ""
 
 
 def in_order(items: Sequence[tuple[Node, bool]], separator: Node) -> Node:
@@ -90,7 +105,8 @@ def array(
         return build([item.decode(element) for element in value])
 
     node = concat([Literal("["), _repeated(item.node, minimum, maximum), Literal("]")])
-    return ValueType(name, node, decode, item.depth + 1)
+    schema = {"type": "array", "items": item.schema} | _bounds("Items", minimum, maximum)
+    return ValueType(name, node, decode, item.depth + 1, schema=schema)
 
 
 @lru_cache(maxsize=4096)
@@ -111,7 +127,10 @@ def fixed(items: tuple[ValueType, ...], build: Callable[[list[Any]], Any], name:
         return build([item.decode(element) for item, element in zip(items, value, strict=True)])
 
     node = concat([Literal("["), in_order([(item.node, True) for item in items], COMMA), Literal("]")])
-    return ValueType(name, node, decode, 1 + _deepest(items))
+    schema = {"type": "array", "prefixItems": [item.schema for item in items]} | _bounds(
+        "Items", len(items), len(items)
+    )
+    return ValueType(name, node, decode, 1 + _deepest(items), schema=schema)
 
 
 @lru_cache(maxsize=4096)
@@ -134,7 +153,10 @@ def mapping(key: ValueType, value: ValueType, minimum: int = 0, maximum: int | N
     name = f"dict[{key.name}, {value.name}]"
     entry = concat([key.node, COLON, value.node])
     node = concat([Literal("{"), _repeated(entry, minimum, maximum), Literal("}")])
-    return ValueType(name, node, decode, value.depth + 1)
+    schema = {"type": "object", "additionalProperties": value.schema} | _bounds("Properties", minimum, maximum)
+    if key.schema != {"type": "string"}:
+        schema["propertyNames"] = key.schema
+    return ValueType(name, node, decode, value.depth + 1, schema=schema)
 
 
 @lru_cache(maxsize=4096)
@@ -158,7 +180,18 @@ def record(fields: tuple[Field, ...], build: Callable[[dict[str, Any]], Any], na
 
     entries = [(concat([constant(field.name), COLON, field.type.node]), field.required) for field in fields]
     node = concat([Literal("{"), in_order(entries, COMMA), Literal("}")])
-    return ValueType(name, node, decode, 1 + _deepest([field.type for field in fields]))
+    schema = {
+        "type": "object",
+        "properties": {field.name: with_description(field.type.schema, field.description) for field in fields},
+        "required": [field.name for field in fields if field.required],
+        "additionalProperties": False,
+    }
+    return ValueType(name, node, decode, 1 + _deepest([field.type for field in fields]), schema=schema)
+
+
+def with_description(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
+    """A schema with what is said of the value."""
+    return {**schema, "description": description} if description else dict(schema)
 
 
 @lru_cache(maxsize=4096)
@@ -186,6 +219,7 @@ def union(members: tuple[ValueType, ...]) -> ValueType:
         is_string,
         strings=alternate(strings) if strings else None,
         others=alternate(others) if strings and others else None,
+        schema={"anyOf": [member.schema for member in members]},
     )
 
 
@@ -215,6 +249,12 @@ def _repeated(item: Node, minimum: int, maximum: int | None) -> Node:
     rest = repeat(concat([COMMA, item]), max(minimum - 1, 0), None if maximum is None else maximum - 1)
     some = concat([item, rest])
     return some if minimum else optional(some)
+
+
+def _bounds(of: str, minimum: int, maximum: int | None) -> dict[str, Any]:
+    """The keywords of JSON Schema for a number of items or properties."""
+    found = {f"min{of}": minimum or None, f"max{of}": maximum}
+    return {keyword: bound for keyword, bound in found.items() if bound is not None}
 
 
 def _deepest(types: Sequence[ValueType]) -> int:

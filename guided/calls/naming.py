@@ -12,7 +12,7 @@ from dataclasses import fields
 from itertools import count
 from typing import Any, Literal
 
-from guided.calls.tool import NAME, Entry, Tool
+from guided.calls.tool import NAME, AnyTool, Entry, Tool, definition_of
 from guided.errors import SchemaError, shown
 
 __all__ = ["PROMPT", "as_named", "distinct", "inventory", "renamed"]
@@ -31,7 +31,7 @@ Names:
 
 
 def inventory(
-    tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
+    tools: Iterable[AnyTool],
     duplicates: Literal["error", "rename"] = "error",
 ) -> tuple[Tool, ...]:
     """The tools of a list, each made a `Tool`, with distinct names.
@@ -46,7 +46,8 @@ def inventory(
     SchemaError
         There is no tool, two have one name, or one cannot be lowered.
     """
-    if isinstance(tools, Mapping | str | bytes | Tool) or not isinstance(tools, Iterable):
+    is_one = isinstance(tools, Mapping | str | bytes | Tool) or definition_of(tools) is not None
+    if is_one or not isinstance(tools, Iterable):
         raise TypeError(f"tools are a list of callables, dicts and Tools, not {type(tools).__name__}")
     if duplicates not in ("error", "rename"):
         raise ValueError(f"duplicates is 'error' or 'rename', not {shown(duplicates)}")

@@ -8,14 +8,14 @@ at its word.
 import inspect
 import keyword
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, TypeAlias
 
 import docstring_parser
 
-from guided.calls.constraints import Caps, Irregular
+from guided.calls.constraints import Caps, Irregular, Unsatisfiable
 from guided.calls.metadata import alias_of, collect, pattern_of
 from guided.calls.records import fields_of, hints_of, is_model
 from guided.calls.scalars import text
@@ -24,7 +24,15 @@ from guided.calls.types import Place, type_of
 from guided.calls.values import ValueType
 from guided.errors import SchemaError
 
-__all__ = ["Documentation", "Parameter", "documentation_of", "of_definition", "of_signature"]
+__all__ = [
+    "Documentation",
+    "Lowered",
+    "Parameter",
+    "closed_definition",
+    "documentation_of",
+    "of_definition",
+    "of_signature",
+]
 
 Kind: TypeAlias = Literal["either", "positional", "keyword", "variadic", "whole"]
 _KINDS: dict[Any, Kind] = {
@@ -72,6 +80,35 @@ class Parameter:
     description: str = ""
 
 
+@dataclass(slots=True)
+class Lowered:
+    """The parameters of a tool.
+
+    Attributes
+    ----------
+    parameters : list of Parameter
+        Those that calls can have.
+    never : list of str
+        ``/tool/parameter`` of each optional parameter, and ``/tool/parameter/...`` of each optional field within one, that no value
+        satisfies: calls never have it.
+    """
+
+    parameters: list[Parameter] = field(default_factory=list)
+    never: list[str] = field(default_factory=list)
+    _has_gap: bool = False
+
+    def add(self, parameter: Parameter) -> None:
+        """Add a parameter."""
+        if self._has_gap and parameter.kind == "either":
+            # By position, its value would stand where that of the one before it belongs.
+            parameter = replace(parameter, kind="keyword")
+        self.parameters.append(parameter)
+
+    def skip(self) -> None:
+        """Leave out a parameter that calls never have."""
+        self._has_gap = True
+
+
 @dataclass(frozen=True, slots=True)
 class Documentation:
     """What a docstring says.
@@ -103,7 +140,7 @@ def documentation_of(function: Any) -> Documentation:
 
 def of_signature(
     function: Callable[..., Any], tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps
-) -> tuple[Parameter, ...]:
+) -> Lowered:
     """The parameters of something that can be called.
 
     Parameters
@@ -130,9 +167,9 @@ def of_signature(
         raise SchemaError(f"has no signature that Python knows: {error}", f"/{tool}", "signature") from error
     _known(overrides, signature.parameters, tool)
     hints = _hints(function, tool)
-    found: list[Parameter] = []
+    lowered = Lowered()
     for name, parameter in signature.parameters.items():
-        place = Place(f"/{tool}/{name}", caps)
+        place = Place(f"/{tool}/{name}", caps, never=lowered.never)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             raise SchemaError("a tool's arguments have names; **kwargs has none", place.pointer, f"**{name}")
         if hasattr(parameter.default, "is_required") and hasattr(parameter.default, "metadata"):
@@ -141,37 +178,40 @@ def of_signature(
             )
         annotation = hints.get(name, parameter.annotation)
         metadata = getattr(annotation, "__metadata__", ())
-        kind = _override(overrides[name], place) if name in overrides else _of_annotation(annotation, place)
-        description = described.get(name, "") or collect(metadata, place.pointer).description
         is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
         label = alias_of(metadata) or _without_underscore(name)
-        found.append(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description))
-    labels = [parameter.label for parameter in found]
+        lower = partial(_of_annotation, annotation, place)
+        kind = _satisfiable(overrides.get(name), lower, not is_optional, place)
+        if kind is None:
+            lowered.skip()
+        else:
+            description = described.get(name, "") or collect(metadata, place.pointer).description
+            lowered.add(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description))
+    labels = [parameter.label for parameter in lowered.parameters]
     for label in labels:
         if labels.count(label) > 1:
             raise SchemaError(f"two parameters are called {label!r}", f"/{tool}", "alias")
-    return tuple(found)
+    return lowered
 
 
-def _of_model(
-    model: Any, tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps
-) -> tuple[Parameter, ...]:
+def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps) -> Lowered:
     """The fields of a pydantic model, whose signature does not have their constraints."""
     shape = fields_of(model, f"/{tool}")
     assert shape is not None
     _known(overrides, {item.name: None for item in shape.fields}, tool)
-    found = []
+    lowered = Lowered()
     for name, annotation, metadata, required in shape.fields:
-        place = Place(f"/{tool}/{name}", caps)
-        kind = _override(overrides[name], place) if name in overrides else _of_annotation(annotation, place, metadata)
-        description = collect(metadata, place.pointer).description or described.get(name, "")
-        found.append(Parameter(name, name, kind, required, "keyword", description))
-    return tuple(found)
+        place = Place(f"/{tool}/{name}", caps, never=lowered.never)
+        kind = _satisfiable(overrides.get(name), partial(_of_annotation, annotation, place, metadata), required, place)
+        if kind is None:
+            lowered.skip()
+        else:
+            description = collect(metadata, place.pointer).description or described.get(name, "")
+            lowered.add(Parameter(name, name, kind, required, "keyword", description))
+    return lowered
 
 
-def of_definition(
-    schema: Any, tool: str, overrides: Mapping[str, Any], strict: bool, caps: Caps
-) -> tuple[Parameter, ...]:
+def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: bool, caps: Caps) -> Lowered:
     """The parameters of a JSON definition: the properties of an object, in their order.
 
     Parameters
@@ -189,34 +229,49 @@ def of_definition(
         A pattern is malformed.
     """
     pointer = f"/{tool}"
-    if schema is None:
-        schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+    if schema is not None and (not isinstance(schema, Mapping) or schema.get("type", "object") != "object"):
         raise SchemaError("the parameters of a tool are a schema of type object", pointer, "parameters")
-    closed: Any = (
-        schema if "additionalProperties" in schema or not strict else {**schema, "additionalProperties": False}
-    )
-    if closed.get("additionalProperties") is not False or not schema.keys() <= _PLAIN:
+    closed = closed_definition(schema, strict)
+    if closed.get("additionalProperties") is not False or not closed.keys() <= _PLAIN:
         _known(overrides, {}, tool)
-        whole = type_of_schema(
-            {"type": "object", **(schema if schema.keys() & _COMBINING else closed)}, "", pointer, caps
-        )
-        return (Parameter("arguments", "arguments", whole, True, "whole"),)
-    fields = _fields(schema, pointer)
+        whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)
+        return Lowered([Parameter("arguments", "arguments", whole, True, "whole")])
+    fields = _fields(closed, pointer)
     _known(overrides, {name: None for name, _, _ in fields}, tool)
-    found = []
+    lowered = Lowered()
     for name, inner, required in fields:
-        inside = Place(f"{pointer}/{name}", caps)
-        kind: ValueType | SchemaType
-        if name in overrides:
-            kind = _override(overrides[name], inside)
-        else:
-            kind = type_of_schema(closed, f"/properties/{_escaped(name)}", inside.pointer, caps)
+        inside = Place(f"{pointer}/{name}", caps, never=lowered.never)
+        lower = partial(type_of_schema, closed, f"/properties/{_escaped(name)}", inside.pointer, caps)
+        kind = _satisfiable(overrides.get(name), lower, required, inside)
         description = inner.get("description", "") if isinstance(inner, Mapping) else ""
-        found.append(
-            Parameter(name, name, kind, required, "either", description if isinstance(description, str) else "")
-        )
-    return tuple(found)
+        description = description if isinstance(description, str) else ""
+        if kind is None:
+            lowered.skip()
+        else:
+            lowered.add(Parameter(name, name, kind, required, "either", description))
+    return lowered
+
+
+def _satisfiable(
+    override: Any, lower: Callable[[], ValueType | SchemaType], required: bool, place: Place
+) -> ValueType | SchemaType | None:
+    """The type of a parameter, ``override`` in its place if there is one; None where it is optional and no value satisfies it."""
+    try:
+        return lower() if override is None else _override(override, place)
+    except Unsatisfiable:
+        if required:
+            raise
+        place.never.append(place.pointer)
+        return None
+
+
+def closed_definition(schema: Mapping[str, Any] | None, strict: bool) -> Mapping[str, Any]:
+    """The schema of a definition's arguments, without additional ones where it says nothing of them and ``strict`` asks for that."""
+    if schema is None:
+        return {"type": "object", "properties": {}, "additionalProperties": False}
+    if "additionalProperties" in schema or not strict or schema.keys() & _COMBINING:
+        return schema
+    return {**schema, "additionalProperties": False}
 
 
 def _fields(schema: Mapping[str, Any], pointer: str) -> list[tuple[str, Any, bool]]:
@@ -251,6 +306,8 @@ def _of_annotation(annotation: Any, place: Place, metadata: Sequence[Any] = ()) 
         hint = Annotated[(annotation, *metadata)] if metadata else annotation
         try:
             return type_of_annotation(hint, error.keyword, place.pointer)
+        except Unsatisfiable:
+            raise
         except SchemaError as other:
             why = other.reason.partition(":")[0]
             reason = f"{error.reason}; nor by a schema: {why}. Tool(..., types={{name: annotation}}) gives another type"

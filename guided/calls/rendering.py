@@ -22,7 +22,7 @@ from guided.calls.reads import Call
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 
-__all__ = ["json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
+__all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
 
 
 def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: Format, is_alone: bool = False) -> str:
@@ -195,6 +195,18 @@ def json_value(value: Any) -> Any:
             return value.model_dump(mode="json", by_alias=True)
         case _:
             raise TypeError(f"a {type(value).__name__} has no JSON")
+
+
+def argument_json(written: str, value: Any) -> str:
+    """An argument as JSON: as the model wrote it, where that is JSON of the value."""
+    try:
+        found = json.loads(written)
+    except ValueError:
+        return json.dumps(json_value(value))
+    except RecursionError:
+        return written
+    # Text without quotes may look like JSON and mean itself.
+    return written if not isinstance(value, str) or found == value else json.dumps(value)
 
 
 def _id(call: Call, place: int, form: Format) -> str:

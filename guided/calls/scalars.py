@@ -6,7 +6,7 @@ automaton per type and chains them).
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -16,9 +16,10 @@ from guided.calls.decimals import decimal_multiples, decimals, floats, neighbor
 from guided.calls.numbers import integers, multiples
 from guided.calls.strings import any_text, quoted
 from guided.calls.values import Decode, ValueType, automaton_of, constant, nesting
-from guided.patterns.tree import Intersect, Literal, Node, alternate
+from guided.patterns.render import render
+from guided.patterns.tree import Alternate, Intersect, Literal, Node, alternate
 
-__all__ = ["bare", "boolean", "choice", "integer", "null", "number", "string", "text"]
+__all__ = ["bare", "boolean", "choice", "integer", "null", "number", "schema_of_pattern", "string", "text"]
 
 _LARGEST = Decimal(repr(sys.float_info.max))
 
@@ -26,13 +27,13 @@ _LARGEST = Decimal(repr(sys.float_info.max))
 @lru_cache(maxsize=1)
 def boolean() -> ValueType:
     """``true`` or ``false``."""
-    return ValueType("bool", alternate([Literal("true"), Literal("false")]), _checked(bool))
+    return ValueType("bool", alternate([Literal("true"), Literal("false")]), _checked(bool), schema={"type": "boolean"})
 
 
 @lru_cache(maxsize=1)
 def null() -> ValueType:
     """``null``."""
-    return ValueType("None", Literal("null"), _checked(type(None)))
+    return ValueType("None", Literal("null"), _checked(type(None)), schema={"type": "null"})
 
 
 def integer(low: int | None = None, high: int | None = None, step: int | None = None) -> ValueType:
@@ -58,7 +59,8 @@ def _integer(low: int | None, high: int | None, step: int | None) -> ValueType:
         return value
 
     name = "int" + _bounds(low, high) + ("" if step is None else f" multiple of {step}")
-    return ValueType(name, node, decode)
+    schema = _described("integer", minimum=low, maximum=high, multipleOf=step)
+    return ValueType(name, node, decode, schema=schema)
 
 
 def number(
@@ -116,7 +118,10 @@ def _number(
             raise ValueError(f"{value!r} is no {name}")
         return float(value)
 
-    return ValueType(name, node, decode)
+    schema = _described(
+        "number", minimum=low, exclusiveMinimum=above, maximum=high, exclusiveMaximum=below, multipleOf=step
+    )
+    return ValueType(name, node, decode, schema=schema)
 
 
 def _plain(low: Decimal | None, high: Decimal | None, step: Decimal | None) -> Node:
@@ -148,7 +153,10 @@ def text(minimum: int = 0, maximum: int | None = None, patterns: tuple[Node, ...
 # Why twice: a memo knows arguments by how they were given, and a type must be one object.
 @lru_cache(maxsize=4096)
 def _text(minimum: int, maximum: int | None, patterns: tuple[Node, ...], name: str) -> ValueType:
-    return string(_text_node(minimum, maximum, patterns), name)
+    schema = _described("string", minLength=minimum or None, maxLength=maximum)
+    asked = [item for item in map(schema_of_pattern, patterns) if item]
+    schema |= asked[0] if len(asked) == 1 else {"allOf": asked} if asked else {}
+    return string(_text_node(minimum, maximum, patterns), name, schema=schema)
 
 
 def _text_node(minimum: int, maximum: int | None, patterns: tuple[Node, ...]) -> Node:
@@ -158,7 +166,21 @@ def _text_node(minimum: int, maximum: int | None, patterns: tuple[Node, ...]) ->
     return Intersect((length, *patterns)) if patterns else length
 
 
-def string(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueType:
+def schema_of_pattern(node: Node) -> dict[str, Any]:
+    """The keywords of JSON Schema for strings that a pattern matches from end to end; none if no pattern can be written."""
+    options = node.items if isinstance(node, Alternate) else (node,)
+    texts = [item.text for item in options if isinstance(item, Literal)]
+    if len(texts) == len(options):
+        return {"enum": texts}
+    try:
+        return {"pattern": f"^(?:{render(node)})$"}
+    except ValueError:
+        return {}
+
+
+def string(
+    value: Node, name: str, convert: Callable[[str], Any] = str, schema: Mapping[str, Any] | None = None
+) -> ValueType:
     """A JSON string whose value a pattern matches from end to end.
 
     Parameters
@@ -169,14 +191,18 @@ def string(value: Node, name: str, convert: Callable[[str], Any] = str) -> Value
         For people.
     convert : callable
         The string's value -> Python value.
+    schema : Mapping, optional
+        JSON Schema of the values; by default with the pattern.
     """
+    if schema is None:
+        schema = {"type": "string", **schema_of_pattern(value)}
 
     def decode(found: Any) -> Any:
         if type(found) is not str or not automaton_of(value).accepts(found.encode("utf-8", "surrogatepass")):
             raise ValueError(f"{found!r} is no {name}")
         return convert(found)
 
-    return ValueType(name, quoted(value), decode, is_string=True, strings=value)
+    return ValueType(name, quoted(value), decode, is_string=True, strings=value, schema=schema)
 
 
 def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueType:
@@ -192,7 +218,8 @@ def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueTy
         The text -> Python value.
     """
     # Why Intersect: lookarounds see the text of the argument and nothing around it.
-    return ValueType(name, Intersect((value,)), convert, is_bare=True)
+    schema = {"type": "string", **schema_of_pattern(value)}
+    return ValueType(name, Intersect((value,)), convert, is_bare=True, schema=schema)
 
 
 def choice(spellings: tuple[str, ...], values: tuple[Any, ...] | None = None) -> ValueType:
@@ -238,7 +265,13 @@ def _choice(
         is_string=not others,
         strings=alternate(texts) if texts else None,
         others=alternate(others) if others else None,
+        schema={"enum": constants} if others else {"type": "string", "enum": constants},
     )
+
+
+def _described(kind: str, **keywords: Any) -> dict[str, Any]:
+    """The JSON Schema of a type with those keywords that have a value."""
+    return {"type": kind, **{name: value for name, value in keywords.items() if value is not None}}
 
 
 def _checked(kind: type) -> Decode:

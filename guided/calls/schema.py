@@ -16,7 +16,7 @@ from typing import Any
 
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Place, Stacks
-from guided.calls.constraints import Caps
+from guided.calls.constraints import Caps, Unsatisfiable
 from guided.calls.schema_names import name_of
 from guided.errors import SchemaError
 from guided.limits import Limits
@@ -269,10 +269,11 @@ def _check(document: Any, pointer: str, place: str, before: str) -> None:
         lowering.check()
         alphabet = structure_of(VALUES, _ALL).alphabet
         if not Reading(Kinds(formulas, lowering, VALUES, Limits(), alphabet)).is_satisfiable(lowering.root):
-            raise SchemaError("no value satisfies all of this", pointer, "schema")
+            raise Unsatisfiable("no value satisfies all of this", pointer, "schema")
     except SchemaError as error:
         inside = error.pointer.removeprefix(before if pointer or not before else "")
-        raise SchemaError(error.reason, f"{place}{inside}", error.keyword) from error
+        kind = Unsatisfiable if isinstance(error, Unsatisfiable) else SchemaError
+        raise kind(error.reason, f"{place}{inside}", error.keyword) from error
 
 
 def _at(document: Any, pointer: str) -> Any:

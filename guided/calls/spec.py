@@ -1,6 +1,6 @@
 """The spec `Tools`: what a model may say that has tools to call."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from functools import lru_cache
 from os import PathLike
@@ -24,7 +24,7 @@ from guided.calls.naming import inventory
 from guided.calls.options import chosen_tools, positive, reasoning_texts
 from guided.calls.schema import VALUES
 from guided.calls.texts import Texts
-from guided.calls.tool import Tool
+from guided.calls.tool import AnyTool, Tool
 from guided.calls.values import ValueType, automaton_of
 from guided.engine.grammar import Grammar
 from guided.engine.marked_grammar import MarkedGrammar
@@ -42,6 +42,8 @@ __all__ = ["MANY", "FirstCall", "Tools"]
 
 # More tools than this are lowered when a text gets past their names, if they are by definitions.
 MANY = 100
+# How many parameters a note lists.
+_LISTED = 20
 # What the labels of states are called in a grammar.
 PARTS = {TEXT: "text", CALL: "call", CALL_END: "calls", REASONING: "reasoning"}
 # What a spec lowers itself to.
@@ -54,7 +56,7 @@ class Tools:
 
     Parameters
     ----------
-    tools : iterable of callable, Mapping or Tool
+    tools : iterable of callable, Mapping, Tool or MCP tool
         At least one, with distinct names.
     format : str, path or Format
         How calls are written: a name (`guided.calls.formats`), a file or a format of one's own; or ``"auto"``, as a model's chat template
@@ -112,7 +114,7 @@ class Tools:
 
     def __init__(
         self,
-        tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
+        tools: Iterable[AnyTool],
         format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the contract's name
         tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
         parallel_tool_calls: bool | Sequence[int | None] = False,
@@ -204,6 +206,26 @@ class Tools:
         return self.tool_choice in ("auto", "none")
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of the calls; the index has these notes, too.
+
+        Of an inventory that lowers tools when texts get to them (more than a hundred), nothing is known in advance.
+        """
+        if self.is_large:
+            return ()
+        tools = self.layouts.tools.values()
+        never = [place for tool in tools for place in tool.never_written(self._caps, self._strict)]
+        if not never:
+            return ()
+        listed = ", ".join([*never[:_LISTED], *(["..."] if len(never) > _LISTED else [])])
+        return (f"no value satisfies these optional parameters, so calls never have them: {listed}",)
+
+    @property
+    def strict(self) -> bool:
+        """Does a JSON definition that says nothing of additional arguments have none?"""
+        return self._strict
+
+    @property
     def markers(self) -> tuple[str, ...]:
         """Texts that may be special tokens of a vocabulary: what begins and what ends a call, and what else a format has of them."""
         return _texts(self).markers
@@ -219,9 +241,7 @@ class Tools:
             found = self._inventories.setdefault((goes_on, must_call), made)
         return found
 
-    def changed(
-        self, add: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]] = (), remove: Iterable[str] = ()
-    ) -> "Tools":
+    def changed(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
         """The spec with other tools and without some; this one stays as it is.
 
         Where there are many tools, those that stay cost nothing but to be copied, and an index compiled from the result costs what one
@@ -300,9 +320,11 @@ class Tools:
             return self.inventory(goes_on, must_call)
         if self.engine == "lalr":
             text = self._grammar_text(limits, goes_on, must_call)
-            return MarkedGrammar(Grammar(text), fingerprint, self.markers)
+            return MarkedGrammar(Grammar(text), fingerprint, self.markers, self.notes)
         found, holes = self._automaton(limits, goes_on, must_call)
-        return Template(frame_of(found, holes), VALUES, fingerprint, self.markers) if holes.values else found
+        if not holes.values:
+            return found
+        return Template(frame_of(found, holes), VALUES, fingerprint, self.markers, self.notes)
 
     def _grammar_text(self, limits: Limits, goes_on: bool, must_call: bool = False) -> str:
         found, holes = self._automaton(limits, goes_on, must_call)
@@ -341,6 +363,11 @@ class FirstCall:
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec says."""
         return fingerprint_of("next call" if self.must_call else "first call", self.tools.fingerprint)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As those of `Tools`."""
+        return self.tools.notes
 
     @property
     def markers(self) -> tuple[str, ...]:

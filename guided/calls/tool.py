@@ -10,14 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from guided.automata.build import one_budget
 from guided.calls.constraints import Caps
-from guided.calls.parameters import Parameter, documentation_of, of_definition, of_signature
+from guided.calls.definitions import arguments_schema
+from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError
 
-__all__ = ["NAME", "Entry", "Example", "Source", "Tool", "as_example"]
+__all__ = ["NAME", "AnyTool", "Definition", "Entry", "Example", "Source", "Tool", "as_example", "definition_of"]
 
 # What a name may be made of: no blank, quote, bracket, comma or equals sign, which end a name in call formats.
 NAME = re.compile(r"[\w.\-/:]+")
@@ -89,14 +90,33 @@ class Entry:
     run: Callable[..., Any] | None = None
 
 
+class Definition(Protocol):
+    """A definition as an object with ``name``, ``description`` and ``inputSchema`` (or ``input_schema``), such as ``mcp.types.Tool``."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+
+
+def definition_of(item: Any) -> dict[str, Any] | None:
+    """The JSON definition of an object with ``name`` and ``inputSchema`` (or ``input_schema``); None if it is no such object."""
+    if isinstance(item, type | Mapping | Entry) or not isinstance(getattr(item, "name", None), str):
+        return None
+    schema = next((found for key in _SCHEMAS[1:] if (found := getattr(item, key, None)) is not None), None)
+    if schema is None:
+        return None
+    return {"name": item.name, "description": getattr(item, "description", None), "inputSchema": schema}
+
+
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Tool:
     """A tool that a model can call.
 
     Parameters
     ----------
-    definition : callable, Mapping or Entry
-        What to call, a definition in JSON, or one of a document's tools.
+    definition : callable, Mapping, object or Entry
+        What to call; a definition in JSON; an object with ``name``, ``description`` and ``inputSchema``, as the MCP SDK has tools; or one
+        of a document's tools.
     name : str, optional
         Its name in calls; by default the callable's or the definition's own.
     types : Mapping, optional
@@ -116,7 +136,7 @@ class Tool:
     PatternError
         A pattern is malformed.
     TypeError
-        ``definition`` is neither a callable nor a Mapping.
+        ``definition`` is none of these.
 
     Attributes
     ----------
@@ -141,13 +161,15 @@ class Tool:
 
     def __init__(
         self,
-        definition: Callable[..., Any] | Mapping[str, Any] | Entry,
+        definition: Callable[..., Any] | Mapping[str, Any] | Definition | Entry,
         name: str | None = None,
         types: Mapping[str, Any] | None = None,
         examples: Iterable[Example | Mapping[str, Any]] = (),
         description: str | None = None,
         run: Callable[..., Any] | None = None,
     ) -> None:
+        if (found := definition_of(definition)) is not None:
+            definition = found
         is_definition = isinstance(definition, Mapping | Entry)
         if isinstance(definition, Entry):
             own, summary, schema = definition.name, definition.description, definition
@@ -187,7 +209,55 @@ class Tool:
         strict : bool
             Does a JSON definition that says nothing of additional arguments have none?
         """
-        return _parameters(self, caps, strict)
+        return tuple(_lowered(self, caps, strict).parameters)
+
+    def never_written(self, caps: Caps = Caps(), strict: bool = True) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """Optional parameters, and optional fields within parameters, that no value satisfies: calls never have them.
+
+        Parameters are those of `parameters`. Fields within arguments that are given by a JSON Schema are not listed.
+
+        Returns
+        -------
+        tuple of str
+            JSON Pointers, ``/tool/parameter/...``.
+        """
+        return tuple(dict.fromkeys(_lowered(self, caps, strict).never))
+
+    def to_openai(self, strict: bool = True) -> dict[str, Any]:
+        """The tool as OpenAI's API and chat templates take it.
+
+        Parameters
+        ----------
+        strict : bool
+            As in `Tools`: does a JSON definition that says nothing of additional arguments have none?
+
+        Returns
+        -------
+        dict
+            ``{"type": "function", "function": {"name": ..., "description": ..., "parameters": ...}}`` of plain JSON values;
+            ``parameters`` is the JSON Schema of the arguments that calls may have. An optional parameter that no value satisfies is not
+            in it.
+
+        Raises
+        ------
+        SchemaError
+            A parameter cannot be lowered (tools of documents are lowered when they are first needed).
+
+        Examples
+        --------
+        >>> def add(a: int, b: int = 0) -> int: "Add two numbers."
+        >>> Tool(add).to_openai()["function"]["parameters"]["properties"]
+        {'a': {'type': 'integer'}, 'b': {'type': 'integer'}}
+        """
+        given = None
+        if self.is_definition:
+            given = closed_definition(_schema_of(self), strict)
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": arguments_schema(self.parameters(strict=strict), given),
+        }
+        return {"type": "function", "function": function}
 
     @property
     def signature(self) -> str:
@@ -198,6 +268,10 @@ class Tool:
             tail = "" if parameter.required or star else " = ..."
             shown.append(f"{star}{parameter.label}: {parameter.type.name}{tail}")
         return f"{self.name}({', '.join(shown)})"
+
+
+# Whatever a tool can be made of.
+AnyTool: TypeAlias = Tool | Callable[..., Any] | Mapping[str, Any] | Definition
 
 
 def as_example(item: Any) -> Example:
@@ -220,17 +294,21 @@ def as_example(item: Any) -> Example:
 
 
 @lru_cache(maxsize=4096)
-def _parameters(tool: Tool, caps: Caps, strict: bool) -> tuple[Parameter, ...]:
-    if isinstance(tool.schema, Entry):
-        try:
-            schema = tool.schema.source.schema(tool.schema.key)
-        except SchemaError as error:
-            raise SchemaError(error.reason, f"/{tool.name}{error.pointer}", error.keyword) from error
-        return of_definition(schema, tool.name, tool.types, strict, caps)
+def _lowered(tool: Tool, caps: Caps, strict: bool) -> Lowered:
     if tool.is_definition:
-        return of_definition(tool.schema, tool.name, tool.types, strict, caps)
+        return of_definition(_schema_of(tool), tool.name, tool.types, strict, caps)
     assert tool.run is not None
     return of_signature(tool.run, tool.name, tool.types, documentation_of(tool.run).parameters, caps)
+
+
+def _schema_of(tool: Tool) -> Any:
+    """The schema of a definition."""
+    if not isinstance(tool.schema, Entry):
+        return tool.schema
+    try:
+        return tool.schema.source.schema(tool.schema.key)
+    except SchemaError as error:
+        raise SchemaError(error.reason, f"/{tool.name}{error.pointer}", error.keyword) from error
 
 
 def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:

@@ -24,7 +24,15 @@ from functools import lru_cache
 from typing import Any
 
 from guided.calls import dates
-from guided.calls.constraints import Caps, Constraints, Irregular, bounded_float, bounded_int, constrained_text
+from guided.calls.constraints import (
+    Caps,
+    Constraints,
+    Irregular,
+    Unsatisfiable,
+    bounded_float,
+    bounded_int,
+    constrained_text,
+)
 from guided.calls.containers import MAX_NESTING, Field, anything, array, fixed, mapping, record, union
 from guided.calls.metadata import collect
 from guided.calls.records import fields_of
@@ -63,12 +71,15 @@ class Place:
         Arrays and objects around it.
     unions : int
         Unions around it.
+    never : list of str
+        Is given the places of optional fields that no value satisfies, which are left out.
     """
 
     pointer: str
     caps: Caps = field(default_factory=Caps)
     level: int = 0
     unions: int = 0
+    never: list[str] = field(default_factory=list, compare=False)
 
     def inside(self, name: str) -> "Place":
         """A place within an array or object here."""
@@ -160,6 +171,7 @@ def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueTyp
         raise place.irregular("a union within itself", members[0])
     place = replace(place, unions=place.unions + 1)
     found: dict[ValueType, None] = {}
+    refused: list[Unsatisfiable] = []
     for member in members:
         metadata: list[Any] = []
         inner = _unwrapped(member, metadata, place)
@@ -167,7 +179,12 @@ def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueTyp
         if metadata and asked.keywords:
             raise SchemaError("bounds inside and outside a union", place.pointer, ", ".join(asked.keywords))
         is_none = inner is None or inner is type(None)
-        found[_constrained(inner, asked if asked.keywords and not is_none else own, place)] = None
+        try:
+            found[_constrained(inner, asked if asked.keywords and not is_none else own, place)] = None
+        except Unsatisfiable as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
     return next(iter(found)) if len(found) == 1 else union(tuple(found))
 
 
@@ -177,19 +194,29 @@ def _container(kind: type, annotation: Any, asked: Constraints, place: Place) ->
     arguments = typing.get_args(annotation)
     least, most = asked.min_length, asked.max_length
     if most is not None and least > most:
-        raise SchemaError("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
+        raise Unsatisfiable("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
     if kind in (set, frozenset, dict) and least > 1:
         reason = "equal items or keys are one, and an automaton cannot tell them apart: a least length above 1"
         raise Irregular(reason, place.pointer, "MinLen")
     if kind is dict:
         key, value = arguments or (str, Any)
-        return mapping(_key(key, place), type_of(value, place.inside("*")), least, most)
+        try:
+            return mapping(_key(key, place), type_of(value, place.inside("*")), least, most)
+        except Unsatisfiable:
+            if least:
+                raise
+            return record((), dict, _name(annotation))
     if kind is tuple and annotation not in (tuple, typing.Tuple) and arguments[1:] != (...,):  # noqa: UP006
         if not least <= len(arguments) <= (len(arguments) if most is None else most):
-            raise SchemaError("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
+            raise Unsatisfiable("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
         items = tuple(type_of(item, place.inside(str(i))) for i, item in enumerate(arguments))
         return fixed(items, tuple, f"tuple[{', '.join(item.name for item in items)}]")
-    item = type_of(arguments[0] if arguments else Any, place.inside("items"))
+    try:
+        item = type_of(arguments[0] if arguments else Any, place.inside("items"))
+    except Unsatisfiable:
+        if least:
+            raise
+        return fixed((), kind, _name(annotation))
     if kind in (set, frozenset) and item.depth:
         raise place.refuse("items of a set are hashable: no lists and objects", annotation)
     return array(item, least, most, kind, f"{kind.__name__}[{item.name}{', ...' if kind is tuple else ''}]")
@@ -207,7 +234,7 @@ def _key(annotation: Any, place: Place) -> ValueType:
 @lru_cache(maxsize=4096)
 def _quoted_key(key: ValueType) -> ValueType:
     """A number as the key of an object, between quotes."""
-    return string(key.node, key.name, key.read)
+    return string(key.node, key.name, key.read, {"type": "string", "pattern": "^(?:0|-?[1-9][0-9]*)$"})
 
 
 def _literal(values: Sequence[Any], place: Place) -> ValueType:
@@ -235,10 +262,18 @@ def _record(annotation: Any, place: Place) -> ValueType:
         raise place.irregular("this type has no lowering to a pattern", annotation)
     if place.level >= MAX_NESTING:
         raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
-    fields = [
-        Field(name, type_of(inner, place.inside(name), metadata), required)
-        for name, inner, metadata, required in found.fields
-    ]
+    fields = []
+    for name, inner, metadata, required in found.fields:
+        inside = place.inside(name)
+        try:
+            kind = type_of(inner, inside, metadata)
+        except Unsatisfiable:
+            if required:
+                raise
+            place.never.append(inside.pointer)
+            continue
+        described = collect((*getattr(inner, "__metadata__", ()), *metadata), inside.pointer)
+        fields.append(Field(name, kind, required, described.description))
     return record(tuple(fields), found.build, _name(annotation))
 
 
@@ -251,26 +286,26 @@ def _name(annotation: Any) -> str:
 
 
 def _date() -> ValueType:
-    return _string_of(dates.date, (), "date", datetime.date.fromisoformat)
+    return _string_of(dates.date, (), "date", datetime.date.fromisoformat, "date")
 
 
 def _time() -> ValueType:
-    return _string_of(dates.time, (False,), "time", datetime.time.fromisoformat)
+    return _string_of(dates.time, (False,), "time", datetime.time.fromisoformat, "time")
 
 
 def _date_time() -> ValueType:
-    return _string_of(dates.date_time, (False,), "datetime", datetime.datetime.fromisoformat)
+    return _string_of(dates.date_time, (False,), "datetime", datetime.datetime.fromisoformat, "date-time")
 
 
 def _uuid() -> ValueType:
-    return _string_of(dates.uuid, (), "UUID", uuid.UUID)
+    return _string_of(dates.uuid, (), "UUID", uuid.UUID, "uuid")
 
 
 @lru_cache(maxsize=4096)
 def _string_of(
-    node: Callable[..., Any], arguments: tuple[Any, ...], name: str, convert: Callable[[str], Any]
+    node: Callable[..., Any], arguments: tuple[Any, ...], name: str, convert: Callable[[str], Any], format_name: str
 ) -> ValueType:
-    return string(node(*arguments), name, convert)
+    return string(node(*arguments), name, convert, {"type": "string", "format": format_name})
 
 
 _SIMPLE: dict[Any, Callable[[], ValueType]] = {

@@ -11,8 +11,8 @@ Types are built by `guided.calls.scalars` and `guided.calls.containers`.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -52,6 +52,8 @@ class ValueType:
         The values of its strings, where it has some.
     others : Node or None
         Then the spellings of what is none, where there is something.
+    schema : Mapping
+        JSON Schema of the values, for models and people; empty where nothing is known of them.
     """
 
     name: str
@@ -62,6 +64,7 @@ class ValueType:
     is_bare: bool = False
     strings: Node | None = None
     others: Node | None = None
+    schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def read(self, spelling: str) -> Any:
         """The Python value of a spelling.

@@ -32,7 +32,7 @@ from guided.errors import SchemaError
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
     from guided.events import Event
-    from guided.generate.generator import Settings
+    from guided.generate.generator import Options
 
 __all__ = ["run"]
 
@@ -83,7 +83,8 @@ def run(
 
     What may be said is in an index file (compiled for this model), or in one of --regex, --choice, --tools, --json-schema and --grammar.
 
-    With --tools, the calls in the text are run, and the model goes on from their results.
+    With --tools, the calls in the text are run, and the model goes on from their results. Results of required calls, which are not part
+    of the text, are written after it, one on each line: add -> 46.
 
     With --json-schema, the value of the text is of the schema or type.
 
@@ -112,25 +113,24 @@ def run(
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(what.spec, text, chat=chat), stop or ["\n\n"]
-    settings = _settings(
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        seed=seed,
-        stop=stop or None,
-    )
+    options: Options = {
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "min_p": min_p,
+        "seed": seed,
+        "stop": stop or None,
+    }
+    _check_options(options)
     # Why now: a mistake shall not wait for the model.
     what.language()
     loaded = load_model(model, device)
     from guided.generate.api import generator
-    from guided.generate.drivers import alone
 
     with progress(COMPILING):
         generate = generator(loaded, what.index(loaded.vocabulary) if what.spec is None else what.spec)
-    tokens = loaded.prompt_tokens([{"role": "user", "content": text}] if chat else text)
-    events = alone(loaded, generate.script(tokens, settings, settings.sampler()))
+    events = generate.stream([{"role": "user", "content": text}] if chat else text, **options)
     _write(events, stream=stream, as_json=as_json)
     return ACCEPTED
 
@@ -147,20 +147,25 @@ def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> 
     return few_shot(spec, question)
 
 
-def _settings(**options: Any) -> "Settings":
-    """The options of a call, checked."""
+def _check_options(options: "Options") -> None:
+    """Refuse options of a call that are out of range."""
     from guided.generate.generator import Settings
 
     try:
-        return Settings(**options)
+        Settings(**options)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
 def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
+    from guided.calls.rendering import render_result
     from guided.events import Done, Text, ToolCall, ToolResult
 
+    # Results that are not part of the text: those of required calls.
+    results = []
     for event in events:
+        if isinstance(event, ToolResult) and not event.text:
+            results.append(f"{event.call.name} -> {render_result(event.call)}")
         if as_json and stream:
             print_json({"event": type(event).__name__.lower(), **_plain(event)})
         elif as_json and isinstance(event, Done):
@@ -169,6 +174,7 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
             print(event.text, end="", flush=True)
         elif isinstance(event, Done) and not as_json:
             print("" if stream else event.result.text)
+            print("".join(f"{result}\n" for result in results), end="")
         if isinstance(event, Done) and isinstance(event.result.error, SchemaError):
             raise event.result.error
 

@@ -76,7 +76,8 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
     lowered = cast("Spec", spec).lower(limits)
     if not isinstance(lowered, Automaton):
         return _with_stack(lowered, vocabulary, limits, spelling)
-    return Index(build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint)
+    notes: tuple[str, ...] = getattr(spec, "notes", ())
+    return Index(build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, notes=notes)
 
 
 def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:

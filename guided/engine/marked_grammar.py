@@ -22,6 +22,8 @@ class MarkedGrammar:
         SHA-256 in hex of what it was made of.
     markers : tuple of str
         Texts that may be special tokens of a vocabulary.
+    notes : tuple of str
+        What a user should know.
     """
 
     kind: ClassVar[str] = "marked grammar"
@@ -29,11 +31,13 @@ class MarkedGrammar:
     grammar: Grammar = field(repr=False)
     fingerprint: str
     markers: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def data(self) -> str:
         """Everything as text."""
-        return text_of({"grammar": self.grammar.data, "fingerprint": self.fingerprint, "markers": self.markers})
+        content = {"grammar": self.grammar.data, "fingerprint": self.fingerprint, "markers": self.markers}
+        return text_of({**content, **({"notes": self.notes} if self.notes else {})})
 
     @classmethod
     def from_data(cls, data: str) -> "MarkedGrammar":
@@ -47,7 +51,8 @@ class MarkedGrammar:
         try:
             content: Any = value_of(data)
             grammar = Grammar.from_data(content["grammar"])
-            return cls(grammar, str(content["fingerprint"]), tuple(map(str, content["markers"])))
+            markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
+            return cls(grammar, str(content["fingerprint"]), markers, notes)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no grammar with markers: {error}") from error
 
@@ -59,4 +64,4 @@ class MarkedGrammar:
         GrammarError, LimitError, VocabularyError
             As `Grammar`.
         """
-        return replace(self.grammar.pushdown(limits, alphabet), notes=())
+        return replace(self.grammar.pushdown(limits, alphabet), notes=self.notes)

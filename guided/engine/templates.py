@@ -33,6 +33,8 @@ class Template:
         SHA-256 in hex of what the texts are.
     markers : tuple of str
         Texts that may be special tokens of a vocabulary.
+    notes : tuple of str
+        What a user should know.
     """
 
     kind: ClassVar[str] = "template"
@@ -41,6 +43,7 @@ class Template:
     options: JsonOptions
     fingerprint: str
     markers: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def data(self) -> str:
@@ -58,6 +61,7 @@ class Template:
             "options": asdict(self.options),
             "fingerprint": self.fingerprint,
             "markers": self.markers,
+            **({"notes": self.notes} if self.notes else {}),
         }
         return text_of(content)
 
@@ -84,7 +88,8 @@ class Template:
             _check(holes, values, **arrays)
             frame = Frame(Automaton(**arrays), holes, values)
             options = JsonOptions(**content["options"])
-            return cls(frame, options, str(content["fingerprint"]), tuple(map(str, content["markers"])))
+            markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
+            return cls(frame, options, str(content["fingerprint"]), markers, notes)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, zlib.error, SchemaError) as error:
             raise ValueError(f"this is no template: {error}") from error
 
@@ -98,7 +103,7 @@ class Template:
             All texts need bytes that the alphabet lacks.
         """
         automaton = Embedding(around_of(self.frame), self.options, limits, alphabet)
-        return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls)
+        return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, notes=self.notes)
 
 
 def _packed(data: bytes) -> str:

@@ -7,7 +7,8 @@ from typing import Any, Literal, TypeVar, overload
 from guided.calls.formats.format import Format
 from guided.calls.running import Confirm
 from guided.calls.spec import Tools
-from guided.calls.tool import Tool
+from guided.calls.tool import AnyTool
+from guided.calls.tool_prompt import ShowTools
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Spec, StackSpec
 from guided.generate.generator import Generator
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 def tools(
     model: LanguageModel,
-    tools: Tools | Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
+    tools: Tools | Iterable[AnyTool],
     *,
     format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the contract's name
     tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
@@ -38,6 +39,7 @@ def tools(
     select: Literal["greedy", "score"] = "greedy",
     timeout: float | None = None,
     confirm: Confirm | None = None,
+    show_tools: ShowTools = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> ToolsGenerator:
@@ -47,13 +49,13 @@ def tools(
     ----------
     model : guided.Model
         Gives the logits.
-    tools : Tools, or iterable of callable, Mapping or Tool
+    tools : Tools, or iterable of callable, Mapping, Tool or MCP tool
         What can be called. A `Tools` spec brings its own format, choice and strictness.
     format, tool_choice, parallel_tool_calls, strict, reasoning
         As in `Tools`; ``format="auto"`` is what the model's chat template says.
     execute : bool
         Are calls run? If not (a dry run), or where a tool has nothing to run, a text ends with its first call; with
-        ``parallel_tool_calls`` it goes on, without results.
+        ``parallel_tool_calls`` it goes on, without results. Either way ``finish_reason`` is ``"tool_calls"``.
     call_prompt : str or callable, optional
         A prompt of its own for calls, injected when one begins and taken away when it is complete; a callable is given the
         text so far.
@@ -71,6 +73,11 @@ def tools(
     confirm : callable, optional
         Given each `Call` before it is run, says whether it may be: True, False, or a text that says why not. A refused call has
         the refusal as its result, for the model to see. It may be a coroutine function; what it raises is raised.
+    show_tools : {"auto", "template", "prompt", "never"}
+        How a prompt of messages tells the model of the tools that it can call. ``"template"``: the chat template is given their
+        definitions (`Tool.to_openai`). ``"prompt"``: a system prompt lists them and shows how a call is written. ``"auto"``: by
+        the template if it takes tools, else by the system prompt. ``"never"``: not at all, only the mask knows them. A str is
+        completed as it stands.
     index : Index, optional
         Of the same tools for the model's vocabulary, compiled before.
     limits : Limits, optional
@@ -105,6 +112,7 @@ def tools(
         select=select,
         timeout=timeout,
         confirm=confirm,
+        show_tools=show_tools,
         limits=limits,
     )
 

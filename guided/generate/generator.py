@@ -117,8 +117,8 @@ class Generator(Generic[T_co]):
         Parameters
         ----------
         prompt : str or list of messages
-            A str is completed as it stands; messages (dicts with ``role`` and ``content``) go through the model's chat
-            template.
+            A str is completed as it stands; messages, as OpenAI's API has them (dicts with ``role`` and ``content``, calls
+            and results of tools too), go through the model's chat template.
         max_tokens : int
             The most tokens to generate. The text is complete all the same: the last tokens are steered to an end.
         temperature : float
@@ -171,7 +171,7 @@ class Generator(Generic[T_co]):
             ``Text`` events, and ``Done`` with the result as the last one.
         """
         settings = Settings(**options)
-        events = alone(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+        events = alone(self.model, self.script(self.prompt_tokens(prompt), settings, settings.sampler()))
         return cast("Iterator[StreamEvent[T_co]]", events)
 
     def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[StreamEvent[T_co]]:
@@ -184,7 +184,7 @@ class Generator(Generic[T_co]):
         asynchronous iterator of Event
         """
         settings = Settings(**options)
-        events = alone_async(self.model, self.script(self.model.prompt_tokens(prompt), settings, settings.sampler()))
+        events = alone_async(self.model, self.script(self.prompt_tokens(prompt), settings, settings.sampler()))
         return cast("AsyncIterator[StreamEvent[T_co]]", events)
 
     async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result[T_co]:
@@ -216,13 +216,17 @@ class Generator(Generic[T_co]):
         settings = Settings(**options)
         whole_number(width, "width", least=1)
         scripts = [
-            self.script(self.model.prompt_tokens(prompt), settings, settings.sampler(place))
+            self.script(self.prompt_tokens(prompt), settings, settings.sampler(place))
             for place, prompt in enumerate(prompts)
         ]
         if width == 1:
             return [_result(list(alone(self.model, script))) for script in scripts]
         groups = (scripts[begin : begin + width] for begin in range(0, len(scripts), width))
         return [_result(events) for group in groups for events in together(self.model, group)]
+
+    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+        """The tokens that the model reads first."""
+        return self.model.prompt_tokens(prompt)
 
     def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
         """The coroutine that generates one text; raises at once what is wrong with its arguments."""

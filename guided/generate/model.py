@@ -20,7 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from guided.calls.tool_prompt import ToolPrompt
 from guided.errors import LimitError, ModelError
+from guided.generate.chat import check_messages
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -31,7 +33,6 @@ __all__ = [
     "Prompt",
     "Session",
     "check_context",
-    "check_messages",
     "check_model",
     "common_prefix",
 ]
@@ -181,8 +182,21 @@ class LanguageModel(ABC):
     def session(self) -> Session:
         """A new, empty session."""
 
-    def prompt_tokens(self, prompt: Prompt) -> list[int]:
-        """The tokens of a prompt: a text to be completed, or messages for the chat template."""
+    def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:  # noqa: ARG002 - for adapters
+        """The tokens of a prompt.
+
+        Parameters
+        ----------
+        prompt : str or list of messages
+            A text to be completed, or messages for the chat template (`guided.generate.chat`).
+        tools : ToolPrompt, optional
+            The tools that the model is told of, where the prompt is messages.
+
+        Raises
+        ------
+        ModelError
+            The prompt is messages, and the model has no chat template or its template refuses them.
+        """
         if isinstance(prompt, str):
             return self.encode(prompt)
         check_messages(prompt)
@@ -258,17 +272,3 @@ def check_model(model: object) -> None:
     """Refuse what is no `LanguageModel`."""
     if not isinstance(model, LanguageModel):
         raise TypeError(f"model must be a guided.Model or another LanguageModel, not {type(model).__name__}")
-
-
-def check_messages(prompt: object) -> None:
-    """Refuse what is no nonempty list of messages with a role and a content."""
-    if isinstance(prompt, bytes | Mapping) or not isinstance(prompt, Sequence):
-        raise TypeError(f"a prompt is a str or a list of messages, not {type(prompt).__name__}")
-    if not prompt:
-        raise ValueError("a list of messages needs at least one message")
-    for place, message in enumerate(prompt):
-        if not isinstance(message, Mapping):
-            raise TypeError(f"prompt[{place}] must be a dict with 'role' and 'content', not {type(message).__name__}")
-        missing = {"role", "content"} - message.keys()
-        if missing:
-            raise ValueError(f"prompt[{place}] has no {' and no '.join(map(repr, sorted(missing)))}")

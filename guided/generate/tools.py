@@ -20,8 +20,9 @@ from guided.calls.prompts import few_shot
 from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import Example
+from guided.calls.tool_prompt import ShowTools, ToolPrompt, check_show_tools
 from guided.engine.index import Index
-from guided.errors import shown
+from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
 from guided.generate.course import Course
 from guided.generate.decoding import Decoding, Script
@@ -50,8 +51,8 @@ class ToolsGenerator(Generator[list[Call]]):
     index : Index, optional
         Of the spec, or of its ``first_call()``, over the model's vocabulary.
     execute : bool
-        Are calls run? If not, or where a tool has nothing to run, a text ends with its first call (``finish_reason`` is
-        ``"tool_calls"``); with the spec's ``parallel_tool_calls`` it goes on, without results.
+        Are calls run? If not, or where a tool has nothing to run, a text ends with its first call; with the spec's
+        ``parallel_tool_calls`` it goes on, without results. Either way ``finish_reason`` is ``"tool_calls"``.
     call_prompt : str or callable, optional
         What is injected when a call begins; a callable is given the text so far.
     until : str, optional
@@ -65,6 +66,8 @@ class ToolsGenerator(Generator[list[Call]]):
         Seconds that a call may take to run.
     confirm : callable, optional
         Says whether a call may be run (`guided.calls.running`).
+    show_tools : {"auto", "template", "prompt", "never"}
+        How a prompt of messages tells the model of the tools; as in `guided.tools`.
     limits : Limits, optional
         Budgets of the compile.
 
@@ -93,9 +96,11 @@ class ToolsGenerator(Generator[list[Call]]):
         select: Literal["greedy", "score"] = "greedy",
         timeout: float | None = None,
         confirm: Confirm | None = None,
+        show_tools: ShowTools = "auto",
         limits: Limits | None = None,
     ) -> None:
         check_model(model)
+        check_show_tools(show_tools)
         if select not in ("greedy", "score"):
             raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
         if errors not in ("show", "raise"):
@@ -111,6 +116,8 @@ class ToolsGenerator(Generator[list[Call]]):
         # The values are those of `Writing`.
         super().__init__(model, course.index, no_value)
         self.spec = spec
+        is_shown = show_tools != "never" and bool(spec.layouts)
+        self._tool_prompt = ToolPrompt(spec, show_tools, until, model) if is_shown else None
         self._manner = Manner(
             model=model,
             spec=spec,
@@ -163,13 +170,36 @@ class ToolsGenerator(Generator[list[Call]]):
         writing = self._started(prompt, options)
         return ToolStreamAsync(alone_async(self.model, writing.script()), writing)
 
+    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+        """The tokens that the model reads first; those of messages tell it of the tools.
+
+        Raises
+        ------
+        ModelError
+            The model has no chat template for messages, its template refuses them, or it takes no tools and must.
+        LimitError
+            ``context``: the tools are more than the model can read.
+        """
+        if isinstance(prompt, str) or self._tool_prompt is None:
+            return super().prompt_tokens(prompt)
+        tokens = self.model.prompt_tokens(prompt, self._tool_prompt)
+        most = self.model.context_length
+        if most is not None and len(tokens) >= most:
+            n_tools = len(self._tool_prompt.definitions)
+            reason = (
+                f"the prompt with the definitions of {n_tools:,} tools is longer than the model can read: allow fewer "
+                "with tool_choice, or show none with show_tools='never'"
+            )
+            raise LimitError("context", len(tokens) + 1, most, reason)
+        return tokens
+
     def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
         """The coroutine that generates one text; raises at once what is wrong with its arguments."""
         return self._writing(prompt, settings, sampler).script()
 
     def _started(self, prompt: Prompt, options: Options) -> Writing:
         settings = Settings(**options)
-        return self._writing(self.model.prompt_tokens(prompt), settings, settings.sampler())
+        return self._writing(self.prompt_tokens(prompt), settings, settings.sampler())
 
     def _writing(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Writing:
         guide = self.index.guide()

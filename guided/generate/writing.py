@@ -176,11 +176,17 @@ class Writing:
                 text=text,
                 value_or_none=list(self._calls),
                 tokens=tuple(decoding.tokens),
-                finish_reason=self._reason or decoding.finish_reason or "stop",
+                finish_reason=self._finish_reason(),
                 forward_passes=decoding.forward_passes,
                 calls=tuple(self._calls),
             )
         )
+
+    def _finish_reason(self) -> FinishReason:
+        """Why the text ended: where the model or the format ended it, calls that were not run wait for their results."""
+        found = self._reason or self._decoding.finish_reason or "stop"
+        is_waiting = any(call.name not in self._manner.runnable for call in self._calls)
+        return "tool_calls" if found == "stop" and is_waiting else found
 
     def _begun(self) -> Script:
         """Where a call has begun, inject its prompt and choose its tool, as the caller wants it."""

@@ -12,9 +12,11 @@ llama_cpp is imported inside functions, except for checkers of types: this modul
 
 from typing import Any
 
+from guided.calls.tool_prompt import ToolPrompt
 from guided.engine.index import Index
 from guided.errors import ModelError, VocabularyError
-from guided.generate.model import Batch, LanguageModel, Prompt, Session, check_messages
+from guided.generate.chat import ChatTemplate
+from guided.generate.model import Batch, LanguageModel, Prompt, Session
 from guided.integrations.encoding import ExactEncoder
 from guided.integrations.llama_memory import CachedSession, StreamBatch
 from guided.integrations.llama_processor import LlamaProcessor, processor_list
@@ -70,12 +72,14 @@ class LlamaCpp(LanguageModel):
         trained: int = llama_cpp.llama_model_n_ctx_train(llm.model)
         super().__init__(vocabulary, block, context_length or trained)
         self._exactly = ExactEncoder(self._plain_tokens, vocabulary)
+        self._chat = ChatTemplate(self._templated, lambda: str(llm.metadata.get("tokenizer.chat_template", "")))
 
-    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+    def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
         """The tokens of a prompt.
 
         A str is encoded as llama.cpp does it: special tokens in it count as such, and a beginning of sequence is added if
-        the model asks for one. Messages go through the chat template; if the last one is the assistant's, it is continued.
+        the model asks for one. Messages go through the chat template, with ``tools`` if there are some
+        (`guided.generate.chat`); if the last message is the assistant's, it is continued.
 
         Raises
         ------
@@ -86,7 +90,7 @@ class LlamaCpp(LanguageModel):
         if isinstance(prompt, str):
             tokens = self._tokenized(prompt, add=True, special=True)
         else:
-            tokens = self._tokenized(self._templated(prompt), add=False, special=True)
+            tokens = self._tokenized(self._chat.text(prompt, tools), add=False, special=True)
         if not tokens:
             begin = int(self._api.llama_vocab_bos(self._vocab))
             if begin < 0:
@@ -151,24 +155,21 @@ class LlamaCpp(LanguageModel):
         found: list[LlamaProcessor] = processor_list(LlamaProcessor(index, prefix, max_tokens))
         return found
 
-    def _templated(self, messages: Prompt) -> str:
+    def _templated(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, continued: bool) -> str:
         from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-        check_messages(messages)
         template = self.llm.metadata.get("tokenizer.chat_template")
         if not template:
             raise ModelError("this model has no chat template: give the prompt as one str")
-        last = messages[-1]
-        continued = last["role"] == "assistant"  # type: ignore[index]
         try:
             text: str = Jinja2ChatFormatter(
                 template, self._name("eos"), self._name("bos"), add_generation_prompt=not continued
-            )(messages=[dict(message) for message in messages]).prompt  # type: ignore[arg-type]
+            )(messages=messages, tools=tools).prompt
         except Exception as error:  # templates are programs, and raise what they like
             raise ModelError(f"the model's chat template refuses these messages: {error}") from error
         if not continued:
             return text
-        said = str(last["content"]).strip()  # type: ignore[index]
+        said = str(messages[-1]["content"]).strip()
         if said not in text:
             raise ModelError("the model's chat template changes the last message, so it can not be continued")
         return text[: text.rindex(said) + len(said)]

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from guided.calls.rendering import json_value
+from guided.calls.rendering import argument_json
 from guided.events import Done, Event, FinishReason, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 
 __all__ = ["ChunkWriter", "openai_chunks", "openai_chunks_async"]
@@ -113,7 +113,7 @@ class ChunkWriter:
 
     def _argument(self, event: ToolArgument) -> str:
         """What an argument adds to the JSON object."""
-        spelled = _spelled(event)
+        spelled = argument_json(event.text, event.value)
         if event.is_item and self._list == event.name:
             return ", " + spelled
         closed = "]" * (self._list is not None)
@@ -136,15 +136,3 @@ class ChunkWriter:
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return {**self._head, "choices": [choice]}
-
-
-def _spelled(event: ToolArgument) -> str:
-    """A value as JSON: as it was written, where that is JSON of it."""
-    try:
-        written = json.loads(event.text)
-    except ValueError:
-        return json.dumps(json_value(event.value))
-    except RecursionError:
-        return event.text
-    # Text without quotes may look like JSON and mean itself.
-    return event.text if not isinstance(event.value, str) or written == event.value else json.dumps(event.value)

@@ -11,8 +11,10 @@ Neither torch nor transformers is imported here: both objects come from outside.
 import copy
 from typing import Any
 
+from guided.calls.tool_prompt import ToolPrompt
 from guided.errors import ModelError, VocabularyError
-from guided.generate.model import Batch, LanguageModel, Prompt, Session, check_messages
+from guided.generate.chat import ChatTemplate
+from guided.generate.model import Batch, LanguageModel, Prompt, Session
 from guided.integrations.encoding import ExactEncoder
 from guided.integrations.forward import CachedSession, Forward, PaddedBatch
 from guided.vocabulary.vocabulary import Vocabulary
@@ -59,13 +61,14 @@ class Model(LanguageModel):
         self._backend = getattr(hf_tokenizer, "backend_tokenizer", hf_tokenizer)
         self._plain_backend: Any = None
         self._exactly = ExactEncoder(self._plain_tokens, vocabulary)
+        self._chat = ChatTemplate(self._templated, lambda: str(getattr(hf_tokenizer, "chat_template", "")))
 
-    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+    def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
         """The tokens of a prompt.
 
         A str is encoded as the tokenizer does it: special tokens in it count as such, and a beginning of sequence is
-        added if the tokenizer adds one. Messages go through the chat template; if the last one is the assistant's, it
-        is continued.
+        added if the tokenizer adds one. Messages go through the chat template, with ``tools`` if there are some
+        (`guided.generate.chat`); if the last message is the assistant's, it is continued.
 
         Raises
         ------
@@ -76,7 +79,7 @@ class Model(LanguageModel):
         if isinstance(prompt, str):
             tokens = list(self._backend.encode(prompt).ids)
         else:
-            tokens = list(self._backend.encode(self._templated(prompt), add_special_tokens=False).ids)
+            tokens = list(self._backend.encode(self._chat.text(prompt, tools), add_special_tokens=False).ids)
         if not tokens:
             begin = getattr(self.hf_tokenizer, "bos_token_id", None)
             if begin is None:
@@ -102,17 +105,16 @@ class Model(LanguageModel):
         """A batch whose rows share each forward pass."""
         return PaddedBatch(self._forward, width, self.vocabulary.size, self.block, self.context_length)
 
-    def _templated(self, messages: Prompt) -> str:
-        check_messages(messages)
-        continued = messages[-1]["role"] == "assistant"  # type: ignore[index]
+    def _templated(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, continued: bool) -> str:
         if not getattr(self.hf_tokenizer, "chat_template", None):
             raise ModelError("this tokenizer has no chat template: give the prompt as one str")
         try:
             text = self.hf_tokenizer.apply_chat_template(
-                [dict(message) for message in messages],  # type: ignore[arg-type]
+                messages,
                 tokenize=False,
                 add_generation_prompt=not continued,
                 continue_final_message=continued,
+                **({} if tools is None else {"tools": tools}),
             )
         except Exception as error:  # templates are programs, and raise what they like
             raise ModelError(f"the model's chat template refuses these messages: {error}") from error

@@ -77,6 +77,10 @@ def input_of(given: Any, operation: str | None = None) -> Input:
         given = _parsed(given)
         if not isinstance(given, Mapping | bool):
             raise SchemaError(f"a schema is an object, true or false, not {shown(given)}", "", "schema")
+    listed = None if isinstance(given, type | Mapping) else getattr(given, "inputSchema", None)
+    if isinstance(listed, Mapping):
+        # A tool as an object of the MCP SDK.
+        given = {"name": getattr(given, "name", ""), "inputSchema": listed}
     if isinstance(given, bool):
         return Input(_without_operation(given, operation))
     if isinstance(given, Mapping):

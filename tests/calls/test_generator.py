@@ -23,6 +23,7 @@ from guided.events import Done, Text, ToolArgument, ToolCall, ToolCallStarted, T
 from guided.generate.api import generator, tools
 from guided.generate.function_model import FunctionModel
 from guided.generate.tools import ToolsGenerator
+from guided.integrations.openai_chunks import openai_chunks
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.test_prompts import PLAIN, TOOLS
 from tests.calls.wanting import SPECIAL, VOCABULARY, Wanting
@@ -240,6 +241,54 @@ def test_a_call_that_is_not_run_ends_the_text(options: dict[str, Any]) -> None:
     assert result.text == "So <T>add(5)="
     assert result.finish_reason == "tool_calls"
     assert [(call.arguments, call.result) for call in result.calls] == [({"a": 5}, None)]
+
+
+ADD_5 = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}
+IN_TEXT = '<tool_call>{"name": "add", "arguments": {"a": 5}}</tool_call>'
+ALONE = '{"name": "add", "arguments": {"a": 5}}'
+# Text, options and the reason why it ends where calls are not run; and where they are run.
+ENDINGS: list[tuple[str, dict[str, Any], str, str]] = [
+    (f"So {IN_TEXT}", {}, "tool_calls", "stop"),
+    (f"So {IN_TEXT}{IN_TEXT} done", {"parallel_tool_calls": True}, "tool_calls", "stop"),
+    ("no call", {}, "stop", "stop"),
+    ("no call", {"tool_choice": "none"}, "stop", "stop"),
+    ("no call. End", {"stop": "."}, "stop_string", "stop_string"),
+    (f"{IN_TEXT} a. End", {"stop": ".", "parallel_tool_calls": True}, "stop_string", "stop"),
+    ("long" * 9, {"max_tokens": 9}, "length", "length"),
+    (ALONE, {"tool_choice": "required"}, "tool_calls", "stop"),
+    (ALONE, {"tool_choice": "add"}, "tool_calls", "stop"),
+    (ALONE, {"tool_choice": ["add"]}, "tool_calls", "stop"),
+    (f"[{ALONE}, {ALONE}]", {"tool_choice": "required", "parallel_tool_calls": True}, "tool_calls", "stop"),
+    (f"[{ALONE}, {ALONE}]", {"tool_choice": "required", "parallel_tool_calls": (2, 3)}, "tool_calls", "stop"),
+    (f"So {IN_TEXT}", {"until": "add"}, "tool_calls", "stop"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "waiting", "run"), ENDINGS, ids=str)
+@pytest.mark.parametrize("execution", ["not executed", "nothing to run", "run"])
+def test_the_reason_why_a_text_ends_says_whether_calls_wait(
+    text: str, options: dict[str, Any], waiting: str, run: str, execution: str
+) -> None:
+    options = dict(options)
+    called = {name: options.pop(name) for name in ("stop", "max_tokens") if name in options}
+    tool = Tool(ADD_5, run=None if execution == "nothing to run" else lambda a: a + 1)
+    if execution == "run":
+        # The model has lost its place once a result has been inserted, and ends.
+        expected = run
+    else:
+        expected = waiting
+    if execution == "nothing to run" and options.get("parallel_tool_calls") is True and "tool_choice" not in options:
+        expected = "tool_calls"  # Where calls are run, the first that cannot be run ends the text.
+    assistant = tools(Wanting(text), [tool], execute=execution != "not executed", **options)
+    result = assistant("?", **called)
+    assert result.finish_reason == expected
+    events = list(assistant.stream("?", **called))
+    assert isinstance(events[-1], Done)
+    assert events[-1].result == result
+    chunks = list(openai_chunks(events))
+    # OpenAI's protocol has no reason of its own for stop strings.
+    said = ("tool_calls" if result.calls else "stop") if expected == "stop_string" else expected
+    assert chunks[-1]["choices"][0]["finish_reason"] == said
 
 
 def test_a_definition_with_something_to_run_is_run() -> None:

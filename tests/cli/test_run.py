@@ -80,7 +80,9 @@ def test_a_call_and_nothing_else(tmp_path: Path) -> None:
     found = reply("run", *arguments)
     assert found["value"][0]["arguments"] == {"a": 12, "b": 34}
     assert found["value"][0]["result"] == 46
-    assert json.loads(call("run", *arguments).stdout) == {"name": "add", "arguments": {"a": 12, "b": 34}}
+    written = '{"name": "add", "arguments": {"a": 12, "b": 34}}\nadd -> 46\n'
+    assert call("run", *arguments).stdout == written
+    assert call("run", *arguments, "--stream").stdout == written
     events = [json.loads(line)["event"] for line in call("run", *arguments, "--stream", "--json").stdout.splitlines()]
     assert events == ["toolcallstarted", "toolargument", "toolargument", "toolcall", "toolresult", "done"]
 

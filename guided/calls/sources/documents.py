@@ -40,8 +40,8 @@ def read_tools(
 
     Parameters
     ----------
-    source : path, Mapping or iterable
-        A JSON file, or what was read from one.
+    source : path, Mapping, iterable or object
+        A JSON file, or what was read from one; or what a session of the MCP SDK lists, an object with ``tools``.
     select : callable, optional
         Which operations of an API become tools: is given key (``GET /pets``, of a service the operation's name) and name.
     name : callable, optional
@@ -66,6 +66,8 @@ def read_tools(
     """
     content: Any
     content, digest = _content(source) if isinstance(source, str | os.PathLike) else (source, None)
+    if not isinstance(content, Mapping) and isinstance(listed := getattr(content, "tools", None), list | tuple):
+        content = listed
     if not isinstance(content, Mapping):
         if not isinstance(content, Iterable):
             raise TypeError(f"a document is a path, a dict or a list, not {type(content).__name__}")

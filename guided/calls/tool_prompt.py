@@ -1,0 +1,132 @@
+"""How a model is told which tools there are: `ToolPrompt`.
+
+Two ways: the definitions go to the model's chat template, if it takes tools; or a system prompt lists them and shows how a call is written
+in the format in use. The text of the system prompt is documented in docs/tools.md.
+
+Calls and results of earlier turns that a chat template does not take are written as text: `calls_as_text`, `result_as_text`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from guided.calls.formats.detection import format_of
+from guided.calls.formats.format import Format
+from guided.calls.lowering import layout_of
+from guided.calls.reads import Call
+from guided.calls.rendering import render_calls
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.errors import SchemaError, shown
+
+__all__ = ["ShowTools", "ToolPrompt", "calls_as_text", "check_show_tools", "result_as_text"]
+
+ShowTools: TypeAlias = Literal["auto", "template", "prompt", "never"]
+_WAYS = ("auto", "template", "prompt", "never")
+# Texts of a format that must agree for a call to be written the same way.
+_SAME = ("start", "before_name", "after_name", "key", "close")
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+_EXAMPLE = ("tool_name", {"argument": "value"})
+
+
+def check_show_tools(way: object) -> None:
+    """Refuse anything but the ways to show tools."""
+    if way not in _WAYS:
+        raise ValueError(f"show_tools must be one of {', '.join(map(repr, _WAYS))}, not {shown(way)}")
+
+
+class ToolPrompt:
+    """What a model is told of the tools that it can call.
+
+    Parameters
+    ----------
+    spec : Tools
+        Of the calls. Only the tools that ``tool_choice`` allows are shown.
+    way : {"auto", "template", "prompt"}
+        The template where it takes tools, else a system prompt; only the template; only the system prompt.
+    until : str, optional
+        The tool with whose call a text ends.
+    template : object
+        The model's chat template, or a model that has one; tells which format the template itself asks for.
+    """
+
+    def __init__(self, spec: Tools, way: ShowTools, until: str | None = None, template: Any = None) -> None:
+        self._spec, self._until, self._template = spec, until, template
+        self.way, self.form = way, spec.format
+
+    @cached_property
+    def definitions(self) -> list[dict[str, Any]]:
+        """The tools, as OpenAI's API has them."""
+        strict = self._spec.strict
+        return [tool.to_openai(strict) for tool in self._spec.layouts.tools.values()]
+
+    @cached_property
+    def prompt(self) -> str:
+        """The system prompt: the tools, and how a call is written."""
+        listed = "\n".join(json.dumps(item["function"], ensure_ascii=False) for item in self.definitions)
+        return (
+            "You can call these tools. Each line is a JSON object with the name of a tool, its description, and the JSON Schema of its "
+            f"arguments (parameters):\n\n{listed}\n\n{self._instructions}"
+        )
+
+    @cached_property
+    def note(self) -> str:
+        """How a call is written, for a template that asks for another format than the one in use; empty if it asks for the same."""
+        try:
+            own = format_of(self._template)
+        except SchemaError:
+            return ""
+        is_same = all(getattr(own, name) == getattr(self.form, name) for name in _SAME)
+        return "" if is_same else self._instructions
+
+    @cached_property
+    def _instructions(self) -> str:
+        spec = self._spec
+        is_alone = not spec.is_running_text
+        lead = "Answer with one call of a tool and nothing else" if is_alone else "To call a tool, write the call"
+        form = [
+            f"{lead}, exactly in this form, with the tool's name and its arguments:\n\n{_written([_EXAMPLE], self.form, is_alone)}"
+        ]
+        if spec.count.most != 1 and self.form.several is not None:
+            form.append(f"Several calls have this form:\n\n{_written([_EXAMPLE] * 2, self.form, is_alone)}")
+        if not is_alone:
+            form.append("The result of a call follows it.")
+        if self._until is not None:
+            form.append(f"Call {self._until} when you are done.")
+        return "\n\n".join(form)
+
+
+def calls_as_text(calls: Iterable[tuple[str, Mapping[str, Any]]], form: Format) -> str:
+    """Calls that stand together, as a format writes them in running text; as JSON where it cannot write one.
+
+    Parameters
+    ----------
+    calls : iterable of (str, Mapping)
+        Name and arguments (JSON values) of each; the tools need not exist any more.
+    """
+    return _written(list(calls), form, is_alone=False)
+
+
+def result_as_text(name: str | None, text: str) -> str:
+    """The result of a call, for chat templates that have no messages of tools."""
+    return f"Result of {name}:\n{text}" if name else f"Result of the call:\n{text}"
+
+
+def _written(calls: Sequence[tuple[str, Mapping[str, Any]]], form: Format, is_alone: bool) -> str:
+    try:
+        layouts = {name: layout_of(name, _tool(name, arguments).parameters(), form) for name, arguments in calls}
+        found = [Call(name, dict(arguments), (0, 0)) for name, arguments in calls]
+        if len(found) > 1 and form.several is None:
+            return "\n".join(render_calls([call], layouts, form, is_alone) for call in found)
+        return render_calls(found, layouts, form, is_alone)
+    except SchemaError:
+        return "\n".join(
+            json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False) for name, arguments in calls
+        )
+
+
+def _tool(name: str, arguments: Mapping[str, Any]) -> Tool:
+    """A tool that takes exactly these arguments."""
+    properties = {label: {"type": _JSON_TYPES.get(type(value), "null")} for label, value in arguments.items()}
+    return Tool({"name": name, "parameters": {"type": "object", "properties": properties}})

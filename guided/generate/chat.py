@@ -1,0 +1,315 @@
+"""Messages -> the text that a model's chat template makes of them: `ChatTemplate`.
+
+Messages are those of OpenAI's API: dicts with ``role`` and ``content``, assistant messages with ``tool_calls``, and ``tool`` messages
+with the results. Templates differ in what they take, and say nothing about it, so each is tried:
+
+- *definitions of tools* go to the template where they then appear in the text; otherwise a system prompt lists them;
+- *calls and results* of earlier turns go to the template as they are if it writes both (a made-up conversation tells); otherwise calls are
+  written into the assistant's text as the call format has them, and results become messages of the user.
+
+A template that refuses system messages gets a system prompt at the beginning of the first message of the user.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from guided.calls.formats.files import format_named
+from guided.calls.formats.format import Format
+from guided.calls.tool_prompt import ToolPrompt, calls_as_text, result_as_text
+from guided.errors import ModelError
+
+__all__ = ["ChatTemplate", "check_messages"]
+
+_Messages: TypeAlias = list[dict[str, Any]]
+# How calls go to a template: with arguments as objects, with arguments as JSON strings, or as text.
+_Way: TypeAlias = Literal["objects", "strings", "text"]
+
+_PROBE: Any = [
+    {"role": "user", "content": "question"},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {
+                "id": "probe0001",
+                "type": "function",
+                "function": {"name": "probe_tool", "arguments": {"probe_argument": "probe_value"}},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "probe0001", "name": "probe_tool", "content": "probe_result"},
+]
+_PROBED = ("probe_tool", "probe_argument", "probe_value", "probe_result")
+# Arguments written as Python writes a dict, or as a JSON string of JSON.
+_MISWRITTEN = ("'probe_argument'", '\\"probe_argument', "\\u0022probe_argument")
+# What writes nothing in a template.
+_TESTS = re.compile(r"\{%-?\s*(?!set\b).*?%\}|\{#.*?#\}", re.DOTALL)
+_PROBE_DEFINITIONS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "other_tool",
+            "description": "",
+            "parameters": {"type": "object", "properties": {}, "required": []},
+        },
+    }
+]
+
+
+class ChatTemplate:
+    """A model's chat template, and what it takes.
+
+    Parameters
+    ----------
+    render : callable
+        Given messages (content is a str), definitions of tools or None, and whether the last message is to be continued (otherwise the
+        assistant's turn begins), gives the text; raises ModelError where the template refuses them.
+    source : callable
+        The text of the template.
+    """
+
+    def __init__(
+        self,
+        render: Callable[[_Messages, list[dict[str, Any]] | None, bool], str],
+        source: Callable[[], str],
+    ) -> None:
+        self._render, self._source = render, source
+        self._ways: dict[tuple[str, bool], _Way] = {}
+
+    def text(self, messages: object, tools: ToolPrompt | None = None) -> str:
+        """The text of messages; if the last one is the assistant's and has text, the text is to be continued from there.
+
+        Parameters
+        ----------
+        messages : list of messages
+            See `check_messages`.
+        tools : ToolPrompt, optional
+            The tools that the model is told of.
+
+        Raises
+        ------
+        ModelError
+            There is no template, it refuses the messages, or it takes no tools and must (``show_tools="template"``).
+        ValueError, TypeError
+            A message is malformed.
+        """
+        found = _prepared(messages)
+        if found[-1]["role"] == "assistant" and not found[-1]["content"] and "tool_calls" not in found[-1]:
+            # Nothing has been said, so there is nothing to continue.
+            found.pop()
+        if not found:
+            raise ValueError("a list of messages needs a message that says something")
+        if tools is None or not tools.definitions:
+            return self._with_calls(found, None, None if tools is None else tools.form)
+        if tools.way != "prompt":
+            text = self._by_template(found, tools)
+            if text is not None:
+                return text
+        return self._with_system(found, tools)
+
+    def _by_template(self, messages: _Messages, tools: ToolPrompt) -> str | None:
+        """The text with the tools as the template shows them; None where it shows none."""
+        try:
+            text = self._with_calls(_with_system_text(messages, tools.note), tools.definitions, tools.form)
+        except ModelError:
+            if tools.way == "template":
+                raise
+            return None
+        if self._shows(text, messages, tools):
+            return text
+        if tools.way == "template":
+            raise ModelError(
+                "the model's chat template does not show tools: show_tools='prompt' lists them in a system prompt"
+            )
+        return None
+
+    def _shows(self, text: str, messages: _Messages, tools: ToolPrompt) -> bool:
+        """Are the tools in a text that the template has been given them for?"""
+        names = [item["function"]["name"] for item in tools.definitions]
+        if not all(name in text or json.dumps(name)[1:-1] in text for name in names):
+            return False
+        others = _TESTS.sub("", self._source()) + json.dumps([messages, tools.note], ensure_ascii=False)
+        if not all(name in others for name in names):
+            return True
+        # The names may come from elsewhere: the tools are shown if the text is another without them.
+        return text != self._with_calls(_with_system_text(messages, tools.note), None, tools.form)
+
+    def _with_system(self, messages: _Messages, tools: ToolPrompt) -> str:
+        """The text with a system prompt that lists the tools."""
+        try:
+            return self._with_calls(_with_system_text(messages, tools.prompt), None, tools.form)
+        except ModelError:
+            place = next((i for i, message in enumerate(messages) if message["role"] == "user"), None)
+            if place is None or messages[0]["role"] in ("system", "developer"):
+                raise
+            told = {**messages[place], "content": f"{tools.prompt}\n\n{messages[place]['content']}"}
+            return self._with_calls([*messages[:place], told, *messages[place + 1 :]], None, tools.form)
+
+    def _with_calls(self, messages: _Messages, definitions: list[dict[str, Any]] | None, form: Format | None) -> str:
+        """The text, with calls and results as the template takes them."""
+        last = messages[-1]
+        continued = last["role"] == "assistant" and "tool_calls" not in last
+        if not any(message["role"] == "tool" or "tool_calls" in message for message in messages):
+            return self._render(messages, definitions, continued)
+        way = self._way(definitions is not None)
+        if way != "text":
+            try:
+                return self._render(_in_way(messages, way), definitions, continued)
+            except ModelError:
+                # Templates that take one call may refuse several.
+                pass
+        return self._render(_as_text(messages, form or format_named("hermes")), definitions, continued)
+
+    def _way(self, has_tools: bool) -> _Way:
+        """How calls go to the template."""
+        key = self._source(), has_tools
+        found = self._ways.get(key)
+        if found is None:
+            ways: tuple[_Way, ...] = ("objects", "strings")
+            found = self._ways[key] = next((way for way in ways if self._writes(way, has_tools)), "text")
+        return found
+
+    def _writes(self, way: _Way, has_tools: bool) -> bool:
+        """Does the template write calls and results?"""
+        try:
+            text = self._render(_in_way(_PROBE, way), _PROBE_DEFINITIONS if has_tools else None, False)
+        except ModelError:
+            return False
+        return all(word in text for word in _PROBED) and not any(word in text for word in _MISWRITTEN)
+
+
+def check_messages(prompt: object) -> None:
+    """Refuse anything but a nonempty list of messages.
+
+    A message is a dict with a ``role`` and a ``content``: a str, or a list of parts ``{"type": "text", "text": ...}``. An assistant
+    message may have no content (or None), and ``tool_calls`` as OpenAI's API has them, with arguments as a JSON object or as a str
+    of one.
+
+    Raises
+    ------
+    TypeError
+        Something is of another type.
+    ValueError
+        Something is missing, or a part is none of text.
+    """
+    if isinstance(prompt, bytes | Mapping) or not isinstance(prompt, Sequence):
+        raise TypeError(f"a prompt is a str or a list of messages, not {type(prompt).__name__}")
+    if not prompt:
+        raise ValueError("a list of messages needs at least one message")
+    for place, message in enumerate(prompt):
+        if not isinstance(message, Mapping):
+            raise TypeError(f"prompt[{place}] must be a dict with 'role' and 'content', not {type(message).__name__}")
+        needed = {"role"} if message.get("role") == "assistant" else {"role", "content"}
+        missing = needed - message.keys()
+        if missing:
+            raise ValueError(f"prompt[{place}] has no {' and no '.join(map(repr, sorted(missing)))}")
+        if not isinstance(message["role"], str):
+            raise TypeError(f"prompt[{place}]['role'] must be a str, not {type(message['role']).__name__}")
+        if message.get("content") is None and message["role"] not in ("assistant", "tool"):
+            raise ValueError(f"prompt[{place}]['content'] is None; only the assistant's may be")
+        _text_of(message.get("content"), f"prompt[{place}]['content']")
+        _calls_of(message, f"prompt[{place}]")
+
+
+def _prepared(messages: Any) -> _Messages:
+    """Messages with a str as content, calls with their arguments as objects, and names on results."""
+    check_messages(messages)
+    found, names = [], dict[str, str]()
+    for place, message in enumerate(messages):
+        mine = {**message, "content": _text_of(message.get("content"), "")}
+        mine.pop("tool_calls", None)
+        if calls := _calls_of(message, f"prompt[{place}]"):
+            mine["tool_calls"] = calls
+            names |= {call["id"]: call["function"]["name"] for call in calls}
+        if mine["role"] == "tool" and mine.get("name") is None and mine.get("tool_call_id") in names:
+            mine["name"] = names[mine["tool_call_id"]]
+        found.append(mine)
+    return found
+
+
+def _text_of(content: Any, place: str) -> str:
+    """The text of a content."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, Sequence) or isinstance(content, bytes):
+        raise TypeError(f"{place} must be a str or a list of text parts, not {type(content).__name__}")
+    texts = []
+    for number, part in enumerate(content):
+        text = part.get("text") if isinstance(part, Mapping) and part.get("type", "text") == "text" else part
+        if not isinstance(text, str):
+            kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+            raise ValueError(f"{place}[{number}] must be {{'type': 'text', 'text': ...}}, not a part of type {kind!r}")
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _calls_of(message: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
+    """The calls of a message, arguments as objects."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
+        raise TypeError(f"{place}['tool_calls'] must be a list, not {type(calls).__name__}")
+    found = []
+    for number, call in enumerate(calls):
+        where = f"{place}['tool_calls'][{number}]"
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise ValueError(f"{where} must be {{'id': ..., 'function': {{'name': ..., 'arguments': ...}}}}")
+        arguments = function.get("arguments", {})
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments or "{}")
+            except ValueError as error:
+                raise ValueError(f"{where}['function']['arguments'] is not JSON: {error}") from error
+        if not isinstance(arguments, Mapping):
+            raise ValueError(f"{where}['function']['arguments'] must be a JSON object, not {type(arguments).__name__}")
+        inner = {**function, "arguments": dict(arguments)}
+        found.append({**call, "id": str(call.get("id") or ""), "type": "function", "function": inner})
+    return found
+
+
+def _in_way(messages: _Messages, way: _Way) -> _Messages:
+    """Messages with arguments as the template takes them."""
+    if way == "objects":
+        return messages
+    found = []
+    for message in messages:
+        calls = [
+            {**call, "function": {**call["function"], "arguments": _dumped(call["function"]["arguments"])}}
+            for call in message.get("tool_calls", ())
+        ]
+        found.append({**message, "tool_calls": calls} if calls else message)
+    return found
+
+
+def _dumped(arguments: Any) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _as_text(messages: _Messages, form: Format) -> _Messages:
+    """Messages of system, user and assistant alone; neighbours of the user become one."""
+    found: _Messages = []
+    for message in messages:
+        role, content = message["role"], message["content"]
+        if calls := message.get("tool_calls"):
+            text = calls_as_text([(call["function"]["name"], call["function"]["arguments"]) for call in calls], form)
+            content = f"{content}\n{text}" if content else text
+        is_result = role == "tool"
+        if is_result:
+            role, content = "user", result_as_text(message.get("name"), content)
+        if role == "user" and found and found[-1].get("holds_results"):
+            found[-1] = {**found[-1], "content": f"{found[-1]['content']}\n\n{content}"}
+        else:
+            found.append({"role": role, "content": content, **({"holds_results": True} if is_result else {})})
+    return [{"role": message["role"], "content": message["content"]} for message in found]
+
+
+def _with_system_text(messages: _Messages, text: str) -> _Messages:
+    """Messages with a text at the end of the system message, which is added if there is none."""
+    if not text:
+        return messages
+    if messages[0]["role"] in ("system", "developer"):
+        before = messages[0]["content"]
+        return [{**messages[0], "content": f"{before}\n\n{text}" if before else text}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]

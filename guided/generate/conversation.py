@@ -1,0 +1,304 @@
+"""`Conversation`: messages, and a generator that adds its answers to them.
+
+A turn is the message of the user and what the generator makes of it. It is added when it is complete: a turn that fails, or whose stream is
+abandoned, leaves the messages as they were. A text with calls becomes several messages, as OpenAI's API has them: the assistant's, with the
+text before the calls and ``tool_calls``; one of role ``tool`` for each result; the assistant's next.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, Unpack
+
+from guided.calls.rendering import argument_json, json_value, render_result
+from guided.errors import shown
+from guided.generate.chat import check_messages
+from guided.generate.events import Done, Event, Result, Text
+from guided.generate.generator import Generator, Options
+from guided.generate.model import Message
+from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult
+from guided.generate.tools import ToolsGenerator, ToolStream, ToolStreamAsync
+
+__all__ = ["Conversation", "ConversationStream", "ConversationStreamAsync"]
+
+
+class Conversation:
+    """Messages, and a generator that answers them.
+
+    It may be changed and used from one thread at a time.
+
+    Parameters
+    ----------
+    generator : Generator
+        What answers: `guided.tools`, `guided.json`, `guided.generator(model, None)` for free text, ...
+    system : str, optional
+        A system message to begin with.
+    messages : iterable of messages
+        What has been said before, as OpenAI's API has it.
+    **options
+        Arguments of every turn, such as ``max_tokens``, as in a call of the generator; those of a turn replace them.
+
+    Attributes
+    ----------
+    generator : Generator
+        As given; may be replaced, for example by one with other tools or another ``tool_choice``.
+    messages : list of dict
+        All messages so far; may be changed between turns. Plain JSON, so ``json.dumps`` saves a conversation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The generator is none, or a message is malformed.
+
+    Examples
+    --------
+    >>> chat = guided.Conversation(guided.tools(model, [get_weather]), max_tokens=100)
+    >>> chat("Will it be sunny in Berlin tomorrow?").text
+    >>> chat("And in Oslo?").text
+    """
+
+    def __init__(
+        self,
+        generator: Generator,
+        system: str | None = None,
+        messages: Iterable[Message] = (),
+        **options: Unpack[Options],
+    ) -> None:
+        if not isinstance(generator, Generator):
+            raise TypeError(
+                f"generator must be a Generator, as guided.tools returns it, not {type(generator).__name__}"
+            )
+        self.generator = generator
+        self.messages: list[dict[str, Any]] = [dict(message) for message in messages]
+        if system is not None:
+            self.messages.insert(0, {"role": "system", "content": system})
+        if self.messages:
+            check_messages(self.messages)
+        self._options = options
+
+    def __call__(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result:
+        """Take one turn.
+
+        Parameters
+        ----------
+        content : str or message, optional
+            What the user says, or any one message. None: the generator answers the messages as they are, for example after
+            `add_result`.
+        **options
+            As in a call of the generator.
+
+        Returns
+        -------
+        Result
+            Of the generator.
+
+        Raises
+        ------
+        ValueError
+            Calls wait for their results (`pending`), or there is no message.
+        LimitError, ModelError, TypeError
+            As in a call of the generator.
+        """
+        turn = self._turn(content, options)
+        if isinstance(self.generator, ToolsGenerator):
+            for event in self.generator.stream(turn.messages, **turn.options):
+                turn.hear(event)
+            assert turn.result is not None
+            return turn.result
+        result = self.generator(turn.messages, **turn.options)
+        turn.hear(Done(result))
+        return result
+
+    def stream(self, content: str | Message | None = None, **options: Unpack[Options]) -> "ConversationStream":
+        """Take one turn, as events; as the generator's ``stream``. The turn is added with the last event."""
+        turn = self._turn(content, options)
+        return ConversationStream(self.generator.stream(turn.messages, **turn.options), turn)
+
+    async def generate_async(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result:
+        """Take one turn within a running event loop; as the generator's ``generate_async``."""
+        turn = self._turn(content, options)
+        if isinstance(self.generator, ToolsGenerator):
+            async for event in self.generator.stream_async(turn.messages, **turn.options):
+                turn.hear(event)
+            assert turn.result is not None
+            return turn.result
+        result = await self.generator.generate_async(turn.messages, **turn.options)
+        turn.hear(Done(result))
+        return result
+
+    def stream_async(
+        self, content: str | Message | None = None, **options: Unpack[Options]
+    ) -> "ConversationStreamAsync":
+        """Take one turn within a running event loop, as events; as the generator's ``stream_async``."""
+        turn = self._turn(content, options)
+        return ConversationStreamAsync(self.generator.stream_async(turn.messages, **turn.options), turn)
+
+    @property
+    def pending(self) -> list[dict[str, Any]]:
+        """The calls that wait for their results, as they are in ``tool_calls``."""
+        answered = {message.get("tool_call_id") for message in self.messages if message["role"] == "tool"}
+        calls = (call for message in self.messages for call in message.get("tool_calls") or ())
+        return [dict(call) for call in calls if call.get("id") not in answered]
+
+    def add_result(self, result: Any, call_id: str | None = None) -> None:
+        """Add the result of a call that was not run here.
+
+        Parameters
+        ----------
+        result : Any
+            A str as it is; anything else as JSON.
+        call_id : str, optional
+            Of which call; by default of the first that waits.
+
+        Raises
+        ------
+        ValueError
+            No such call waits for a result.
+        """
+        waiting = [str(call.get("id")) for call in self.pending]
+        if not waiting if call_id is None else call_id not in waiting:
+            which = "no call waits" if call_id is None else f"no call {shown(call_id)} waits"
+            raise ValueError(f"{which} for a result; pending: {', '.join(waiting) or 'none'}")
+        text = result if isinstance(result, str) else json.dumps(json_value(result), ensure_ascii=False)
+        self.messages.append({"role": "tool", "tool_call_id": call_id or waiting[0], "content": text})
+
+    def __repr__(self) -> str:
+        return f"<Conversation of {len(self.messages)} messages with {self.generator!r}>"
+
+    def _turn(self, content: str | Message | None, options: Options) -> "_Turn":
+        if waiting := self.pending:
+            names = ", ".join(f"{call['function']['name']} ({call.get('id')})" for call in waiting)
+            raise ValueError(f"calls wait for their results, give them with add_result: {names}")
+        said: list[dict[str, Any]] = []
+        if isinstance(content, str):
+            said = [{"role": "user", "content": content}]
+        elif content is not None:
+            check_messages([content])
+            said = [dict(content)]
+        return _Turn(self, said, {**self._options, **options})
+
+
+class _Turn:
+    """One turn: collects the messages of a text from its events, and adds them at its end."""
+
+    def __init__(self, conversation: Conversation, said: list[dict[str, Any]], options: Options) -> None:
+        self._conversation, self._said = conversation, said
+        self.options = options
+        self.messages = [*conversation.messages, *said]
+        self.result: Result | None = None
+        generator = conversation.generator
+        self._is_text = not isinstance(generator, ToolsGenerator) or generator.spec.is_running_text
+        self._ids = {
+            str(call.get("id")) for message in self.messages for call in message.get("tool_calls") or ()
+        }  # fmt: skip
+        self._answers: list[dict[str, Any]] = []
+        self._text = ""
+        self._calls: list[dict[str, Any]] = []
+        self._results: list[str] = []
+        self._arguments: dict[str, str | list[str]] = {}
+
+    def hear(self, event: Event) -> None:
+        """Take an event of the text."""
+        if isinstance(event, Text | ToolCallStarted) and self._results and self._is_text:
+            self._end_message()
+        match event:
+            case Text():
+                self._text += event.text
+            case ToolCallStarted():
+                self._arguments = {}
+            case ToolArgument():
+                written = argument_json(event.text, event.value)
+                if event.is_item:
+                    items = self._arguments.setdefault(event.name, [])
+                    assert isinstance(items, list)
+                    items.append(written)
+                else:
+                    self._arguments[event.name] = written
+            case ToolCall():
+                function = {"name": event.call.name, "arguments": _object(self._arguments)}
+                self._calls.append({"id": self._id(event.call.id), "type": "function", "function": function})
+            case ToolResult():
+                self._results.append(render_result(event.call))
+            case Done():
+                if not isinstance(self._conversation.generator, ToolsGenerator):
+                    self._text = event.result.text
+                self._end_message()
+                self.result = event.result
+                self._conversation.messages.extend([*self._said, *self._answers])
+
+    def _end_message(self) -> None:
+        """Add the message of the assistant, and those of the results."""
+        if self._calls:
+            text = self._text if self._text.strip() else None
+            self._answers.append({"role": "assistant", "content": text, "tool_calls": self._calls})
+            self._answers += [
+                {"role": "tool", "tool_call_id": call["id"], "content": text}
+                for call, text in zip(self._calls, self._results, strict=False)
+            ]
+        elif self._text.strip() or not self._answers:
+            self._answers.append({"role": "assistant", "content": self._text})
+        self._text, self._calls, self._results = "", [], []
+
+    def _id(self, given: str | None) -> str:
+        """The id of the next call: the one that the text has, or a new one of nine characters, as some templates ask for."""
+        found, number = given, len(self._ids)
+        while found is None or found in self._ids:
+            found = f"call{number:05}"
+            number += 1
+        self._ids.add(found)
+        return found
+
+
+def _object(members: dict[str, str | list[str]]) -> str:
+    """A JSON object of members that are JSON already."""
+    written = {name: f"[{', '.join(item)}]" if isinstance(item, list) else item for name, item in members.items()}
+    return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {item}" for name, item in written.items()) + "}"
+
+
+class ConversationStream(Iterator[Event]):
+    """The events of one turn, which is added to the conversation with the last of them."""
+
+    def __init__(self, events: Iterator[Event], turn: _Turn) -> None:
+        self._events, self._turn = events, turn
+
+    def __next__(self) -> Event:
+        event = next(self._events)
+        self._turn.hear(event)
+        return event
+
+    def close(self) -> None:
+        """Abandon the turn."""
+        close = getattr(self._events, "close", None)
+        if close is not None:
+            close()
+
+    def enter(self, tool: str | None = None) -> None:
+        """Have a call begin now; as `ToolStream.enter`, of a generator with tools."""
+        _stream_of_tools(self._events, ToolStream).enter(tool)
+
+
+class ConversationStreamAsync(AsyncIterator[Event]):
+    """As `ConversationStream`, within a running event loop."""
+
+    def __init__(self, events: AsyncIterator[Event], turn: _Turn) -> None:
+        self._events, self._turn = events, turn
+
+    async def __anext__(self) -> Event:
+        event = await anext(self._events)
+        self._turn.hear(event)
+        return event
+
+    async def aclose(self) -> None:
+        """Abandon the turn."""
+        close = getattr(self._events, "aclose", None)
+        if close is not None:
+            await close()
+
+    def enter(self, tool: str | None = None) -> None:
+        """As `ConversationStream.enter`."""
+        _stream_of_tools(self._events, ToolStreamAsync).enter(tool)
+
+
+def _stream_of_tools(events: Any, kind: Any) -> Any:
+    if not isinstance(events, kind):
+        raise ValueError("only a generator of guided.tools has calls")
+    return events
