@@ -7,21 +7,22 @@ text before the calls and ``tool_calls``; one of role ``tool`` for each result; 
 
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Any, Unpack
+from typing import Any, Generic, TypeVar, Unpack, cast
 
 from guided.calls.rendering import argument_json, json_value, render_result
 from guided.errors import shown
+from guided.events import Done, Event, Result, StreamEvent, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 from guided.generate.chat import check_messages
-from guided.generate.events import Done, Event, Result, Text
 from guided.generate.generator import Generator, Options
 from guided.generate.model import Message
-from guided.generate.tool_events import ToolArgument, ToolCall, ToolCallStarted, ToolResult
 from guided.generate.tools import ToolsGenerator, ToolStream, ToolStreamAsync
 
 __all__ = ["Conversation", "ConversationStream", "ConversationStreamAsync"]
 
+T = TypeVar("T")
 
-class Conversation:
+
+class Conversation(Generic[T]):
     """Messages, and a generator that answers them.
 
     It may be changed and used from one thread at a time.
@@ -58,7 +59,7 @@ class Conversation:
 
     def __init__(
         self,
-        generator: Generator,
+        generator: Generator[T],
         system: str | None = None,
         messages: Iterable[Message] = (),
         **options: Unpack[Options],
@@ -67,7 +68,7 @@ class Conversation:
             raise TypeError(
                 f"generator must be a Generator, as guided.tools returns it, not {type(generator).__name__}"
             )
-        self.generator = generator
+        self.generator: Generator[Any] = generator
         self.messages: list[dict[str, Any]] = [dict(message) for message in messages]
         if system is not None:
             self.messages.insert(0, {"role": "system", "content": system})
@@ -75,7 +76,7 @@ class Conversation:
             check_messages(self.messages)
         self._options = options
 
-    def __call__(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result:
+    def __call__(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result[T]:
         """Take one turn.
 
         Parameters
@@ -102,32 +103,30 @@ class Conversation:
         if isinstance(self.generator, ToolsGenerator):
             for event in self.generator.stream(turn.messages, **turn.options):
                 turn.hear(event)
-            assert turn.result is not None
-            return turn.result
+            return cast("Result[T]", turn.result)
         result = self.generator(turn.messages, **turn.options)
         turn.hear(Done(result))
         return result
 
-    def stream(self, content: str | Message | None = None, **options: Unpack[Options]) -> "ConversationStream":
+    def stream(self, content: str | Message | None = None, **options: Unpack[Options]) -> "ConversationStream[T]":
         """Take one turn, as events; as the generator's ``stream``. The turn is added with the last event."""
         turn = self._turn(content, options)
         return ConversationStream(self.generator.stream(turn.messages, **turn.options), turn)
 
-    async def generate_async(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result:
+    async def generate_async(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result[T]:
         """Take one turn within a running event loop; as the generator's ``generate_async``."""
         turn = self._turn(content, options)
         if isinstance(self.generator, ToolsGenerator):
             async for event in self.generator.stream_async(turn.messages, **turn.options):
                 turn.hear(event)
-            assert turn.result is not None
-            return turn.result
+            return cast("Result[T]", turn.result)
         result = await self.generator.generate_async(turn.messages, **turn.options)
         turn.hear(Done(result))
         return result
 
     def stream_async(
         self, content: str | Message | None = None, **options: Unpack[Options]
-    ) -> "ConversationStreamAsync":
+    ) -> "ConversationStreamAsync[T]":
         """Take one turn within a running event loop, as events; as the generator's ``stream_async``."""
         turn = self._turn(content, options)
         return ConversationStreamAsync(self.generator.stream_async(turn.messages, **turn.options), turn)
@@ -180,11 +179,11 @@ class Conversation:
 class _Turn:
     """One turn: collects the messages of a text from its events, and adds them at its end."""
 
-    def __init__(self, conversation: Conversation, said: list[dict[str, Any]], options: Options) -> None:
+    def __init__(self, conversation: Conversation[Any], said: list[dict[str, Any]], options: Options) -> None:
         self._conversation, self._said = conversation, said
         self.options = options
         self.messages = [*conversation.messages, *said]
-        self.result: Result | None = None
+        self.result: Result[Any] | None = None
         generator = conversation.generator
         self._is_text = not isinstance(generator, ToolsGenerator) or generator.spec.is_running_text
         self._ids = {
@@ -254,16 +253,16 @@ def _object(members: dict[str, str | list[str]]) -> str:
     return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {item}" for name, item in written.items()) + "}"
 
 
-class ConversationStream(Iterator[Event]):
+class ConversationStream(Iterator[StreamEvent[T]]):
     """The events of one turn, which is added to the conversation with the last of them."""
 
     def __init__(self, events: Iterator[Event], turn: _Turn) -> None:
         self._events, self._turn = events, turn
 
-    def __next__(self) -> Event:
+    def __next__(self) -> StreamEvent[T]:
         event = next(self._events)
         self._turn.hear(event)
-        return event
+        return cast("StreamEvent[T]", event)
 
     def close(self) -> None:
         """Abandon the turn."""
@@ -276,16 +275,16 @@ class ConversationStream(Iterator[Event]):
         _stream_of_tools(self._events, ToolStream).enter(tool)
 
 
-class ConversationStreamAsync(AsyncIterator[Event]):
+class ConversationStreamAsync(AsyncIterator[StreamEvent[T]]):
     """As `ConversationStream`, within a running event loop."""
 
     def __init__(self, events: AsyncIterator[Event], turn: _Turn) -> None:
         self._events, self._turn = events, turn
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> StreamEvent[T]:
         event = await anext(self._events)
         self._turn.hear(event)
-        return event
+        return cast("StreamEvent[T]", event)
 
     async def aclose(self) -> None:
         """Abandon the turn."""

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import guided
-from guided.generate.events import Done, Text
-from guided.generate.tool_events import ToolCall, ToolResult
+from guided.events import Done, Text, ToolCall, ToolResult
 from tests.generate.chats import PLAIN, QWEN, Chatting
 from tests.generate.models import default_model
 
@@ -47,7 +46,7 @@ TURN = [
 ]
 
 
-def chatting(*script: str, template: str = QWEN, **options: Any) -> guided.Conversation:
+def chatting(*script: str, template: str = QWEN, **options: Any) -> guided.Conversation[Any]:
     return guided.Conversation(guided.tools(Chatting(template, script), [get_weather, add], **options))
 
 
@@ -92,12 +91,12 @@ def test_streams_and_event_loops_give_the_same_messages() -> None:
     texts = [event.text for event in events if isinstance(event, Text | ToolCall | ToolResult)]
     assert "".join(texts) == ANSWERED
 
-    async def awaited() -> guided.Conversation:
+    async def awaited() -> guided.Conversation[Any]:
         chat = chatting(ANSWERED)
         assert (await chat.generate_async("Sunny in Berlin?")).text == ANSWERED
         return chat
 
-    async def iterated() -> guided.Conversation:
+    async def iterated() -> guided.Conversation[Any]:
         chat = chatting(ANSWERED)
         async for _ in chat.stream_async("Sunny in Berlin?"):
             pass
