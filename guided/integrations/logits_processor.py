@@ -1,41 +1,69 @@
 """`LogitsProcessor`: an index applied inside transformers' ``generate``.
 
-``generate`` shows a processor the whole sequences at every step, in an order that beam search changes, and never says where
-the prompt ends. So a row's state is found by its *generated tokens*: the first call of a run defines the prompt's length,
-and from then on the state of each sequence is looked up by its tokens and stepped once. Where no row has changed its place, which is
-everywhere but in beam search, that is found out first. A few thousand tokens are read from the device for it, which waits for no more than
-the last ones would; of more, only the last token of each row and the verdict are.
+``generate`` shows a processor whole sequences, prompt included, and never says where the prompt ends. Three questions
+are answered for each call:
 
-Invariant: a call belongs to the run at hand when its sequences are one token longer than the last ones and each continues one of them;
-otherwise it begins a new run. So one processor serves any number of ``generate`` calls, one after the other.
+1. Which generation does it belong to? The list of processors through which it is called tells
+(`guided.integrations.callers`). So generations
+   in several threads, nested, or with prompts that continue each other stay apart.
+2. Where does the prompt end? At the length of the generation's first call. 3. What is the state of each row? It is
+found by the row's tokens (`guided.integrations.row_history`), so rows may be reordered, copied, extended
+   by drafts and rolled back.
+
+A state depends on the index and the generated tokens alone. A token that the index refuses leads to a dead state,
+from which only a rollback leads back; beam search and assisted decoding show such rows, and drop them.
+
+Assisted decoding asks the processor while an assistant model drafts, too. Drafts by a model with the same tokenizer
+are masked, so that they have a chance to be accepted. Drafts in another tokenizer's tokens are not: they are checked
+when the main model verifies them.
+
+torch is imported when a processor is made, so that `guided` works without it.
 """
 
+import importlib.util
+import threading
+import weakref
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
-from guided.arrays import Int64Array
+from guided.arrays import DEAD
 from guided.engine.index import Index
 from guided.errors import ModelError
+from guided.integrations.callers import Caller, calling_list, draft_of
 from guided.integrations.following import Following
-from guided.integrations.masking import MaskStore, mask_store
+from guided.integrations.row_history import History, Rows, shown
+
+if TYPE_CHECKING:
+    from guided.integrations.masking import MaskStore
 
 __all__ = ["LogitsProcessor"]
 
-# Why: the last tokens are waited for anyway, and reading 64 KB instead costs less than the kernels that compare them on the device.
-_FEW_TOKENS = 1 << 13
 
-# Generated tokens, shape (rows, length): on the host, or many on a device.
-Tokens: TypeAlias = "Int64Array | torch.Tensor"
+@dataclass(frozen=True, slots=True)
+class _Generation:
+    """What is known of the generation that calls through one list of processors.
+
+    Attributes
+    ----------
+    history : History
+        Its rows. A draft shares that of the generation it is for.
+    is_draft : bool
+        Its tokens are verified later, by calls of another generation.
+    is_masked : bool
+        False: a draft in the tokens of another tokenizer.
+    """
+
+    history: History
+    is_draft: bool = False
+    is_masked: bool = True
 
 
 class LogitsProcessor:
     """Keeps transformers' ``generate`` within an index: pass ``logits_processor=[LogitsProcessor(index)]``.
 
-    Works with greedy search, sampling, beams, batches, left padding and any float type. Disallowed tokens, padding ids
-    included, get minus infinity.
+    Works with greedy search, sampling, beams, assisted decoding, prompt lookup, batches with left padding, and any float type. Disallowed
+    tokens, padding ids included, get minus infinity. Pass it last in the list: a processor behind it can undo what it does.
 
     Parameters
     ----------
@@ -48,37 +76,55 @@ class LogitsProcessor:
 
     Raises
     ------
+    TypeError
+        Not an index: a spec must be compiled first.
     ValueError
         ``prefix`` is not the beginning of any text of the index.
-
     LimitError
         ``max_new_tokens`` is below the shortest text.
+    ModelError
+        torch is not installed.
 
-    Notes
-    -----
-    O(size) per row and step, which is the masking itself (`guided.integrations.masking`), and one look at the generated tokens to see that
-    they are the ones known. Masks stay on the device of the scores. Not thread-safe: one processor, one ``generate`` at a time.
+    Notes ----- Thread-safe: one processor serves any number of ``generate`` calls, in several threads at once, too.
+    Each call of ``generate`` begins a new text. A loop that calls a processor itself (``processor(input_ids,
+    scores)``) shows all tokens so far at each step, and stays in one thread for one text; see docs/logits.md.
+
+    O(size) per row and step, which is the masking itself (`guided.integrations.masking`), and one comparison of the
+    tokens with those of the last step. Masks stay on the device of the scores.
     """
 
+    # transformers drops the processor with a warning where requests are batched continuously: there it is shown no whole sequences.
     supports_continuous_batching = False
 
     def __init__(self, index: Index | Sequence[Index], prefix: str = "", max_new_tokens: int | None = None) -> None:
-        # Why minus one: EOS is one of generate's new tokens.
+        self._arguments = (index, prefix, max_new_tokens)
+        indices = _checked_indices(index)
+        if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int | None):
+            raise TypeError(f"max_new_tokens must be an int or None, not {type(max_new_tokens).__name__}")
+        if importlib.util.find_spec("torch") is None:
+            raise ModelError(
+                "guided.LogitsProcessor works on torch's tensors, and torch is not installed: run pip install torch transformers"
+            )
+        # Minus one, since the end of sequence is one of generate's new tokens.
         budget = None if max_new_tokens is None else max_new_tokens - 1
-        self._texts = [Following(one, prefix, budget) for one in ([index] if isinstance(index, Index) else index)]
-        if not self._texts:
-            raise TypeError("index must be an Index, or a list of them, as guided.compile returns it")
+        self._texts = [Following(one, prefix, budget) for one in indices]
         for text in self._texts:
             text.check_budget("max_new_tokens", max_new_tokens or 0)
         self._size = max(text.index.vocabulary.size for text in self._texts)
-        self._store: MaskStore | None = None
         self.reset()
 
+    def __reduce__(self) -> Any:
+        return LogitsProcessor, self._arguments
+
     def reset(self) -> None:
-        """Forget the run at hand, so that the next call begins one whatever its sequences are."""
-        self._states: list[int] = []
-        self._start = self._length = self._group = -1
-        self._generated: Tokens | None = None
+        """Forget all generations, so that the next call of a loop of one's own begins a text whatever its sequences are.
+
+        ``generate`` does not need it.
+        """
+        # By the id of a generation's list of processors, with a reference that removes the entry when the list goes.
+        self._generations: dict[int, tuple[weakref.ref[Any], _Generation]] = {}
+        # By thread: the generation of calls from no list, and the masks on their way to the scores.
+        self._of_thread = threading.local()
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Scores with disallowed tokens at minus infinity.
@@ -91,28 +137,62 @@ class LogitsProcessor:
         Returns
         -------
         FloatTensor, shape (rows, width)
-            A new tensor of the same type.
+            A new tensor of the same type. Drafts of an assistant model with another tokenizer get back the same tensor.
 
         Raises
         ------
         ModelError
-            The width or the number of rows does not fit the indices.
+            The width or the number of rows does not fit the indices; the way of decoding cannot be kept within an index; other processors
+            forbid all tokens that the index allows.
         """
-        rows, length = input_ids.shape
-        group = self._rows_per_index(rows, scores.shape[1])
-        going_on = self._generated is not None and length == self._length + 1
-        now = self._shown(input_ids) if going_on else None
-        states = self._follow(now, group) if now is not None else None
-        if states is None:
-            self._start = length
-            states = [self._texts[row // group].initial for row in range(rows)]
-            now = self._shown(input_ids)
-        self._length, self._group, self._states, self._generated = length, group, states, now
-        spent = length - self._start
-        masks = [self._texts[row // group].mask(state, spent) for row, state in enumerate(states)]
-        if self._store is None or not self._store.fits(scores):
-            self._store = mask_store(scores)
-        return self._store.apply(scores, masks)
+        _check_tensors(input_ids, scores)
+        caller = calling_list(depth=1)
+        generation = self._generation(caller)
+        rows, width = scores.shape
+        if generation.is_draft and (width < self._size or not generation.is_masked):
+            return scores
+        group = self._rows_per_index(rows, width)
+        followed = generation.history.follow(shown(input_ids), [row // group for row in range(rows)])
+        masks = [
+            self._texts[kind].mask(node.state, node.n_generated)
+            for kind, node in zip(followed.kinds, followed.nodes, strict=True)
+        ]
+        masked = self._store(scores).apply(scores, masks)
+        if caller is not None and not generation.is_draft:
+            self._check(caller, followed, masked)
+        return masked
+
+    def _history(self) -> History:
+        return History([text.initial for text in self._texts], self._next)
+
+    def _next(self, number: int, state: int, token: int) -> int:
+        return self._texts[number].next(state, token)
+
+    def _generation(self, caller: Caller | None) -> _Generation:
+        """The generation that a call belongs to."""
+        if caller is None:
+            generation: _Generation | None = getattr(self._of_thread, "generation", None)
+            if generation is None:
+                generation = self._of_thread.generation = _Generation(self._history())
+            return generation
+        known = self._known(caller.processors)
+        if known is not None:
+            return known
+        _refuse_inexact(caller)
+        draft = draft_of(caller)
+        if draft is None:
+            generation = _Generation(self._history())
+        else:
+            goal = self._known(draft.processors)
+            history = self._history() if goal is None else goal.history
+            generation = _Generation(history, is_draft=True, is_masked=not draft.own_tokenizer)
+        key, generations = id(caller.processors), self._generations
+        generations[key] = weakref.ref(caller.processors, lambda _: generations.pop(key, None)), generation
+        return generation
+
+    def _known(self, processors: Any) -> _Generation | None:
+        reference, generation = self._generations.get(id(processors), (None, None))
+        return generation if reference is not None and reference() is processors else None
 
     def _rows_per_index(self, rows: int, width: int) -> int:
         if width < self._size:
@@ -124,53 +204,87 @@ class LogitsProcessor:
             raise ModelError(f"{len(self._texts)} indices cannot be spread over {rows} rows: give one for each prompt")
         return rows // len(self._texts) if len(self._texts) > 1 else rows
 
-    def _shown(self, input_ids: torch.Tensor) -> Tokens:
-        """The generated tokens, in memory of their own, since beam search writes into the tensors that it showed."""
-        now = input_ids[:, self._start :]
-        if now.device.type != "cpu" and now.numel() > _FEW_TOKENS:
-            return now.clone()
-        return now.cpu().numpy().copy()
+    def _store(self, scores: Any) -> "MaskStore":
+        """What applies masks to such scores; one for each thread."""
+        from guided.integrations.masking import mask_store
 
-    def _follow(self, now: Tokens, group: int) -> list[int] | None:
-        """The states after the last token of each row; None where a row continues none of the run at hand."""
-        assert self._generated is not None, "a run at hand has tokens"
-        tokens = _unmoved(self._generated, now)
-        if tokens is None:
-            return self._look_up(now, group)
-        return [
-            self._texts[row // group].next(state, token)
-            for row, (state, token) in enumerate(zip(self._states, tokens, strict=True))
-        ]
+        store: MaskStore | None = getattr(self._of_thread, "store", None)
+        if store is None or not store.fits(scores):
+            store = self._of_thread.store = mask_store(scores)
+        return store
 
-    def _look_up(self, now: Tokens, group: int) -> list[int] | None:
-        """The same for rows that may have changed their places."""
-        assert self._generated is not None, "a run at hand has tokens"
-        before = _on_host(self._generated)
-        known = {
-            (row // self._group, tokens.tobytes()): state
-            for row, (tokens, state) in enumerate(zip(before, self._states, strict=True))
-        }
-        states = []
-        for row, tokens in enumerate(_on_host(now)):
-            state = known.get((row // group, tokens[:-1].tobytes()))
-            if state is None:
-                return None
-            states.append(self._texts[row // group].next(state, int(tokens[-1])))
-        return states
+    def _check(self, caller: Caller, rows: Rows, masked: Any) -> None:
+        """Raise where what will be generated cannot be within the index."""
+        if (
+            caller.function == "_assisted_decoding"
+            and rows.nodes[0].state == DEAD
+            and rows.length <= caller.committed_length()
+        ):
+            raise ModelError(
+                "assisted decoding accepted a draft token that the index refuses, which its random numbers allow for once in 16 million "
+                "drafts of a model with another tokenizer; generate again, or use an assistant model with the same tokenizer"
+            )
+        if caller.function == "_sample":
+            for row in (masked.amax(dim=1) == float("-inf")).nonzero().flatten().tolist():
+                node = rows.nodes[row]
+                if node.state not in (DEAD, self._texts[rows.kinds[row]].index.final):
+                    raise ModelError(
+                        f"row {row} has no token left after {node.n_generated} generated ones: other settings of generate forbid all "
+                        "that the index allows here (look at min_new_tokens, min_length, forced_eos_token_id, no_repeat_ngram_size, "
+                        "bad_words_ids, suppress_tokens and other processors)"
+                    )
 
 
-def _unmoved(before: Tokens, now: Tokens) -> list[int] | None:
-    """The last token of each row, where each continues the row that was in its place; None where one does not, or it is not known."""
-    if len(before) != len(now):
-        return None
-    if isinstance(before, np.ndarray) and isinstance(now, np.ndarray):
-        return now[:, -1].tolist() if np.array_equal(now[:, :-1], before) else None
-    if isinstance(before, torch.Tensor) and isinstance(now, torch.Tensor) and now.device == before.device:
-        same = (now[:, :-1] == before).all()
-        *tokens, unmoved = torch.cat([now[:, -1], same[None]]).tolist()
-        return tokens if unmoved else None
-    return None
+def _checked_indices(index: Any) -> list[Index]:
+    """The indices of a constructor's argument."""
+    if isinstance(index, Index):
+        return [index]
+    if isinstance(index, str | bytes) or not isinstance(index, Sequence):
+        raise _not_an_index(index)
+    if not index:
+        raise TypeError("index must be an Index, or a list of them with one for each prompt, not an empty list")
+    for one in index:
+        if not isinstance(one, Index):
+            raise _not_an_index(one)
+    return list(index)
 
 
-def _on_host(tokens: Tokens) -> Int64Array:
-    return tokens if isinstance(tokens, np.ndarray) else tokens.cpu().numpy()
+def _not_an_index(given: Any) -> TypeError:
+    name = type(given).__name__
+    if isinstance(given, str):
+        advice = "compile it first: guided.compile(guided.Regex(pattern), vocabulary)"
+    elif hasattr(given, "index") and isinstance(given.index, Index):
+        advice = f"give the index of this {name}: its attribute index"
+    else:
+        advice = "compile it first: guided.compile(spec, vocabulary)"
+    return TypeError(f"index must be an Index, or a list of them, not {name}; {advice}")
+
+
+def _check_tensors(input_ids: Any, scores: Any) -> None:
+    import torch
+
+    for name, tensor in (("input_ids", input_ids), ("scores", scores)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, not {type(tensor).__name__}")
+        if tensor.dim() != 2:
+            raise ModelError(
+                f"{name} must have two dimensions, one row for each sequence, not shape {tuple(tensor.shape)}"
+            )
+    if len(input_ids) != len(scores):
+        raise ModelError(
+            f"{len(scores)} rows of scores for {len(input_ids)} sequences: each row of input_ids must be a whole sequence "
+            "(continuous batching shows no sequences, and is not supported)"
+        )
+
+
+def _refuse_inexact(caller: Caller) -> None:
+    """Raise for ways of decoding that may choose tokens of no probability."""
+    if caller.function == "_contrastive_search":
+        raise ModelError(
+            "contrastive search may choose tokens that the index refuses, since it ranks the top k tokens by similarity: "
+            "use sampling, beam search or assisted decoding"
+        )
+    if caller.function == "_assisted_decoding" and caller.setting("assistant_ensemble_weight") is not None:
+        raise ModelError(
+            "assistant_ensemble_weight lets assisted decoding accept draft tokens that the index refuses: leave it out"
+        )

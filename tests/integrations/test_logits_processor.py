@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
-from guided.integrations import logits_processor
+from guided.integrations import row_history
 from tests.generate.models import default_model
 
 DATE = r" (19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
@@ -151,7 +151,7 @@ def test_runs_of_any_rows_are_as_if_read_anew(device: str, data: st.DataObject) 
             scores = torch.zeros(len(rows), 40, device=device)
             # On a device few tokens are read and more are compared there: here of runs of some length, and those of many rows.
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(logits_processor, "_FEW_TOKENS", 5)
+                patch.setattr(row_history, "_FEW_TOKENS", 5)
                 found = processor(
                     torch.tensor([prompt + row for row in rows], device=device).view(len(rows), -1), scores
                 )
