@@ -7,11 +7,13 @@ The weather is made up; the calendar is a dict.
 
 import datetime
 import sys
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import guided
 
 Day = Literal["today", "tomorrow"]
+Confirm = Callable[[guided.events.Call], bool | str]
 CALENDAR = {"today": ["09:00 dentist"], "tomorrow": ["18:30 cinema with Ada"]}
 
 
@@ -75,14 +77,14 @@ QUESTIONS = [
 ]
 
 
-def confirm(call):
+def confirm(call: guided.events.Call) -> bool | str:
     """Reading is free; writing has to be confirmed, in the terminal."""
     if call.name != "add_event":
         return True
     return input(f"    {call.name} {call.arguments}: y/n? ") == "y" or "the user said no"
 
 
-def main(model, questions, confirm=confirm):
+def main(model: guided.LanguageModel, questions: Sequence[str], confirm: Confirm = confirm) -> None:
     """Print what is said and done, as it comes."""
     assistant = guided.tools(model, TOOLS, format="tooldec", confirm=confirm, timeout=5)
     for question in questions:

@@ -7,6 +7,7 @@ Names and numbers cannot be misspelled, so every call is run. Whether it is the 
 
 import math
 import sys
+from collections.abc import Callable, Sequence
 
 import guided
 
@@ -31,9 +32,11 @@ def divide(first: float, second: float) -> str:
     return f"{first / second:g}"
 
 
-def example(question, function, *numbers):
+def example(question: str, function: Callable[..., str], *numbers: float) -> guided.Example:
     """A question with the call that answers it; numbers are given by position, and so is any number of them."""
-    call = {"numbers": numbers} if function in (add, multiply) else {"first": numbers[0], "second": numbers[1]}
+    call: dict[str, object] = {"numbers": numbers}
+    if function not in (add, multiply):
+        call = {"first": numbers[0], "second": numbers[1]}
     return guided.Example(question, " is the answer.", call, function(*numbers))
 
 
@@ -48,7 +51,7 @@ TOOLS = [
 QUESTIONS = ["What is 12 times 7?", "What is 250 minus 38?", "What is 144 divided by 0?", "Add 17, 25 and 9."]
 
 
-def main(model, questions):
+def main(model: guided.LanguageModel, questions: Sequence[str]) -> None:
     """Print the answer to each question, with what was worked out."""
     calculator = guided.tools(model, TOOLS, format="tooldec-positional")
     for question in questions:

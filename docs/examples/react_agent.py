@@ -8,6 +8,7 @@ default model is small, and ages are what it has seen an example of.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 import guided
@@ -69,7 +70,7 @@ QUESTIONS = [
 ]
 
 
-def main(model, questions):
+def main(model: guided.LanguageModel, questions: Sequence[str]) -> None:
     """Print what the agent thinks, does and observes, and its answer."""
     tools = [find_year, find_country, subtract, finish]
     agent = guided.tools(model, tools, format=REACT, until="finish", timeout=5)

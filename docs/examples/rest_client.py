@@ -9,23 +9,30 @@ another document, another address, and examples for its operations.
 import json
 import sys
 import threading
+import urllib.request
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
-from urllib.request import Request, urlopen
 
 import guided
+from guided.calls.sources.rest import Request
 
 DOCUMENT = Path(__file__).with_name("bookshop.json")
-# Operation -> a question, the arguments of the call that answers it, what comes back, and the answer.
+# Operation -> a question, the answer, the arguments of the call that answers it, and its result.
 EXAMPLES = {
-    "get_stock": ("How many copies of Dracula are there?", {"title": "Dracula"}, {"copies": 2}, "There are 2 copies."),
-    "find_books": ("Which books by Jane Austen do you have?", {"author": "Jane Austen"}, ["Emma"], "We have Emma."),
-    "order_book": (
+    "get_stock": guided.Example(
+        "How many copies of Dracula are there?", "There are 2 copies.", {"title": "Dracula"}, {"copies": 2}
+    ),
+    "find_books": guided.Example(
+        "Which books by Jane Austen do you have?", "We have Emma.", {"author": "Jane Austen"}, ["Emma"]
+    ),
+    "order_book": guided.Example(
         "Order 4 copies of Walden.",
+        "4 copies of Walden are ordered.",
         {"body": {"title": "Walden", "copies": 4}},
         {"ordered": 4},
-        "4 copies of Walden are ordered.",
     ),
 }
 BOOKS = {"Moby-Dick": ("Herman Melville", 7), "Typee": ("Herman Melville", 1), "Emma": ("Jane Austen", 3)}
@@ -36,26 +43,25 @@ QUESTIONS = [
 ]
 
 
-def client(address):
+def client(address: str) -> Callable[[Request], Any]:
     """A function that sends what a call asks for, and gives the JSON that comes back."""
 
-    def send(request):
+    def send(request: Request) -> Any:
         url = address + request.path + ("?" + urlencode(request.query) if request.query else "")
         body = None if request.body is None else json.dumps(request.body).encode()
-        sent = Request(url, body, {"Content-Type": request.media, **request.headers}, method=request.method)
-        with urlopen(sent, timeout=5) as answer:
+        sent = urllib.request.Request(
+            url, body, {"Content-Type": request.media, **request.headers}, method=request.method
+        )
+        with urllib.request.urlopen(sent, timeout=5) as answer:
             return json.load(answer)
 
     return send
 
 
-def main(model, questions, address):
+def main(model: guided.LanguageModel, questions: Sequence[str], address: str) -> None:
     """Print the calls, what came back, and the answers."""
     tools = guided.read_tools(DOCUMENT, send=client(address))
-    shown = []
-    for tool in tools:
-        asked, call, result, answer = EXAMPLES[tool.name]
-        shown.append(guided.Tool(tool.schema, examples=[guided.Example(asked, answer, call, result)]))
+    shown = [guided.Tool(tool.schema, examples=[EXAMPLES[tool.name]]) for tool in tools]
     librarian = guided.tools(model, shown, format="tooldec", timeout=10)
     for question in questions:
         result = librarian(librarian.few_shot(question), max_tokens=60, stop="\nQ:")
@@ -68,7 +74,7 @@ def main(model, questions, address):
 class Bookshop(BaseHTTPRequestHandler):
     """The server of the example."""
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         address = urlsplit(self.path)
         if address.path == "/books":
             (author,) = parse_qs(address.query)["author"]
@@ -77,20 +83,20 @@ class Bookshop(BaseHTTPRequestHandler):
             title = unquote(address.path.split("/")[2])
             self.give({"copies": BOOKS.get(title, ("", 0))[1]})
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.give({"ordered": order["copies"]})
 
-    def give(self, value):
+    def give(self, value: object) -> None:
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps(value).encode())
 
-    def log_message(self, *_):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
         """Say nothing."""
 
 
-def serve():
+def serve() -> str:
     """Start the server; its address."""
     server = HTTPServer(("127.0.0.1", 0), Bookshop)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -8,10 +8,9 @@ an argument that is missing, unknown or ill-typed; syntax.
 Values are read by `json.loads` from the bytes that their type's automaton took; nothing is evaluated.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any
 
 from guided.calls.arguments import CallScanner
 from guided.calls.formats.format import Format
@@ -20,7 +19,7 @@ from guided.calls.groups import opening, triggers_of
 from guided.calls.reads import Call, CallRead, Read, TextRead
 from guided.calls.scanner import Step, either, sequence
 from guided.calls.spec import Tools
-from guided.calls.tool import Tool
+from guided.calls.tool import ToolLike
 from guided.calls.triggers import Trigger, Triggers
 from guided.calls.values import automaton_of
 from guided.encoding import as_bytes
@@ -261,7 +260,7 @@ def _blanks(trigger: str) -> str:
 
 def parse_call(
     data: bytes | str,
-    tools: Iterable[Tool | Callable[..., Any] | Mapping[str, Any]],
+    tools: Iterable[ToolLike],
     format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the name that `Tools` has for it
 ) -> Call:
     """Read one call, without trigger and terminator.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from types import CodeType
 from typing import Any, Protocol, TypeAlias
 
 from guided.automata.build import one_budget
@@ -90,6 +91,13 @@ class Entry:
     run: Callable[..., Any] | None = None
 
 
+class _Function(Protocol):
+    """A function, for type checkers: to mypy, a list of functions of several signatures is a list of something that cannot be called."""
+
+    @property
+    def __code__(self) -> CodeType: ...
+
+
 class Definition(Protocol):
     """A definition as an object with ``name``, ``description`` and ``inputSchema`` (or ``input_schema``), such as ``mcp.types.Tool``."""
 
@@ -161,7 +169,7 @@ class Tool:
 
     def __init__(
         self,
-        definition: Callable[..., Any] | Mapping[str, Any] | Definition | Entry,
+        definition: Callable[..., Any] | Mapping[str, Any] | Definition | Entry | _Function,
         name: str | None = None,
         types: Mapping[str, Any] | None = None,
         examples: Iterable[Example | Mapping[str, Any]] = (),
@@ -271,7 +279,7 @@ class Tool:
 
 
 # Whatever a tool can be made of.
-AnyTool: TypeAlias = Tool | Callable[..., Any] | Mapping[str, Any] | Definition
+AnyTool: TypeAlias = Tool | Callable[..., Any] | Mapping[str, Any] | Definition | _Function
 
 
 def as_example(item: Any) -> Example:
