@@ -12,7 +12,7 @@ from dataclasses import fields
 from itertools import count
 from typing import Any, Literal
 
-from guided.calls.tool import NAME, AnyTool, Entry, Tool, definition_of
+from guided.calls.tool import NAME, AnyTool, Entry, Tool, as_tool, definition_of
 from guided.errors import SchemaError, shown
 
 __all__ = ["PROMPT", "as_named", "distinct", "inventory", "renamed"]
@@ -51,7 +51,7 @@ def inventory(
         raise TypeError(f"tools are a list of callables, dicts and Tools, not {type(tools).__name__}")
     if duplicates not in ("error", "rename"):
         raise ValueError(f"duplicates is 'error' or 'rename', not {shown(duplicates)}")
-    found = tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in tools)
+    found = tuple(map(as_tool, tools))
     if not found:
         raise SchemaError("there is no tool", "", "tools")
     if len({tool.name for tool in found}) == len(found):

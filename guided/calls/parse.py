@@ -19,7 +19,7 @@ from guided.calls.groups import opening, triggers_of
 from guided.calls.reads import Call, CallRead, Read, TextRead
 from guided.calls.scanner import Step, either, sequence
 from guided.calls.spec import Tools
-from guided.calls.tool import ToolLike
+from guided.calls.tool import AnyTool
 from guided.calls.triggers import Trigger, Triggers
 from guided.calls.values import automaton_of
 from guided.encoding import as_bytes
@@ -260,7 +260,7 @@ def _blanks(trigger: str) -> str:
 
 def parse_call(
     data: bytes | str,
-    tools: Iterable[ToolLike],
+    tools: Iterable[AnyTool],
     format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the name that `Tools` has for it
 ) -> Call:
     """Read one call, without trigger and terminator.

@@ -24,7 +24,7 @@ from guided.calls.naming import inventory
 from guided.calls.options import chosen_tools, positive, reasoning_texts
 from guided.calls.schema import VALUES
 from guided.calls.texts import Texts
-from guided.calls.tool import AnyTool, Tool
+from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.calls.values import ValueType, automaton_of
 from guided.engine.grammar import Grammar
 from guided.engine.marked_grammar import MarkedGrammar
@@ -265,7 +265,7 @@ class Tools:
         for name in gone:
             if name not in known:
                 raise SchemaError(f"there is no tool {shown(name)}", f"/{name}", "remove")
-        added = tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in add)
+        added = tuple(map(as_tool, add))
         names = {tool.name for tool in added}
         is_plain = self.is_large and isinstance(self.tool_choice, str) and len(names) == len(added)
         if not is_plain or len(known) + len(added) - len(gone) <= MANY or not all(map(_is_deferrable, added)):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from types import CodeType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from guided.automata.build import one_budget
 from guided.calls.constraints import Caps
@@ -19,7 +19,18 @@ from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError
 
-__all__ = ["NAME", "AnyTool", "Definition", "Entry", "Example", "Source", "Tool", "as_example", "definition_of"]
+__all__ = [
+    "NAME",
+    "AnyTool",
+    "Definition",
+    "Entry",
+    "Example",
+    "Source",
+    "Tool",
+    "as_example",
+    "as_tool",
+    "definition_of",
+]
 
 # What a name may be made of: no blank, quote, bracket, comma or equals sign, which end a name in call formats.
 NAME = re.compile(r"[\w.\-/:]+")
@@ -169,7 +180,7 @@ class Tool:
 
     def __init__(
         self,
-        definition: Callable[..., Any] | Mapping[str, Any] | Definition | Entry | _Function,
+        definition: Callable[..., Any] | Mapping[str, Any] | Definition | Entry,
         name: str | None = None,
         types: Mapping[str, Any] | None = None,
         examples: Iterable[Example | Mapping[str, Any]] = (),
@@ -280,6 +291,11 @@ class Tool:
 
 # Whatever a tool can be made of.
 AnyTool: TypeAlias = Tool | Callable[..., Any] | Mapping[str, Any] | Definition | _Function
+
+
+def as_tool(item: AnyTool) -> Tool:
+    """The tool that something is, or that is made of it. Raises as `Tool`."""
+    return item if isinstance(item, Tool) else Tool(cast("Callable[..., Any]", item))
 
 
 def as_example(item: Any) -> Example:
