@@ -24,8 +24,6 @@ from guided.schema.terms import Literals, terms
 
 __all__ = ["CHEAP_FIRST", "Liveness", "State"]
 
-# Values within values, each some frames of Python deep.
-_DEEPEST = 60
 # Contradictions that questions about states of one object share.
 _MOST_SHARED = 64
 # Atoms of the states that one question may look at.
@@ -62,7 +60,6 @@ class Liveness(ABC):
             kind: kinds.has_all_bytes or all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
         }
         self.questions = Questions(_MOST_WORK)
-        self._depth = 0
         self.plains: list[PlainObject] = []
         self._plain_ids: dict[tuple[int, int], int] = {}
         self._useful_names: dict[int, frozenset[str] | None] = {}
@@ -84,13 +81,7 @@ class Liveness(ABC):
         found = self.questions.known(formula)
         if found is not None:
             return found
-        if self._depth >= _DEEPEST:
-            raise LimitError("depth", self._depth + 1, _DEEPEST, "values that need values nest too deep")
-        self._depth += 1
-        try:
-            return self.questions.ask(formula, lambda: self._has_value(formula))
-        finally:
-            self._depth -= 1
+        return self.questions.ask(formula, lambda: self._has_value(formula))
 
     def _is_of_a_type(self, formula: int) -> bool:
         """Is it enough to be of a type, or of one of several, and can all bytes be spelled?"""

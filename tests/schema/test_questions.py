@@ -1,5 +1,8 @@
 """Questions that depend on each other: the same answers as the least fixpoint by rounds, and no search twice where none is needed."""
 
+import sys
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,9 +32,9 @@ def ask(questions: Questions, system: list[list[list[int]]], one: int, searched:
     return questions.ask(one, search)
 
 
-@given(systems, st.permutations(range(8)))
-def test_answers_are_the_least_fixpoint(system: list[list[list[int]]], order: list[int]) -> None:
-    questions, expected = Questions(1000), least_fixpoint(system)
+@given(systems, st.permutations(range(8)), st.integers(1, 9))
+def test_answers_are_the_least_fixpoint(system: list[list[list[int]]], order: list[int], most_nested: int) -> None:
+    questions, expected = Questions(1000, most_nested), least_fixpoint(system)
     for one in order:
         assert ask(questions, system, one, []) == expected[one]
     again: list[int] = []
@@ -45,8 +48,36 @@ def test_a_no_that_rests_on_an_open_question_is_not_searched_again() -> None:
     # Ever more questions lead back to the first: without a memo, 2^20 searches.
     system = [[[1], [1]], *([[i + 1], [i + 1]] for i in range(1, 20)), [[0]]]
     searched: list[int] = []
-    assert not ask(Questions(1000), system, 0, searched)
+    assert not ask(Questions(1000, most_nested=21), system, 0, searched)
     assert sorted(searched) == list(range(21))
+    searched.clear()
+    assert not ask(Questions(1000, most_nested=5), system, 0, searched)
+    assert set(searched) == set(range(21))
+    assert max(Counter(searched).values()) == 2
+
+
+@pytest.mark.parametrize("last", [[[]], [], [[0]], [[1_500]]])
+def test_deep_chains_take_little_of_the_stack(last: list[list[int]]) -> None:
+    # Each question asks the next one, and another that it knows nothing of.
+    length = 3_000
+    system: list[list[list[int]]] = [*([[i + 1, length + 1], [i + 1]] for i in range(length)), last, []]
+    limit, searched, questions = sys.getrecursionlimit(), list[int](), Questions(1000)
+    sys.setrecursionlimit(_frames() + 150)
+    try:
+        answer = ask(questions, system, 0, searched)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert answer == (last == [[]])
+    assert max(Counter(searched).values()) <= 3
+    assert questions.known(length) is not None
+
+
+def _frames() -> int:
+    """How many frames of Python are on the stack."""
+    frame, count = sys._getframe(), 0
+    while frame.f_back is not None:
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def test_what_rests_on_a_question_that_ends_with_yes_is_forgotten() -> None:
