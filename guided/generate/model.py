@@ -15,6 +15,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -174,6 +175,9 @@ class LanguageModel(ABC):
         self._idle: list[Session] = []
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.vocabulary.size:,} tokens>"
+
     @abstractmethod
     def encode(self, text: str) -> list[int]:
         """Tokens that spell exactly the text: no special tokens, nothing added."""
@@ -271,4 +275,19 @@ def check_context(needed: int, context_length: int | None) -> None:
 def check_model(model: object) -> None:
     """Refuse what is no `LanguageModel`."""
     if not isinstance(model, LanguageModel):
-        raise TypeError(f"model must be a guided.Model or another LanguageModel, not {type(model).__name__}")
+        raise TypeError(
+            f"model must be a guided.Model or another LanguageModel, not {type(model).__name__}{_advice_on_models(model)}"
+        )
+
+
+def _advice_on_models(given: object) -> str:
+    """How to make a `LanguageModel` of something that holds one."""
+    if isinstance(given, str | PathLike):
+        return "; load it first: guided.load(path_or_name)"
+    if type(given).__module__.partition(".")[0] == "llama_cpp":
+        return "; wrap it: guided.integrations.llama_cpp.LlamaCpp(model)"
+    if hasattr(given, "model") and hasattr(given, "tokenizer"):
+        return "; wrap its parts: guided.Model(pipeline.model, pipeline.tokenizer)"
+    if hasattr(given, "get_output_embeddings") or (hasattr(given, "generate") and hasattr(given, "config")):
+        return "; wrap it with its tokenizer: guided.Model(hf_model, hf_tokenizer)"
+    return ""

@@ -253,8 +253,8 @@ def _not_an_index(given: Any) -> TypeError:
     name = type(given).__name__
     if isinstance(given, str):
         advice = "compile it first: guided.compile(guided.Regex(pattern), vocabulary)"
-    elif hasattr(given, "index") and isinstance(given.index, Index):
-        advice = f"give the index of this {name}: its attribute index"
+    elif isinstance(getattr(given, "index", None), Index):
+        advice = "give its index"
     else:
         advice = "compile it first: guided.compile(spec, vocabulary)"
     return TypeError(f"index must be an Index, or a list of them, not {name}; {advice}")

@@ -9,15 +9,16 @@ Neither torch nor transformers is imported here: both objects come from outside.
 """
 
 import copy
+from os import PathLike
 from typing import Any
 
 from guided.calls.tool_prompt import ToolPrompt
-from guided.errors import ModelError, VocabularyError
+from guided.errors import ModelError
 from guided.generate.chat import ChatTemplate
 from guided.generate.model import Batch, LanguageModel, Prompt, Session
 from guided.integrations.encoding import ExactEncoder
 from guided.integrations.forward import CachedSession, Forward, PaddedBatch
-from guided.vocabulary.vocabulary import Vocabulary
+from guided.integrations.model_fit import fitting_vocabulary
 
 __all__ = ["Model"]
 
@@ -38,21 +39,19 @@ class Model(LanguageModel):
     Raises
     ------
     ModelError
-        No causal model, one whose state can not be rewound, or one that does not fit the tokenizer.
-    VocabularyError
-        The tokenizer can not be read.
+        Not a causal model, or one whose state cannot be rewound; or the tokenizer cannot be read, or is that of another
+        model (`guided.integrations.model_fit`).
+
+    Warns
+    -----
+    UserWarning
+        The tokenizer may be that of another model, or names an end of sequence that the model does not.
     """
 
     def __init__(self, hf_model: Any, hf_tokenizer: Any) -> None:
         config = _checked_config(hf_model)
         size = _logit_width(hf_model, config)
-        eos = getattr(getattr(hf_model, "generation_config", None), "eos_token_id", None)
-        if eos is not None:
-            eos = list(eos) if isinstance(eos, list | tuple) else [int(eos)]
-        try:
-            vocabulary = Vocabulary.from_tokenizer(hf_tokenizer, size, eos=eos)
-        except VocabularyError as error:
-            raise ModelError(f"the tokenizer does not fit the model: {error}") from error
+        vocabulary = fitting_vocabulary(hf_model, config, hf_tokenizer, size)
         block = _CPU_BLOCK if hf_model.device.type == "cpu" else _GPU_BLOCK
         super().__init__(vocabulary, block, getattr(config, "max_position_embeddings", None))
         hf_model.eval()
@@ -62,6 +61,10 @@ class Model(LanguageModel):
         self._plain_backend: Any = None
         self._exactly = ExactEncoder(self._plain_tokens, vocabulary)
         self._chat = ChatTemplate(self._templated, lambda: str(getattr(hf_tokenizer, "chat_template", "")))
+
+    def __repr__(self) -> str:
+        model, dtype = self.hf_model, str(getattr(self.hf_model, "dtype", "")).removeprefix("torch.")
+        return f"<Model {type(model).__name__}: {self.vocabulary.size:,} tokens, {dtype} on {model.device}>"
 
     def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
         """The tokens of a prompt.
@@ -134,7 +137,7 @@ class Model(LanguageModel):
 def _checked_config(hf_model: Any) -> Any:
     """The text configuration of a model that this module can drive."""
     if not hasattr(hf_model, "config") or not callable(getattr(hf_model, "get_output_embeddings", None)):
-        raise TypeError(f"hf_model must be a model of transformers, not {type(hf_model).__name__}")
+        raise _not_a_model(hf_model)
     if getattr(hf_model.config, "is_encoder_decoder", False):
         raise ModelError(f"{type(hf_model).__name__} is an encoder-decoder model; a causal language model is needed")
     config = hf_model.config.get_text_config() if hasattr(hf_model.config, "get_text_config") else hf_model.config
@@ -144,6 +147,18 @@ def _checked_config(hf_model: Any) -> Any:
             f"{type(hf_model).__name__} has layers ({', '.join(sorted(others))}) whose state can not be rewound"
         )
     return config
+
+
+def _not_a_model(given: Any) -> TypeError:
+    if isinstance(given, str | PathLike):
+        advice = "; to load one: guided.load(path_or_name)"
+    elif hasattr(given, "model") and hasattr(given, "tokenizer"):
+        advice = "; give its parts: guided.Model(pipeline.model, pipeline.tokenizer)"
+    elif hasattr(given, "convert_ids_to_tokens"):
+        advice = "; the model comes first: guided.Model(hf_model, hf_tokenizer)"
+    else:
+        advice = ""
+    return TypeError(f"hf_model must be a model of transformers, not {type(given).__name__}{advice}")
 
 
 def _logit_width(hf_model: Any, config: Any) -> int:
