@@ -1,7 +1,7 @@
 """`Index`: a compiled spec over a vocabulary, immutable to its users and shared by threads."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from operator import index as as_index
@@ -12,6 +12,7 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.engine.specs import StackSpec
 from guided.errors import VocabularyError, shown
+from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
 from guided.index.pushdown import PushdownIndex
@@ -25,6 +26,8 @@ __all__ = ["MOST_DATA", "Index", "Origin"]
 
 # A spec whose text is longer is an array of its file.
 MOST_DATA = 1 << 20
+# Sets of end tokens whose masks are kept.
+_KEPT_END_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +166,54 @@ class Index:
         if isinstance(self.tables, PushdownIndex):
             self.tables.explore(as_index(n_states))
 
-    def guide(self) -> Guide:
-        """A new guide at the empty text."""
-        return Guide(self)
+    def guide(self, end_tokens: Iterable[int] | None = None) -> Guide:
+        """A new guide at the empty text.
+
+        Parameters
+        ----------
+        end_tokens : iterable of int, optional
+            The tokens that end this text, in place of those of the vocabulary: its mask allows them exactly where the text is complete,
+            and ``advance`` with one of them finishes the guide. The vocabulary's own are then allowed nowhere, unless they are among them.
+
+        Raises
+        ------
+        ValueError
+            There is none, or an id is beyond the logits, has bytes, or is a special token that the index reads for its name.
+        TypeError
+            An id is no integer.
+        """
+        return Guide(self if end_tokens is None else self._ending_with(end_tokens))
+
+    def _ending_with(self, end_tokens: Iterable[int]) -> "Index | EndTokens":
+        if isinstance(end_tokens, int | str | bytes):
+            raise TypeError(f"end_tokens is a list of token ids, not {type(end_tokens).__name__}")
+        ids = tuple(sorted({as_index(token) for token in end_tokens}))
+        if ids == tuple(sorted(self.vocabulary.eos)):
+            return self
+        found = self._by_end_tokens.get(ids)
+        if found is None:
+            self._check_end_tokens(ids)
+            if len(self._by_end_tokens) >= _KEPT_END_TOKENS:
+                self._by_end_tokens.clear()
+            found = self._by_end_tokens[ids] = EndTokens(self, self.vocabulary.eos, ids, self.vocabulary.size)
+        return found
+
+    @cached_property
+    def _by_end_tokens(self) -> dict[tuple[int, ...], EndTokens]:
+        return {}
+
+    def _check_end_tokens(self, ids: tuple[int, ...]) -> None:
+        if not ids:
+            raise ValueError("end_tokens is empty: give at least one token that ends a text")
+        for token in ids:
+            if not 0 <= token < self.vocabulary.size:
+                raise ValueError(f"end token {shown(token)}: ids run from 0 to {self.vocabulary.size - 1}")
+            if token < len(self.vocabulary) and self.vocabulary[token]:
+                raise ValueError(
+                    f"end token {token} is an ordinary token, {shown(self.vocabulary[token])}: only tokens without bytes can end a text"
+                )
+            if token not in self.vocabulary.eos and self.tables.reads(token):
+                raise ValueError(f"end token {token} is a special token that texts of this index hold for its name")
 
     def allowed(self, state: int) -> Int32Array:
         """Ids of the tokens allowed in a state, EOS among them: int32, ascending. O(size)."""
