@@ -8,12 +8,13 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from guided.engine.specs import Lowered, fingerprint_of
-from guided.errors import GrammarError, VocabularyError
+from guided.errors import GrammarError, VocabularyError, shown
 from guided.index.lexeme_masks import LexemeMasks
+from guided.lalr.bounded import bounded_scanner, bounded_tables
 from guided.lalr.machine import LalrMachine
 from guided.lalr.packed import packed, unpacked
 from guided.lalr.review import Finding, review
-from guided.lalr.scanner import scanner_of
+from guided.lalr.scanner import Scanner, scanner_of
 from guided.lalr.sources import GrammarLike, Source, source_of
 from guided.lalr.standing import Standing, Standings
 from guided.lalr.tables import LalrTables, Start
@@ -46,11 +47,16 @@ class Grammar:
         Let a str name a file, and let a text import files, relative to the running script. Off by default: a text that strangers wrote
         reads no files but those of ``import_paths`` and of the packages guided and lark. A grammar in a file may always import others.
 
+    max_ignored : int, optional
+        Characters of ignored text (``%ignore``) in a row, at most: before the first token, between two tokens, and after the last one.
+        Without it there is no bound, as in Lark, and a model may write blanks until its budget ends. 0 allows none.
+
     Attributes
     ----------
     tables : LalrTables
-        What Lark built.
+        What Lark built; the bound is no part of them.
     start : str
+    max_ignored : int or None
 
     Raises
     ------
@@ -72,6 +78,7 @@ class Grammar:
 
     tables: LalrTables = field(repr=False)
     start: str
+    max_ignored: int | None
     _source: Source | None = field(repr=False)
 
     def __init__(
@@ -83,14 +90,17 @@ class Grammar:
         import_paths: Sequence[str | os.PathLike[str]] = (),
         *,
         allow_files: bool = False,
+        max_ignored: int | None = None,
     ) -> None:
+        _check_bound(max_ignored)
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
         tables = source.tables(Limits())
-        self._set(tables, source.start, source)
+        self._set(tables, source.start, max_ignored, source)
         _start(tables, source.start)
 
-    def _set(self, tables: LalrTables, start: str, source: Source | None) -> None:
-        for name, value in (("tables", tables), ("start", start), ("_source", source)):
+    def _set(self, tables: LalrTables, start: str, max_ignored: int | None, source: Source | None) -> None:
+        values = {"tables": tables, "start": start, "max_ignored": max_ignored, "_source": source}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
@@ -110,7 +120,8 @@ class Grammar:
     @property
     def data(self) -> str:
         """The tables as text, with the version of Unicode that its patterns mean."""
-        return text_of({"tables": packed(self.tables), "start": self.start, "unicode": unicodedata.unidata_version})
+        content = {"tables": packed(self.tables), "start": self.start, "unicode": unicodedata.unidata_version}
+        return text_of(content if self.max_ignored is None else {**content, "max_ignored": self.max_ignored})
 
     @classmethod
     def from_data(cls, data: str) -> "Grammar":
@@ -126,6 +137,8 @@ class Grammar:
             version, start = content["unicode"], str(content["start"])
             tables = unpacked(content["tables"])
             _start(tables, start)
+            bound = content.get("max_ignored")
+            _check_bound(bound)
         except (KeyError, TypeError, GrammarError) as error:
             raise ValueError(f"this is no grammar: {error}") from error
         if version != unicodedata.unidata_version:
@@ -133,7 +146,7 @@ class Grammar:
                 f"its patterns mean characters of Unicode {version}, and this Python has {unicodedata.unidata_version}"
             )
         spec = cls.__new__(cls)
-        spec._set(tables, start, None)
+        spec._set(tables, start, bound, None)
         return spec
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
@@ -157,8 +170,12 @@ class Grammar:
         return Lowered(machine, "grammar", 0, notes=(*self.tables.notes, *machine.dead_ends.notes), masks=LexemeMasks)
 
     def _machine(self, limits: Limits, alphabet: bytes) -> LalrMachine:
-        scanner = scanner_of(self.tables.lexer, limits)
-        return LalrMachine(self.tables, scanner, _start(self.tables, self.start), limits, alphabet)
+        tables, scanner = self._bounded(limits)
+        return LalrMachine(tables, scanner, _start(tables, self.start), limits, alphabet)
+
+    def _bounded(self, limits: Limits) -> tuple[LalrTables, Scanner]:
+        """Tables and scanner, with the bound of ignored text if there is one."""
+        return _bounded(self.tables, self.max_ignored, limits)
 
     def review(self) -> list[Finding]:
         """What an author should know of the grammar: conflicts, dead ends, lookaheads, each with a short example if there is one.
@@ -171,18 +188,18 @@ class Grammar:
         machine = self._machine(Limits(), bytes([1] * 256))
         if machine.is_empty:
             raise GrammarError(_NO_TEXT, self.start)
-        scanner = scanner_of(self.tables.lexer, Limits())
-        return review(self.tables, scanner, _start(self.tables, self.start), machine.dead_ends)
+        tables, scanner = self._bounded(Limits())
+        return review(tables, scanner, _start(tables, self.start), machine.dead_ends)
 
     def standing(self, text: bytes) -> Standing | None:
         """Where a text that has begun stands: the lexeme under way, and the terminals that are expected. O(bytes).
 
         None where Lark's lexer or parser has broken off before its end.
         """
-        return _standings(self.tables, self.start).of(text)
+        return _standings(self.tables, self.start, self.max_ignored).of(text)
 
     def parse(self, text: str) -> Any:
-        """What Lark makes of a text.
+        """What Lark makes of a text; ``max_ignored`` plays no part.
 
         Raises
         ------
@@ -197,8 +214,25 @@ class Grammar:
 
 
 @lru_cache(maxsize=8)
-def _standings(tables: LalrTables, start: str) -> Standings:
-    return Standings(tables, scanner_of(tables.lexer, Limits()), _start(tables, start))
+def _standings(tables: LalrTables, start: str, max_ignored: int | None) -> Standings:
+    tables, scanner = _bounded(tables, max_ignored, Limits())
+    return Standings(tables, scanner, _start(tables, start))
+
+
+def _bounded(tables: LalrTables, max_ignored: int | None, limits: Limits) -> tuple[LalrTables, Scanner]:
+    scanner = scanner_of(tables.lexer, limits)
+    if max_ignored is None or not tables.lexer.ignored:
+        return tables, scanner
+    return bounded_tables(tables), bounded_scanner(scanner, max_ignored, limits)
+
+
+def _check_bound(max_ignored: object) -> None:
+    if max_ignored is None:
+        return
+    if not isinstance(max_ignored, int) or isinstance(max_ignored, bool):
+        raise TypeError(f"max_ignored is a number of characters, not {type(max_ignored).__name__}")
+    if max_ignored < 0:
+        raise ValueError(f"max_ignored is a number of characters, 0 or more, not {shown(max_ignored)}")
 
 
 def _start(tables: LalrTables, name: str) -> Start:

@@ -86,7 +86,7 @@ class DeadEnds:
         # Text that is ignored may lead nowhere where it looks ahead, or the next lexeme looks behind: the proof is not about it.
         of_ignored = np.concatenate([scanner.events, scanner.ends])
         of_ignored = of_ignored[of_ignored[:, 0] == self._label]
-        looks_around = scanner.starts.shape[1] > 1 or bool((of_ignored[:, 1] > 0).any())
+        looks_around = scanner.starts.shape[1] > scanner.n_runs or bool((of_ignored[:, 1] > 0).any())
         if tables.indentation is not None:
             doubts += self._uncounted(tables, items)
         elif (doubts or looks_around or not self._assured.is_complete) and self._make_cells(

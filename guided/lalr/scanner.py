@@ -54,6 +54,8 @@ class Scanner:
     n_terminals : int
     examples : tuple of bytes
         One character of each class of characters that the terminals tell apart: any other one does what one of these does.
+    n_runs : int
+        Left classes that stand for one in a text without a bound of ignored text (`guided.lalr.bounded`), by the ignored characters before.
     """
 
     table: Int32Array
@@ -64,6 +66,7 @@ class Scanner:
     first_left: int
     n_terminals: int
     examples: tuple[bytes, ...] = ()
+    n_runs: int = 1
 
     def within(self, alphabet: bytes) -> "Scanner":
         """The scanner of texts without the bytes that have no 1 in an alphabet of 256, as far as it tells these from others."""

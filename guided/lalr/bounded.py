@@ -1,0 +1,159 @@
+"""Texts whose ignored parts are short: the scanner and the tables of a grammar with at most so many ignored characters in a run.
+
+A *run* is a maximal sequence of ignored lexemes: what stands before the first token, between two tokens, or after the last one. The bounded
+language has the texts of the grammar all of whose runs have at most ``limit`` characters. Texts are lexed as without the bound: a run that
+is too long is an error, it is never read as something else.
+
+The bound is part of the automaton. The scanner's states are multiplied by the characters of the run so far, where they can still lead to
+ignored text; so are the left classes, which carry that number from one lexeme to the next. An ignored lexeme that makes its run too long
+ends as a terminal of its own, `TOO_LONG`, which no state of the parser expects. So lexer, liveness and masks need to know nothing of
+bounds.
+
+Complexity: O(states that lead to ignored text x limit).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array, freeze
+from guided.errors import LimitError
+from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.tables import LalrTables
+from guided.lalr.terminals import Terminal
+from guided.limits import Limits
+
+__all__ = ["TOO_LONG", "bounded_scanner", "bounded_tables"]
+
+# Name of the terminal of ignored text that is too long. Lark gives no terminal such a name.
+TOO_LONG = "%ignore: too long"
+# It matches nothing: the scanner gives its label to others' matches.
+_NO_TEXT = r"[^\s\S]"
+
+
+def bounded_tables(tables: LalrTables) -> LalrTables:
+    """The tables with the terminal `TOO_LONG`, which has the number that followed the terminals and is expected nowhere."""
+    number = len(tables.lexer.terminals)
+
+    def shifted(symbols: Int32Array) -> Int32Array:
+        return freeze((symbols + (symbols >= number)).astype(np.int32))
+
+    return replace(
+        tables,
+        symbols=(*tables.symbols[:number], TOO_LONG, *tables.symbols[number:]),
+        end=tables.end + 1,
+        action_symbol=shifted(tables.action_symbol),
+        goto_symbol=shifted(tables.goto_symbol),
+        rule_origin=shifted(tables.rule_origin),
+        lexer=replace(tables.lexer, terminals=(*tables.lexer.terminals, Terminal(TOO_LONG, _NO_TEXT, 0))),
+    )
+
+
+def bounded_scanner(scanner: Scanner, limit: int, limits: Limits) -> Scanner:
+    """The scanner of the same lexer for `bounded_tables`.
+
+    Parameters
+    ----------
+    scanner : Scanner
+        Of the tables without the bound.
+    limit : int
+        Characters of ignored text in a run, at most.
+
+    Raises
+    ------
+    LimitError
+        There are more than ``states`` of ``limits``.
+    """
+    return _Product(scanner, limit, limits).made()
+
+
+class _Product:
+    """Pairs of a state and the characters of the run up to there, numbered as they are met."""
+
+    def __init__(self, scanner: Scanner, limit: int, limits: Limits) -> None:
+        self.scanner, self.limit, self.limits = scanner, limit, limits
+        self.ignored, self.n_runs = scanner.n_terminals, limit + 1
+        said = np.concatenate([scanner.events, scanner.ends])
+        back = said[said[:, 0] == self.ignored, 1]
+        # Beyond this a run is too long whatever its last lexeme gives back.
+        self.most = limit + 1 + int(back.max(initial=0))
+        self.rows: list[list[int]] = scanner.table.tolist()
+        self.counts = self._counts()
+        self.leads_to_ignored = self._leading()
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.pairs: list[tuple[int, int]] = []
+
+    def made(self) -> Scanner:
+        scanner, n_runs = self.scanner, self.n_runs
+        n_contexts, n_lefts = scanner.starts.shape
+        starts = np.full((n_contexts, n_lefts * n_runs), DEAD, np.int32)
+        for context in range(n_contexts):
+            for left in range(n_lefts):
+                for run in range(n_runs):
+                    starts[context, left * n_runs + run] = self._number(int(scanner.starts[context, left]), run)
+        table: list[list[int]] = []
+        for state, run in self.pairs:
+            table.append([
+                self._number(target, min(run + count, self.most))
+                for target, count in zip(self.rows[state], self.counts, strict=True)
+            ])  # fmt: skip
+        events: list[list[int]] = scanner.events.tolist()
+        ends: list[list[int]] = scanner.ends.tolist()
+        width = scanner.table.shape[1]
+        return replace(
+            scanner,
+            table=freeze(np.array(table, np.int32).reshape(-1, width)),
+            events=freeze(
+                np.array([self._said(events[state], run) for state, run in self.pairs], np.int32).reshape(-1, 3)
+            ),
+            ends=freeze(np.array([self._said(ends[state], run) for state, run in self.pairs], np.int32).reshape(-1, 3)),
+            starts=freeze(starts),
+            first_left=scanner.first_left * n_runs,
+            n_terminals=scanner.n_terminals + 1,
+            n_runs=n_runs,
+        )
+
+    def _number(self, state: int, run: int) -> int:
+        if state < 0:
+            return DEAD
+        pair = state, run if self.leads_to_ignored[state] else 0
+        found = self.numbers.setdefault(pair, len(self.pairs))
+        if found == len(self.pairs):
+            self.pairs.append(pair)
+            if found >= self.limits.states:
+                raise LimitError("states", found + 1, self.limits.states, "max_ignored is too large for this grammar")
+        return found
+
+    def _said(self, said: list[int], run: int) -> tuple[int, int, int]:
+        """A match with the bound: what it is, and the left class behind it."""
+        label, back, left = said
+        if label == NOTHING:
+            return NOTHING, back, left
+        if label != self.ignored:
+            return label, back, left * self.n_runs
+        if run - back > self.limit:
+            return self.ignored, back, left * self.n_runs
+        return self.ignored + 1, back, left * self.n_runs + run - back
+
+    def _counts(self) -> list[int]:
+        """Of each column: does its byte begin a character?"""
+        found = [1] * self.scanner.table.shape[1]
+        for byte in range(0x80, 0xC0):
+            found[int(self.scanner.classes[byte])] = 0
+        return found
+
+    def _leading(self) -> list[bool]:
+        """Can a state still lead to ignored text?"""
+        said = zip(self.scanner.events.tolist(), self.scanner.ends.tolist(), strict=True)
+        found = [event[0] == self.ignored or end[0] == self.ignored for event, end in said]
+        sources: list[set[int]] = [set() for _ in found]
+        for state, row in enumerate(self.rows):
+            for target in set(row) - {DEAD}:
+                sources[target].add(state)
+        work = [state for state, leads in enumerate(found) if leads]
+        while work:
+            for source in sources[work.pop()]:
+                if not found[source]:
+                    found[source] = True
+                    work.append(source)
+        return found
