@@ -19,6 +19,7 @@ from guided.cli.specs import (
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
+    MaxIgnoredOption,
     RegexOption,
     StartOption,
     ToolChoiceOption,
@@ -56,6 +57,7 @@ def check(
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
     start: StartOption = None,
+    max_ignored: MaxIgnoredOption = None,
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     as_json: JsonOption = False,
@@ -90,6 +92,7 @@ def check(
         grammar,
         start,
         ascii_only=ascii_only,
+        max_ignored=max_ignored,
     )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     place = first_rejection(what.language(), data)

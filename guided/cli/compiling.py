@@ -16,6 +16,7 @@ from guided.cli.specs import (
     EosOption,
     FormatOption,
     JsonOption,
+    MaxIgnoredOption,
     ToolChoiceOption,
     VocabularyOption,
     tool_options,
@@ -64,6 +65,7 @@ def compile_specs(
             "--grammar", metavar="SOURCE", help="A Lark grammar (calc.lark), or its name (json, sql); may be repeated."
         ),
     ] = None,
+    max_ignored: MaxIgnoredOption = None,
     explore: Annotated[
         int,
         typer.Option(
@@ -109,7 +111,9 @@ def compile_specs(
     """
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
-    sources += given_sources(regex, choice, tools, json_schema, grammar, options, ascii_only=ascii_only)
+    sources += given_sources(
+        regex, choice, tools, json_schema, grammar, options, ascii_only=ascii_only, max_ignored=max_ignored
+    )
     if not sources:
         raise UsageError(
             "there is nothing to compile: give files of specs, --regex, --choice, --tools, --json-schema or --grammar"

@@ -17,6 +17,7 @@ from guided.cli.specs import (
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
+    MaxIgnoredOption,
     RegexOption,
     StartOption,
     ToolChoiceOption,
@@ -56,6 +57,7 @@ def explain(
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
     start: StartOption = None,
+    max_ignored: MaxIgnoredOption = None,
     after: Annotated[str, typer.Option("--after", metavar="TEXT", help="What was said so far.")] = "",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
@@ -92,6 +94,7 @@ def explain(
         grammar,
         start,
         ascii_only=ascii_only,
+        max_ignored=max_ignored,
         optional=True,
     )
     words = read_vocabulary(vocabulary, eos)

@@ -148,6 +148,6 @@ KINDS = {
         _grammar,
         "a grammar's file (calc.lark), its name (json, sql, python, ...) or its text",
         lambda value: isinstance(value, str),
-        dict.fromkeys(("start", "lexer"), (str,)),
+        {"start": (str,), "lexer": (str,), "max_ignored": (int,)},
     ),
 }

@@ -19,6 +19,7 @@ from guided.cli.specs import (
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
+    MaxIgnoredOption,
     ModelOption,
     RegexOption,
     StartOption,
@@ -55,6 +56,7 @@ def run(
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
     start: StartOption = None,
+    max_ignored: MaxIgnoredOption = None,
     few_shot: Annotated[
         bool, typer.Option("--few-shot", help="PROMPT is a question, put after the examples that the tools have.")
     ] = False,
@@ -109,6 +111,7 @@ def run(
         grammar,
         start,
         ascii_only=ascii_only,
+        max_ignored=max_ignored,
     )
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:

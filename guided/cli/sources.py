@@ -76,10 +76,14 @@ def given_sources(
     tool_options: Mapping[str, Any],
     *,
     ascii_only: bool = False,
+    max_ignored: int | None = None,
 ) -> list[Source]:
     """The specs that options give: one for each pattern, each source of tools, each schema and each grammar, and one of all choices."""
     if ascii_only and not regex:
         raise UsageError("--ascii needs --regex")
+    if max_ignored is not None and not grammar:
+        raise UsageError("--max-ignored needs --grammar")
+    grammar_options = {} if max_ignored is None else {"max_ignored": max_ignored}
     regex_options = {"ascii": True} if ascii_only else {}
     found = [
         Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, regex_options, ".", "--regex")
@@ -89,7 +93,7 @@ def given_sources(
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
     found += [_tools(given, tool_options, "--tools") for given in tools or ()]
     found += [_schema(given) for given in json_schema or ()]
-    return [*found, *(_grammar(given, "--grammar") for given in grammar or ())]
+    return [*found, *(_grammar(given, "--grammar", grammar_options) for given in grammar or ())]
 
 
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
@@ -201,10 +205,10 @@ def _from_grammar(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
     yield _grammar(given, given)
 
 
-def _grammar(given: str, place: str) -> Source:
+def _grammar(given: str, place: str, options: Mapping[str, Any] | None = None) -> Source:
     """A file gives its name, and a grammar that comes along its own; a text has none."""
     name = "grammar" if "\n" in given or ":" in given else Path(given).stem
-    return Source(name, "grammar", given, {}, ".", place)
+    return Source(name, "grammar", given, options or {}, ".", place)
 
 
 ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {

@@ -32,6 +32,7 @@ __all__ = [
     "GrammarOption",
     "JsonOption",
     "JsonSchemaOption",
+    "MaxIgnoredOption",
     "ModelOption",
     "RegexOption",
     "StartOption",
@@ -83,6 +84,15 @@ GrammarOption = Annotated[
 ]
 StartOption = Annotated[
     str | None, typer.Option("--start", metavar="RULE", help="The grammar's start rule (--grammar; start).")
+]
+MaxIgnoredOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-ignored",
+        min=0,
+        metavar="N",
+        help="With --grammar: at most N characters of ignored text (%ignore) in a row, so that blanks cannot eat the budget.",
+    ),
 ]
 FormatOption = Annotated[
     str, typer.Option("--format", help="How calls are written: json, tooldec or tooldec-positional.")
@@ -212,6 +222,7 @@ def asked(
     start: str | None,
     *,
     ascii_only: bool = False,
+    max_ignored: int | None = None,
     optional: bool = False,
 ) -> Asked:
     """What the arguments ``[INDEX] NAME`` and the options say.
@@ -226,12 +237,16 @@ def asked(
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar)
     if start is not None and not grammar:
         raise UsageError("--start is about a grammar: give --grammar as well")
+    if max_ignored is not None and not grammar:
+        raise UsageError("--max-ignored needs --grammar")
     if ascii_only and regex is None:
         raise UsageError("--ascii needs --regex")
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
         return Asked(file, None, text)
-    spec = _spec_of(regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start, ascii_only)
+    spec = _spec_of(
+        regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start, ascii_only, max_ignored
+    )
     return Asked(None, spec, text)
 
 
@@ -267,6 +282,7 @@ def _spec_of(
     grammar: str | None,
     start: str | None,
     ascii_only: bool,
+    max_ignored: int | None,
 ) -> "Spec | StackSpec":
     """The spec that the options give.
 
@@ -281,7 +297,8 @@ def _spec_of(
     only_one(regex=regex is not None, choice=choice, tools=tools, **{"json-schema": json_schema}, grammar=grammar)
     here = Path()
     if grammar:
-        return build_spec("grammar", grammar, {} if start is None else {"start": start}, here)
+        given = {"start": start, "max_ignored": max_ignored}
+        return build_spec("grammar", grammar, {name: value for name, value in given.items() if value is not None}, here)
     if json_schema:
         return build_spec("json_schema", json_schema, {}, here)
     if tools:

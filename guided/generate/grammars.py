@@ -27,6 +27,8 @@ def grammar(
     lexer: str = "contextual",
     import_paths: Sequence[str | os.PathLike[str]] = (),
     *,
+    allow_files: bool = False,
+    max_ignored: int | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> "Generator[ParseTree]": ...
@@ -41,6 +43,8 @@ def grammar(
     lexer: str = "contextual",
     import_paths: Sequence[str | os.PathLike[str]] = (),
     *,
+    allow_files: bool = False,
+    max_ignored: int | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]: ...
@@ -55,6 +59,7 @@ def grammar(
     import_paths: Sequence[str | os.PathLike[str]] = (),
     *,
     allow_files: bool = False,
+    max_ignored: int | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
@@ -66,7 +71,7 @@ def grammar(
         Gives the logits.
     grammar : Grammar, str, path or lark.Lark
         What `Grammar` takes: a grammar's text, a name such as ``"json"`` or ``"python"``, a `pathlib.Path`, a Lark object.
-    start, postlex, lexer, import_paths, allow_files
+    start, postlex, lexer, import_paths, allow_files, max_ignored
         Those of `Grammar`, which brings its own.
     index : Index, optional
         Of the same grammar for the model's vocabulary, compiled before.
@@ -89,8 +94,9 @@ def grammar(
     """
     if isinstance(grammar, Grammar):
         spec = grammar
-        if (start, postlex, lexer, tuple(import_paths), allow_files) != ("start", None, "contextual", (), False):
-            raise TypeError("a Grammar has its own start, postlex, lexer, import_paths and allow_files")
+        own = start, postlex, lexer, tuple(import_paths), allow_files, max_ignored
+        if own != ("start", None, "contextual", (), False, None):
+            raise TypeError("a Grammar has its own start, postlex, lexer, import_paths, allow_files and max_ignored")
     else:
-        spec = Grammar(grammar, start, postlex, lexer, import_paths, allow_files=allow_files)
+        spec = Grammar(grammar, start, postlex, lexer, import_paths, allow_files=allow_files, max_ignored=max_ignored)
     return Generator(model, index_of(spec, model, index, limits), spec.parse)

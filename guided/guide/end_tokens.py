@@ -78,7 +78,7 @@ class EndTokens:
         """Least number of tokens to acceptance."""
         return self._steps.remaining(state)
 
-    def accepts(self, data: bytes) -> bool:
+    def accepts(self, data: str | bytes) -> bool:
         """Is a whole text in the language?"""
         return self._steps.accepts(data)
 

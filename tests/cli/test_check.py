@@ -55,6 +55,14 @@ def test_ascii_is_an_option_of_patterns() -> None:
     assert call("check", "--ascii", "--choice", "a", "a").exit_code == 2
 
 
+def test_ignored_text_of_grammars_is_bounded() -> None:
+    grammar = 'start: "a" "b"\n%ignore " "'
+    assert call("check", "--grammar", grammar, "a   b").exit_code == 0
+    assert call("check", "--grammar", grammar, "--max-ignored", "2", "a   b").exit_code == 1
+    assert call("check", "--grammar", grammar, "--max-ignored", "2", "a  b  ").exit_code == 0
+    assert call("check", "--choice", "a", "--max-ignored", "2", "a").exit_code == 2
+
+
 def test_the_empty_pattern_is_a_pattern() -> None:
     assert call("check", "--regex", "", "").exit_code == 0
     assert call("check", "--regex", "", "a").exit_code == 1
