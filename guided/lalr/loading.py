@@ -38,8 +38,8 @@ def tables_of_text(
     postlex: object | None,
     import_paths: Sequence[str],
     source: str | None,
-    allow_files: bool,
     limits: Limits,
+    allow_files: bool = False,
 ) -> LalrTables:
     """The tables of a grammar's text.
 
