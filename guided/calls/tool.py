@@ -18,6 +18,7 @@ from guided.calls.constraints import Caps
 from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError
+from guided.schema.json_values import check_levels
 
 __all__ = [
     "NAME",
@@ -261,6 +262,8 @@ class Tool:
         ------
         SchemaError
             A parameter cannot be lowered (tools of documents are lowered when they are first needed).
+        LimitError
+            The schema nests too deep.
 
         Examples
         --------
@@ -270,7 +273,9 @@ class Tool:
         """
         given = None
         if self.is_definition:
-            given = closed_definition(_schema_of(self), strict)
+            schema = _schema_of(self)
+            check_levels(schema)
+            given = closed_definition(schema, strict)
         function = {
             "name": self.name,
             "description": self.description,

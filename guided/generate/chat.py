@@ -260,7 +260,7 @@ def _calls_of(message: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments or "{}")
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ValueError(f"{where}['function']['arguments'] is not JSON: {error}") from error
         if not isinstance(arguments, Mapping):
             raise ValueError(f"{where}['function']['arguments'] must be a JSON object, not {type(arguments).__name__}")

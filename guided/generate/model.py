@@ -153,6 +153,9 @@ class Batch(ABC):
 class LanguageModel(ABC):
     """Anything that gives logits. Adapters derive from it.
 
+    A model that takes messages overrides ``prompt_tokens(prompt, tools)``: a `guided.generate.chat.ChatTemplate` makes the text of messages
+    and tools from whatever renders the model's own template.
+
     Parameters
     ----------
     vocabulary : Vocabulary
