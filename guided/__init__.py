@@ -27,8 +27,12 @@ __all__ = [*sorted(_HOMES), "__version__"]  # noqa: PLE0604, RUF100 - the stub i
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'guided' has no attribute {name!r}")
-    home = importlib.import_module(_HOMES[name])
-    value = home if _HOMES[name] == f"guided.{name}" else getattr(home, name)
+    from guided.interrupts import deferred
+
+    # Why: numpy and numba can not be imported again once Ctrl-C has interrupted their import.
+    with deferred():
+        home = importlib.import_module(_HOMES[name])
+        value = home if _HOMES[name] == f"guided.{name}" else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -60,7 +60,7 @@ def test_type_checkers_see_the_same_names() -> None:
 def test_the_package_works_from_a_zip_file(tmp_path: Path) -> None:
     archive = tmp_path / "guided.zip"
     with zipfile.ZipFile(archive, "w") as file:
-        for path in (STUB, STUB.with_suffix(".py"), STUB.with_name("errors.py")):
+        for path in (STUB, STUB.with_suffix(".py"), STUB.with_name("errors.py"), STUB.with_name("interrupts.py")):
             file.write(path, f"guided/{path.name}")
     program = f"import sys; sys.path.insert(0, {str(archive)!r}); import guided; print(guided.LimitError.__module__)"
     done = subprocess.run(

@@ -23,7 +23,7 @@ from guided.cli.run import run
 from guided.cli.schema import show_schema
 from guided.cli.warmup import warmup
 
-__all__ = ["app", "main"]
+__all__ = ["app", "run_program"]
 
 app = typer.Typer(
     name="guided",
@@ -43,8 +43,8 @@ def _show_version(value: bool) -> None:
 
 
 @app.callback(
-    help="Exact by construction: what a language model says matches a regular expression, is one of your choices, "
-    "parses by your grammar, or calls your Python functions without a syntax error."
+    help="Constrained decoding for language models: the generated text matches a regular expression, a list of choices, "
+    "a JSON Schema or a grammar, or calls your Python functions without a syntax error."
 )
 def _program(
     _version: Annotated[
@@ -70,14 +70,11 @@ for _name, _function in _COMMANDS.items():
     command(app, _name, _function)
 
 
-def main() -> None:
+def run_program() -> None:
     """Run the program with the arguments of the process."""
     for stream in (sys.stdout, sys.stderr):
         # Why: a terminal that can not show a character shows its escape, and nothing fails.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = lambda message, *_, **__: f"Warning: {message}\n"
-    try:
-        app(prog_name="guided")
-    except KeyboardInterrupt:  # between commands: while modules are imported
-        sys.exit(130)
+    app(prog_name="guided")

@@ -13,20 +13,23 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from guided.cli import interrupts
 from guided.cli.output import print_json
 from guided.errors import GuidedError
+from guided.progress import silenced
 
 __all__ = ["ACCEPTED", "REJECTED", "UsageError", "command", "error_data", "error_message"]
 
 ACCEPTED, REJECTED = 0, 1
-_WRONG, _FAULT, _INTERRUPTED = 2, 3, 130
+_WRONG, _FAULT = 2, 3
 
-_Debug = Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")]
+_Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback of an error.")]
 
 
 class UsageError(GuidedError):
@@ -46,16 +49,19 @@ def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
 
     @functools.wraps(function)
     def guarded(*, debug: bool = False, **options: Any) -> None:
+        as_json = bool(options.get("as_json"))
         try:
-            code = function(**options)
+            # Why: with --json, what comes on stderr is data too.
+            with silenced() if as_json else nullcontext():
+                code = function(**options)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:
-            code = _INTERRUPTED
+            code = _interrupted(as_json=as_json)
         except Exception as error:  # the one place where errors become messages
             if debug:
                 traceback.print_exc()
-            code = _report(error, name, as_json=bool(options.get("as_json")))
+            code = _interrupted(as_json=as_json) if interrupts.was_received() else _report(error, name, as_json=as_json)
         raise typer.Exit(code)
 
     extra = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
@@ -66,6 +72,11 @@ def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
     guarded.__annotations__ = {**function.__annotations__, "debug": _Debug, "return": None}
     text = _help(function.__doc__ or "")
     app.command(name, cls=_Command, help=text, short_help=text.partition("\n\n")[0])(guarded)
+
+
+def _interrupted(*, as_json: bool) -> int:
+    interrupts.report(as_json=as_json)
+    return interrupts.INTERRUPTED
 
 
 def _report(error: Exception, name: str, *, as_json: bool) -> int:
@@ -85,7 +96,7 @@ def error_message(error: Exception) -> str:
     if isinstance(error, OSError):
         return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
     kind = type(error).__name__
-    return f"this is a fault of guided itself ({kind}: {error}); run it again with --debug, and report what it shows"
+    return f"internal error in guided ({kind}: {error}); run it again with --debug and report the traceback"
 
 
 def error_data(error: Exception) -> dict[str, Any]:

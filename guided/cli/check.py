@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED
-from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, progress, shown_bytes
+from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
@@ -29,6 +29,7 @@ from guided.cli.specs import (
 )
 from guided.cli.standings import standing_as_data, standing_of
 from guided.cli.vocabularies import read_vocabulary
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.cli.languages import Language
@@ -45,7 +46,7 @@ def check(
         list[str],
         typer.Argument(
             metavar="[INDEX] TEXT",
-            help="An index file, unless an option says what may be said; and the text: - reads standard input.",
+            help="An index file, unless one of the options below gives the constraint; then the text (- reads standard input).",
         ),
     ],
     regex: RegexOption = None,
@@ -64,10 +65,10 @@ def check(
 ) -> int:
     r"""Check whether a text is accepted; if not, show where it fails and what was expected.
 
-    What may be said is in an index file, or in one of --regex, --choice, --tools, --json-schema and --grammar.
+    The constraint is an index file, or one of --regex, --choice, --tools, --json-schema and --grammar.
 
-    With a vocabulary the text is also cut into tokens and read token by token, as a model would say it. The cut is the
-    one with the fewest tokens.
+    With --vocabulary the text is also split into tokens and checked token by token, as a model would generate it. Of all
+    splits, the one with the fewest tokens is used.
 
     The exit code is 0 if the text is accepted, 1 if it is rejected, 2 after an error.
 
@@ -208,7 +209,7 @@ def _show(data: bytes, place: Place | None, accepted: bool, standing: "Standing 
     if place.ends_early:
         where = "the text ends too early"
     else:
-        where = f"character {place.character} ({_shown_character(text, place.character)}) can not come there"
+        where = f"character {place.character} ({_shown_character(text, place.character)}) is not allowed there"
     out.print("rejected", style="red", end="")
     out.print(f": {where}")
     for line in excerpt(text, place.character):
@@ -221,7 +222,7 @@ def _show_steps(steps: Sequence[_Step] | None) -> None:
     if steps is None:
         return
     out = console()
-    out.print("token by token (the cut with the fewest tokens):")
+    out.print("token by token (the split with the fewest tokens):")
     rows = [("id", "token", "choices", "verdict")]
     for step in steps:
         name = shown_bytes(step.data) if step.data else "(end of text)"

@@ -1,7 +1,7 @@
 """``guided compile``: specs to index files, many at once."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +9,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.manifest import COMPILED, FAILED, MANIFEST, UP_TO_DATE, Outcome, read_manifest, write_manifest
-from guided.cli.output import COMPILING, aligned, console, print_json, progress
+from guided.cli.output import COMPILING, aligned, console, print_json
 from guided.cli.sources import check_names, given_sources, read_sources
 from guided.cli.specs import (
     AsciiOption,
@@ -22,6 +22,7 @@ from guided.cli.specs import (
     tool_options,
 )
 from guided.cli.vocabularies import read_vocabulary
+from guided.progress import progress
 
 __all__ = ["compile_specs"]
 
@@ -31,7 +32,7 @@ def compile_specs(
         list[str] | None,
         typer.Argument(
             metavar="[SPEC...]",
-            help="Files of specs: .toml and .jsonl (many, named), .regex (a pattern), .choice (a text for each line), "
+            help="Files that hold constraints: .toml and .jsonl (several, named), .regex (one pattern), .choice (one text per line), "
             ".lark (a grammar), .py and .json (tools).",
         ),
     ] = None,
@@ -41,14 +42,14 @@ def compile_specs(
     ascii_only: AsciiOption = False,
     choice: Annotated[
         list[str] | None,
-        typer.Option("--choice", metavar="TEXT", help="One of several texts; give the option once for each."),
+        typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
     ] = None,
     tools: Annotated[
         list[str] | None,
         typer.Option(
             "--tools",
             metavar="SOURCE[:NAMES]",
-            help="Functions to call (tools.py, package.tools, tools.json); may be repeated.",
+            help="Functions that may be called (tools.py, package.tools, tools.json); may be repeated.",
         ),
     ] = None,
     json_schema: Annotated[
@@ -56,13 +57,15 @@ def compile_specs(
         typer.Option(
             "--json-schema",
             metavar="SOURCE",
-            help="JSON of a schema (schema.json, models.py:Person, package.models:Person); may be repeated.",
+            help="A JSON Schema or type (schema.json, models.py:Person, package.models:Person); may be repeated.",
         ),
     ] = None,
     grammar: Annotated[
         list[str] | None,
         typer.Option(
-            "--grammar", metavar="SOURCE", help="A Lark grammar (calc.lark), or its name (json, sql); may be repeated."
+            "--grammar",
+            metavar="SOURCE",
+            help="A Lark grammar (calc.lark) or a bundled one (json, sql); may be repeated.",
         ),
     ] = None,
     max_ignored: MaxIgnoredOption = None,
@@ -72,7 +75,7 @@ def compile_specs(
             "--explore",
             min=0,
             metavar="N",
-            help="Of a schema's or grammar's index, make N states and their masks ahead, so that a process that loads it starts warm.",
+            help="For schemas and grammars: precompute N states and their masks, so that a process that loads the index starts warm.",
         ),
     ] = 0,
     tool_format: FormatOption = "json",
@@ -80,7 +83,8 @@ def compile_specs(
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the index files and their manifest go.")
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Output folder of the index files and the manifest."),
     ] = Path("indices"),
     jobs: Annotated[
         int | None,
@@ -89,19 +93,19 @@ def compile_specs(
             "-j",
             min=1,
             metavar="N",
-            help="How many processes; by default one for each 16 specs, at most one for each core.",
+            help="Number of processes; by default one for each 16 constraints, at most one per core.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Compile also what is up to date.")] = False,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Compile again what is up to date.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    r"""Compile specs into index files, which load at once.
+    r"""Compile constraints into index files, which load without compilation.
 
-    Each spec becomes NAME.index in the folder, and manifest.json lists them all. What is up to date is skipped: the spec,
-    the vocabulary, the release of guided and the file are those of the manifest. A spec that fails is reported, and the others are
-    compiled all the same. Without --vocabulary, the tokens are those of the default model.
+    Each constraint is written to NAME.index in the output folder, and manifest.json lists them all. Index files that are up
+    to date are skipped: same constraint, vocabulary and release of guided, unchanged file. A constraint that fails is reported,
+    and the others are compiled anyway. Without --vocabulary, the default model's vocabulary is used.
 
-    The exit code is 0 if there is an index for every spec, 1 if a spec failed, 2 after an error.
+    The exit code is 0 if every constraint has its index, 1 if one failed, 2 after an error.
 
     For example:
 
@@ -116,7 +120,7 @@ def compile_specs(
     )
     if not sources:
         raise UsageError(
-            "there is nothing to compile: give files of specs, --regex, --choice, --tools, --json-schema or --grammar"
+            "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema or --grammar"
         )
     check_names(sources)
     with progress(COMPILING):
@@ -127,12 +131,12 @@ def compile_specs(
     entries, outcomes = read_manifest(output), dict[str, Outcome]()
     try:
         with (
-            _bar(len(sources)) as advance,
+            progress(f"{COMPILING}: 0 of {len(sources)}") as say,
             closing(compile_batch(sources, words, output, jobs, explore=explore, force=force)) as coming,
         ):
             for outcome in coming:
                 outcomes[outcome.name] = outcome
-                advance()
+                say(f"{COMPILING}: {len(outcomes)} of {len(sources)}")
     finally:
         # Why even when interrupted: what is done need not be done again.
         if outcomes:
@@ -144,18 +148,6 @@ def compile_specs(
     else:
         _show(ordered, output)
     return REJECTED if any(outcome.status == FAILED for outcome in ordered) else ACCEPTED
-
-
-@contextmanager
-def _bar(count: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr that the function given moves on by one; nothing where stderr is no terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    out = console(to_stderr=True)
-    columns = (TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as bar:
-        task = bar.add_task("", total=count)
-        yield lambda: bar.advance(task)
 
 
 def _show(outcomes: Sequence[Outcome], folder: Path) -> None:

@@ -8,6 +8,7 @@ inserted. One judge reads both.
 import inspect
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +17,9 @@ import typer
 from guided.cli.boundary import ACCEPTED
 from guided.cli.demo_lines import Lines
 from guided.cli.models import load_model
-from guided.cli.output import COMPILING, aligned, console, print_json, progress
+from guided.cli.output import COMPILING, aligned, console, print_json
 from guided.cli.specs import DeviceOption, JsonOption, ModelOption
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.calls.spec import Tools
@@ -35,7 +37,7 @@ _ARMS = ("unguided", "guided")
 
 
 def demo(
-    questions: Annotated[int, typer.Option("--questions", min=1, help="How many questions to ask and show.")] = _SHOWN,
+    questions: Annotated[int, typer.Option("--questions", min=1, help="Number of questions to ask and show.")] = _SHOWN,
     ask_all: Annotated[
         bool, typer.Option("--all", help="Ask all 25 (some minutes on a small machine), and show the first five.")
     ] = False,
@@ -71,7 +73,8 @@ def demo(
         prompt, lines = few_shot(guided.spec, question.text, PLAIN), Lines(is_quiet=place >= n_shown)
         lines.ask(question.text)
         answers = {}
-        with progress(f"question {place + 1} of {len(asked)}", hidden=place < n_shown):
+        # Why not for those shown: their text comes as the model writes it.
+        with nullcontext() if place < n_shown else progress(f"question {place + 1} of {len(asked)}"):
             _read(loaded, prompt)
             for name, arm in arms.items():
                 lines.begin(name)

@@ -8,7 +8,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.check import first_rejection
-from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, progress, shown_bytes
+from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
@@ -28,6 +28,7 @@ from guided.cli.specs import (
 from guided.cli.standings import standing_as_data, standing_of
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.engine.index import Index
@@ -44,8 +45,8 @@ def explain(
         list[str] | None,
         typer.Argument(
             metavar="[INDEX] [TOKEN]",
-            help="An index file, unless an option says what may be said; and a token: its id, its name if it is special, "
-            "or the text that it spells.",
+            help="An index file, unless one of the options below gives the constraint; then a token: its id, the name of a "
+            "special token, or the token's text.",
         ),
     ] = None,
     regex: RegexOption = None,
@@ -58,21 +59,21 @@ def explain(
     grammar: GrammarOption = None,
     start: StartOption = None,
     max_ignored: MaxIgnoredOption = None,
-    after: Annotated[str, typer.Option("--after", metavar="TEXT", help="What was said so far.")] = "",
+    after: Annotated[str, typer.Option("--after", metavar="TEXT", help="The text before the token.")] = "",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     as_text: Annotated[
-        bool, typer.Option("--text", help="TOKEN is text, even if it looks like an id or a name.")
+        bool, typer.Option("--text", help="Read TOKEN as text, even if it looks like an id or a name.")
     ] = False,
     sample: Annotated[int, typer.Option("--sample", min=0, help="How many of the allowed tokens to show.")] = 12,
     as_json: JsonOption = False,
 ) -> int:
     r"""Explain why a token is or is not allowed after a text, and show which tokens are.
 
-    What may be said is in an index file, or in one of --regex, --choice, --tools, --json-schema and --grammar.
+    The constraint is an index file, or one of --regex, --choice, --tools, --json-schema and --grammar.
 
-    Without TOKEN only the allowed tokens are shown. A text that is no single token is cut into the fewest tokens, and
-    each is explained up to the first that is refused. Without --vocabulary, the tokens are those of the default model.
+    Without TOKEN only the allowed tokens are shown. Text that is not a single token is split into the fewest tokens, and
+    each is explained up to the first that is not allowed. Without --vocabulary, the default model's vocabulary is used.
 
     The exit code is 0 if the token is allowed, 1 if it is not, 2 after an error.
 
@@ -178,15 +179,13 @@ def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[i
         return [vocabulary.special[given]]
     if not as_text and given.isdecimal():
         if int(given) >= vocabulary.size:
-            raise UsageError(
-                f"there is no token {given}: ids run from 0 to {vocabulary.size - 1} (with --text it is a text)"
-            )
+            raise UsageError(f"no token {given}: ids are 0 to {vocabulary.size - 1} (--text reads it as text)")
         return [int(given)]
     data = os.fsencode(given)
     whole = ids_by_bytes(vocabulary).get(data)
     tokens = fewest_tokens(vocabulary, data) if whole is None else [whole]
     if not tokens:
-        reason = "is empty" if not data else "can not be spelled with this vocabulary"
+        reason = "is empty" if not data else "cannot be spelled with this vocabulary"
         raise UsageError(f"TOKEN {shown_bytes(data)} {reason}")
     return tokens
 
@@ -212,7 +211,7 @@ def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bo
     from guided.guide.explanation import describe_terminals
 
     out = console()
-    out.print(f"after {said}: {place.n_allowed:,} of {place.n_tokens:,} tokens may come")
+    out.print(f"after {said}: {place.n_allowed:,} of {place.n_tokens:,} tokens are allowed")
     if place.sample:
         pieces = [f"{token} {shown_bytes(data)}" for token, data in place.sample]
         out.print(f"    {', '.join([*pieces, '...'] if place.has_more else pieces)}")
@@ -225,9 +224,9 @@ def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bo
             f"    expected{describe_terminals(place.standing.terminals, place.standing.begin).removeprefix(', that is')}"
         )
     if place.forced:
-        out.print(f"    it must go on with {shown_bytes(place.forced)}")
+        out.print(f"    the text must continue with {shown_bytes(place.forced)}")
     if verdicts and not is_one:
-        out.print("the text is no single token; cut into the fewest:")
+        out.print("the text is not a single token; split into the fewest tokens:")
     for verdict in verdicts:
         spelled = "which spells nothing" if verdict.data is None else shown_bytes(verdict.data)
         out.print(f"token {verdict.token}, {spelled}, is ", end="")
@@ -249,7 +248,7 @@ def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
         print_json({"after": as_text(said), "allowed": 0, "failed": failed})
         return REJECTED
     out = console()
-    out.print(f"nothing may come after {shown_bytes(said)}: it is no beginning of an accepted text")
+    out.print(f"no token is allowed after {shown_bytes(said)}: no accepted text begins with it")
     if place is not None and not place.ends_early:
         for line in excerpt(said.decode(errors="surrogateescape"), place.character):
             out.print(line)

@@ -8,8 +8,9 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
-from guided.cli.output import COMPILING, aligned, console, print_json, progress, shown
+from guided.cli.output import COMPILING, aligned, console, print_json, shown
 from guided.cli.specs import JsonOption
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.lalr.review import Finding
@@ -21,17 +22,17 @@ def check_grammar(
     action: Annotated[str, typer.Argument(metavar="check", help="What to do.")],
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="A file (calc.lark), or a grammar that comes along (json, python, ...)."),
+        typer.Argument(metavar="SOURCE", help="A file (calc.lark), or a bundled grammar (json, python, ...)."),
     ],
     start: Annotated[str | None, typer.Option("--start", metavar="RULE", help="The start rule (start).")] = None,
     lexer: Annotated[str, typer.Option("--lexer", help="contextual or basic.")] = "contextual",
     as_json: JsonOption = False,
 ) -> int:
-    """Check a Lark grammar: conflicts that Lark resolved, texts that lead nowhere, lookaheads that forbid what is waited for, and sizes.
+    """Check a Lark grammar: report its conflicts, dead ends, conflicting lookaheads, and sizes.
 
-    Each finding comes with a short example, where one is found within a budget.
+    Each finding comes with a short example if the bounded search finds one.
 
-    The exit code is 0 if there is nothing to say, 1 if there are conflicts or dead ends, 2 if the grammar is refused.
+    The exit code is 0 if there are no findings, 1 if there are conflicts or dead ends, 2 if the grammar is refused.
 
     For example:
 
@@ -39,7 +40,7 @@ def check_grammar(
       guided grammar check python --json
     """
     if action != "check":
-        raise UsageError(f"there is no {action!r}: the one thing to do is check")
+        raise UsageError(f"unknown action {action!r}: the only action is check")
     from guided.arrays import DEAD
     from guided.engine.grammar import Grammar
     from guided.lalr.scanner import scanner_of

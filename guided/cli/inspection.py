@@ -29,14 +29,14 @@ def inspect_index(
         typer.Option("--graph", metavar="FILE", help="Write the byte automaton as a graph: FILE ends in .dot or .svg."),
     ] = None,
     max_states: Annotated[
-        int, typer.Option("--max-states", min=1, metavar="N", help="The most states that --graph draws.")
+        int, typer.Option("--max-states", min=1, metavar="N", help="Largest number of states that --graph draws.")
     ] = 100,
     as_json: JsonOption = False,
 ) -> int:
-    r"""Show what an index file holds: its sizes, its states, its densest masks and its sparsest.
+    r"""Show the contents of an index file: sizes, states, and the masks with the most and the fewest tokens.
 
-    A mask is shown with the shortest text that leads to it, and with the number of its tokens. With --vocabulary, the one it was compiled
-    for, some of the tokens are shown, too.
+    Each mask is shown with the shortest text that leads to it and its number of tokens. With --vocabulary (the one that the
+    index was compiled for), some of the tokens are shown too.
 
     For example:
 
@@ -48,7 +48,9 @@ def inspect_index(
     found = read_index_file(file)
     if found.automaton is None:
         if graph is not None:
-            raise UsageError("--graph: an index with a stack has no graph of states")
+            raise UsageError(
+                "--graph: this index has a stack, so its automaton has no finite graph (those of regexes and choices have)"
+            )
         _show_stack(_facts_of_stack(file, found), as_json=as_json)
         return ACCEPTED
     index = None if vocabulary is None else load_index(file, read_vocabulary(vocabulary, eos))
@@ -209,13 +211,13 @@ def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
 
     writers = {".dot": to_dot, ".gv": to_dot, ".svg": to_svg}
     if path.suffix not in writers:
-        raise UsageError(f"--graph {path}: a graph is written as .dot or .svg, and the file's name says which")
+        raise UsageError(f"--graph {path}: the file name must end in .dot, .gv or .svg")
     # Why first: the graph of a million states takes a while, and is not drawn.
     graph = None if (count := least_nodes(automaton)) > limit else graph_of(automaton)
     if graph is None or (count := len(graph.nodes)) > limit:
         raise UsageError(
-            f"--graph: {count:,} states or more are too many, {limit:,} are drawn at most; "
-            "--max-states draws more, and will be hard to read"
+            f"--graph: the graph has at least {count:,} states, and the limit is {limit:,}; raise it with --max-states. "
+            "Patterns with \\d, \\w or \\s are much smaller when compiled with --ascii"
         )
     path.write_text(writers[path.suffix](graph), encoding="utf-8")
 

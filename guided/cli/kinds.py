@@ -51,16 +51,16 @@ def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) 
     """
     entry = KINDS[kind]
     if not entry.fits(value):
-        raise UsageError(f"{kind} is {entry.value}, not {_named(value)}")
+        raise UsageError(f"{kind} must be {entry.value}, not {_named(value)}")
     for name, given in options.items():
         types = entry.options.get(name)
         if types is None:
             known = ", ".join(entry.options) or "none"
-            raise UsageError(f"{name!r} is no option of {kind}, which has {known}")
+            raise UsageError(f"unknown option {name!r} of {kind}: known options are {known}")
         # Why by class: true and false are integers to Python.
         if type(given) not in types:
             wanted = " or ".join(_TYPES[kind] for kind in types)
-            raise UsageError(f"{name} is {wanted}, not {_named(given)}")
+            raise UsageError(f"{name} must be {wanted}, not {_named(given)}")
     try:
         return entry.build(value, options, folder)
     except ValueError as error:

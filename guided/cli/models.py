@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from guided.cli.output import progress
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.generate.model import LanguageModel
@@ -11,18 +11,14 @@ __all__ = ["load_model"]
 
 
 def load_model(path: str | None, device: str) -> "LanguageModel":
-    """The model, or the default one, which is fetched if need be.
+    """Load a model; without a path the default one, which is fetched on first use.
 
     Raises
     ------
     ModelError
-        It can not be fetched or read.
+        A package is missing, or the model can not be fetched or read.
     """
-    with progress("starting"):
-        from guided.integrations.load import default_model_gguf, load
+    with progress("loading the model"):
+        from guided.integrations.load import load
 
-    # Why apart: fetching and converting write lines of their own.
-    if path is None:
-        default_model_gguf()
-    with progress("loading the model", hidden=path is not None and path.endswith(".gguf")):
         return load(path, device=device)

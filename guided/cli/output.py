@@ -6,8 +6,7 @@ printable are escaped, so that it can not steer the terminal. Colours appear on 
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,13 +19,12 @@ __all__ = [
     "console",
     "excerpt",
     "print_json",
-    "progress",
     "shown",
     "shown_bytes",
     "width",
 ]
 
-COMPILING = "compiling (the first time on a machine takes some seconds)"
+COMPILING = "compiling"
 _EXCERPT = 60
 
 
@@ -40,17 +38,6 @@ def console(*, to_stderr: bool = False) -> "Console":
 def print_json(data: Any, *, to_stderr: bool = False) -> None:
     """One JSON document on a line of its own, in ASCII; what JSON does not know is written as a string."""
     print(json.dumps(data, default=str), file=sys.stderr if to_stderr else sys.stdout, flush=True)
-
-
-@contextmanager
-def progress(what: str, *, hidden: bool = False) -> Iterator[Callable[[str], None]]:
-    """A line on stderr while something goes on, which the function given changes; nothing where stderr is no terminal."""
-    out = console(to_stderr=True)
-    if hidden or not out.is_terminal:
-        yield lambda _: None
-        return
-    with out.status(what) as status:
-        yield status.update
 
 
 def shown(text: str) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED
-from guided.cli.output import aligned, as_text, console, print_json, progress, shown, shown_bytes
+from guided.cli.output import aligned, as_text, console, print_json, shown, shown_bytes
 from guided.cli.specs import EosOption, JsonOption
 from guided.cli.vocabularies import read_vocabulary, vocabulary_place
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.vocabulary.vocabulary import Vocabulary
@@ -27,18 +28,18 @@ def report_vocabulary(
         typer.Argument(
             metavar="[FILE]",
             help="A tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json or GGUF file, or a model's folder; "
-            "by default that of the default model.",
+            "default: the default model's (a download of 93 MB on first use).",
         ),
     ] = None,
     eos: EosOption = None,
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="How many of many to show.")] = 6,
     as_json: JsonOption = False,
 ) -> int:
-    r"""Report on a tokenizer: its kind, its tokens, what ends a text, and what to know before one relies on it.
+    r"""Report on a tokenizer: its kind, tokens, end-of-text tokens, duplicate tokens and missing bytes.
 
-    Duplicates are tokens that spell the same bytes. Missing bytes are those that no token spells alone: a text that needs one may
-    have no tokens. The round trip is proved where a package has the tokenizer's encoder: texts in many scripts are
-    encoded, and the tokens must spell them.
+    Duplicates are tokens that spell the same bytes. Missing bytes have no token of their own, so texts that need one may be
+    impossible to generate. If the package that implements the tokenizer is installed, texts in many scripts are encoded with
+    it, and the tokens must spell the same texts (round trip).
 
     For example:
 
@@ -50,7 +51,7 @@ def report_vocabulary(
     place = vocabulary_place(file)
     path = place / "tokenizer.json" if place.is_dir() else place
     with progress("reading the vocabulary"):
-        vocabulary = read_vocabulary(place, eos, must_end=False)
+        vocabulary = read_vocabulary(file, eos, must_end=False)
         kind = kind_of_file(path)
     facts = {"file": str(path), "kind": kind, **_facts(vocabulary, top), "round_trip": _proof(kind, vocabulary)}
     if as_json:
@@ -127,7 +128,7 @@ def _show(facts: dict[str, Any], tokens: Sequence[bytes | None], top: int) -> No
         ("kind", facts["kind"]),
         ("fingerprint", facts["fingerprint"]),
         ("ids", f"{facts['ids']:,}, of which {facts['spelled']:,} spell something"),
-        ("end of text", _listed(ends, len(ends)) or "no token is known to end one: give its id with --eos"),
+        ("end of text", _listed(ends, len(ends)) or "none known: give its id with --eos"),
         ("special tokens", _counted(special, top)),
         ("unused ids", f"{facts['unused']:,}"),
         ("parts of characters", f"{facts['not_utf8']:,} tokens are no UTF-8 by themselves"),

@@ -10,7 +10,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.models import load_model
-from guided.cli.output import COMPILING, print_json, progress
+from guided.cli.output import COMPILING, print_json
 from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
@@ -29,6 +29,7 @@ from guided.cli.specs import (
     plain_text,
 )
 from guided.errors import SchemaError
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
@@ -43,8 +44,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="[INDEX] PROMPT",
-            help="An index file, unless an option says what may be said; "
-            "and what the model completes: - reads standard input.",
+            help="An index file, unless one of the options below gives the constraint; then the prompt (- reads standard input).",
         ),
     ],
     regex: RegexOption = None,
@@ -58,14 +58,14 @@ def run(
     start: StartOption = None,
     max_ignored: MaxIgnoredOption = None,
     few_shot: Annotated[
-        bool, typer.Option("--few-shot", help="PROMPT is a question, put after the examples that the tools have.")
+        bool, typer.Option("--few-shot", help="PROMPT is a question; it is put after the examples of the tools.")
     ] = False,
     chat: Annotated[
-        bool, typer.Option("--chat", help="PROMPT is a message of a user, and goes through the model's chat template.")
+        bool, typer.Option("--chat", help="Send PROMPT as a user message through the model's chat template.")
     ] = False,
     model: ModelOption = None,
     device: DeviceOption = "cpu",
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="The most tokens to generate.")] = 200,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum number of tokens to generate.")] = 200,
     temperature: Annotated[
         float, typer.Option("--temperature", help="0 takes the best token; 1 samples from the model's distribution.")
     ] = 0.0,
@@ -76,26 +76,26 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Equal seeds give equal texts.")] = None,
     stop: Annotated[
-        list[str] | None, typer.Option("--stop", metavar="TEXT", help="Ends the text before it; may be repeated.")
+        list[str] | None, typer.Option("--stop", metavar="TEXT", help="Stop before this text; may be repeated.")
     ] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Write the text as it comes.")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Write the text while it is generated.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    r"""Generate one text that is accepted, whatever the model would have said.
+    r"""Generate one text that satisfies a constraint.
 
-    What may be said is in an index file (compiled for this model), or in one of --regex, --choice, --tools, --json-schema and --grammar.
+    The constraint is an index file that was compiled for this model, or one of --regex, --choice, --tools, --json-schema and --grammar.
 
-    With --tools, the calls in the text are run, and the model goes on from their results. Results of required calls, which are not part
-    of the text, are written after it, one on each line: add -> 46.
+    With --tools, the calls in the text are executed, and the model continues from their results. Results of required calls, which
+    are not part of the text, are written after it, one per line: add -> 46.
 
-    With --json-schema, the value of the text is of the schema or type.
+    With --json-schema, the text is JSON that is valid for the schema or type.
 
     With --json the result is one JSON document, or with --stream as well, one document for each event.
 
     For example:
 
       guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
-      guided run --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
+      guided run --ascii --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
@@ -146,7 +146,7 @@ def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> 
     if not isinstance(spec, Tools):
         raise UsageError("--few-shot needs --tools")
     if chat:
-        raise UsageError("--few-shot and --chat can not go together: give one of them")
+        raise UsageError("--few-shot and --chat exclude each other: pass only one of them")
     return few_shot(spec, question)
 
 

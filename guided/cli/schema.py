@@ -23,10 +23,10 @@ def show_schema(
         str, typer.Argument(metavar="SOURCE", help="A file of JSON (schema.json), or a type (models.py:Person).")
     ],
     report: Annotated[
-        bool, typer.Option("--report", help="What becomes of each keyword: enforced, annotation, recorded, refused.")
+        bool, typer.Option("--report", help="List each keyword as enforced, annotation, recorded or refused.")
     ] = False,
     lark: Annotated[
-        bool, typer.Option("--lark", help="A Lark grammar that accepts the same texts as the schema.")
+        bool, typer.Option("--lark", help="Write a Lark grammar that accepts the same texts as the schema.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar to a file (--lark).")
@@ -43,11 +43,11 @@ def show_schema(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Show what a JSON Schema comes to: rules, the fate of each keyword (--report), or a grammar of the same texts (--lark).
+    """Show how a JSON Schema is read: as rules, keyword by keyword (--report), or as an equivalent Lark grammar (--lark).
 
-    A rule says what must hold of a value: of the whole one, and then of each part, by its place in the schema.
+    There is one rule for the whole value and one for each of its parts, named by its place in the schema.
 
-    The exit code is 0 if all is enforced, 1 if some keyword can not be (--report), 2 after an error.
+    The exit code is 0 if every keyword is enforced, 1 if one cannot be (--report), 2 after an error.
 
     For example:
 
@@ -63,16 +63,16 @@ def show_schema(
     ):
         if value not in allowed:
             known = [repr(one) for one in allowed if one is not None]
-            raise UsageError(f"--{name} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
+            raise UsageError(f"--{name} must be {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
     spelling = {"whitespace": whitespace, "numbers": numbers, "escapes": escapes}
     chosen = {name: value for name, value in spelling.items() if value is not None}
     if lark and report:
-        raise UsageError("--lark and --report are two answers: ask for one of them")
+        raise UsageError("--lark and --report exclude each other: pass only one of them")
     if not lark:
         grammars_own = {**chosen, "output": output, "max-rules": max_rules}
         unused = next((name for name, value in grammars_own.items() if value is not None), None)
         if unused is not None:
-            raise UsageError(f"--{unused} is about the grammar: give --lark as well")
+            raise UsageError(f"--{unused} needs --lark")
     from guided.engine.json_schema import JsonSchema
 
     unsupported = "refuse" if lark else "record"

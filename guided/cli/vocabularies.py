@@ -19,7 +19,9 @@ __all__ = ["read_vocabulary", "vocabulary_place"]
 
 
 def vocabulary_place(given: Path | None) -> Path:
-    """The path itself, or the default model's folder, fetched if need be.
+    """The path itself; without one, the default model's folder, or its GGUF file where only that has been fetched.
+
+    The GGUF file is fetched on first use. Reading it needs neither torch nor transformers.
 
     Raises
     ------
@@ -28,9 +30,10 @@ def vocabulary_place(given: Path | None) -> Path:
     """
     if given is not None:
         return given
-    from guided.integrations.load import default_model_folder
+    from guided.integrations.load import default_model_gguf
 
-    return default_model_folder()
+    gguf = default_model_gguf()
+    return gguf.parent if (gguf.parent / "tokenizer.json").is_file() else gguf
 
 
 def read_vocabulary(given: Path | None, eos: Sequence[int] | None = None, *, must_end: bool = True) -> "Vocabulary":
@@ -48,7 +51,7 @@ def read_vocabulary(given: Path | None, eos: Sequence[int] | None = None, *, mus
     Raises
     ------
     VocabularyError
-        It can not be read, or names no token that ends a text.
+        It can not be read, or names no end-of-text token.
     ModelError
         The default model can not be fetched.
     """
@@ -57,13 +60,17 @@ def read_vocabulary(given: Path | None, eos: Sequence[int] | None = None, *, mus
 
     place = vocabulary_place(given)
     size, ends = _of_model(place) if place.is_dir() else (None, None)
+    if given is None and ends is None:
+        from guided.integrations.load import DEFAULT_EOS
+
+        ends = list(DEFAULT_EOS)
     # Why names: a file of ranks holds no special tokens, so an id may lie beyond its ids; a named one is added.
     named = {f"<end {token}>": token for token in eos or ()}
     vocabulary = Vocabulary.from_file(
         place / "tokenizer.json" if place.is_dir() else place, size, eos=eos or ends, special=named
     )
     if must_end and not vocabulary.eos:
-        raise VocabularyError(f"{place} names no token that ends a text: give its id with --eos")
+        raise VocabularyError(f"{place} names no end-of-text token: give its id with --eos")
     return vocabulary
 
 
@@ -78,7 +85,8 @@ def _of_model(folder: Path) -> tuple[int | None, list[int] | None]:
     fits = (size is None or type(size) is int) and (ends is None or isinstance(ends, list))
     if not fits or not all(type(token) is int for token in ends or ()):
         raise UsageError(
-            f"{folder}: vocab_size or eos_token_id is of another type in config.json or generation_config.json"
+            f"{folder}: vocab_size must be an integer, and eos_token_id an integer or a list of integers "
+            "(config.json, generation_config.json)"
         )
     return size, ends
 
@@ -90,7 +98,7 @@ def _document(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}") from error
+        raise UsageError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(found, dict):
-        raise UsageError(f"{path} is no JSON object")
+        raise UsageError(f"{path} is not a JSON object")
     return found

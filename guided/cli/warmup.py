@@ -6,25 +6,25 @@ Tests hold that all kernels are reached, and that real inputs need no further co
 """
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from guided.cli.boundary import ACCEPTED, UsageError
-from guided.cli.output import console, print_json, progress
+from guided.cli.output import console, print_json
 from guided.cli.specs import JsonOption
+from guided.progress import progress
 
 __all__ = ["kernels", "warm", "warmup"]
 
 
 def warmup(as_json: JsonOption = False) -> int:
-    """Compile all kernels on small inputs, and say where the compiled code is kept.
+    """Compile all kernels now, so that nothing has to wait for it later.
 
-    Once per machine (some seconds): later runs load the compiled code. Set NUMBA_CACHE_DIR to choose the folder.
+    Needed once per machine (about a minute); later runs load the compiled code. NUMBA_CACHE_DIR sets the folder.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
-        raise UsageError("numba's compiler is switched off: there is nothing to compile under NUMBA_DISABLE_JIT")
+        raise UsageError("nothing to compile: NUMBA_DISABLE_JIT switches numba's compiler off")
     begin = time.perf_counter()
     with progress("compiling kernels") as say:
         warm(lambda what: say(f"compiling kernels: {what}"))
@@ -151,13 +151,9 @@ def warm(advance: Callable[[str], None]) -> None:
 
 def kernels() -> dict[str, Any]:
     """All kernels in the modules loaded so far, by module and name."""
-    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith("guided.kernels.")]
-    return {
-        f"{module.__name__}.{name}": value
-        for module in modules
-        for name, value in vars(module).items()
-        if hasattr(value, "stats") and hasattr(value, "py_func") and value.__module__ == module.__name__
-    }
+    from guided.kernels import jit
+
+    return {f"{one.py_func.__module__}.{one.py_func.__qualname__}": one for one in jit.kernels()}
 
 
 def _folder(found: dict[str, Any]) -> str | None:

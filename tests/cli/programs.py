@@ -41,7 +41,7 @@ def process(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[byt
 
 
 def write_ranks(path: Path, *more: bytes) -> Path:
-    """A tokenizer's file with a token for each byte, and some more; it names no token that ends a text."""
+    """A tokenizer's file with a token for each byte, and some more; it names no end-of-text token."""
     import base64
 
     tokens = [*(bytes([value]) for value in range(256)), *more]

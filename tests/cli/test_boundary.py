@@ -14,11 +14,12 @@ import pytest
 import guided
 from guided.cli import app as program
 from guided.cli import check as check_module
+from guided.cli import interrupts
 from guided.errors import GuidedError, LimitError
 from tests.cli.programs import call, process
 from tests.real_vocabularies import real_file
 
-COMMANDS = ("demo", "run", "compile", "inspect", "check", "explain", "vocabulary", "warmup")
+COMMANDS = tuple(command.name for command in program.app.registered_commands)
 
 
 def test_help_names_every_command() -> None:
@@ -108,7 +109,7 @@ def test_a_mistyped_command() -> None:
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Have ``guided check`` raise."""
 
-    def asked(*_: Any) -> None:
+    def asked(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr(check_module, "asked", asked)
@@ -153,18 +154,35 @@ def test_a_fault_of_the_program_has_a_code_of_its_own(monkeypatch: pytest.Monkey
     done = call("check", "x")
     assert done.exit_code == 3
     assert done.stderr == (
-        "Error: this is a fault of guided itself (KeyError: 'x'); run it again with --debug, and report what it shows\n"
+        "Error: internal error in guided (KeyError: 'x'); run it again with --debug and report the traceback\n"
     )
 
 
-def test_an_interrupt_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     raising(monkeypatch, KeyboardInterrupt())
+    monkeypatch.setattr(interrupts, "_is_reported", False)
     done = call("check", "x")
-    assert (done.exit_code, done.output) == (130, "")
+    assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
+
+
+def test_an_interrupt_with_json_is_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, KeyboardInterrupt())
+    monkeypatch.setattr(interrupts, "_is_reported", False)
+    done = call("check", "x", "--json")
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert json.loads(done.stderr) == {"error": "KeyboardInterrupt", "message": "interrupted"}
+
+
+def test_an_error_that_an_interrupt_caused_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, RuntimeError("no compiled object yet"))
+    monkeypatch.setattr(interrupts, "_is_reported", False)
+    monkeypatch.setattr(interrupts, "_received", 0.0)
+    done = call("check", "x")
+    assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_process_that_is_interrupted_is_quiet(tmp_path: Path) -> None:
+def test_a_process_that_is_interrupted_says_so_in_one_line(tmp_path: Path) -> None:
     pipe = tmp_path / "vocabulary"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "guided", "explain", "--regex", "a", "--vocabulary", str(pipe)]
@@ -177,7 +195,7 @@ def test_a_process_that_is_interrupted_is_quiet(tmp_path: Path) -> None:
     ):
         child.send_signal(signal.SIGINT)
         output, errors = child.communicate(timeout=60)
-    assert (child.returncode, output, errors) == (130, b"", b"")
+    assert (child.returncode, output, errors) == (130, b"", b"Interrupted.\n")
 
 
 @pytest.mark.network
@@ -213,5 +231,5 @@ def test_warnings_are_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
     monkeypatch.setattr(sys, "argv", ["guided", "--version"])
     with pytest.raises(SystemExit):
-        program.main()
+        program.run_program()
     assert warnings.formatwarning("no cache", RuntimeWarning, "file.py", 3) == "Warning: no cache\n"

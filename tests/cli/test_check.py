@@ -25,7 +25,7 @@ def test_shows_where_a_text_fails_and_what_was_expected() -> None:
     done = call("check", "--regex", DATE, "2024-1x")
     assert done.exit_code == 1
     assert done.stdout == (
-        "rejected: character 6 ('x') can not come there\n"  #
+        "rejected: character 6 ('x') is not allowed there\n"  #
         "    2024-1x\n"
         "          ^\n"
         "expected '0' to '9'\n"
@@ -101,7 +101,7 @@ def test_standard_input_loses_the_newline_at_its_end() -> None:
 def test_bytes_that_are_no_text_are_rejected_at_their_place() -> None:
     done = call("check", "--regex", "é+", "-", stdin=b"\xc3\xa9\xff")
     assert done.exit_code == 1
-    assert done.stdout.startswith("rejected: character 1 (the byte 0xff) can not come there\n    é\\xff\n     ^\n")
+    assert done.stdout.startswith("rejected: character 1 (the byte 0xff) is not allowed there\n    é\\xff\n     ^\n")
 
 
 def test_an_argument_may_be_bytes_that_are_no_text() -> None:
@@ -129,7 +129,7 @@ def test_reads_token_by_token(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert done.stdout == (
         "accepted\n"
-        "token by token (the cut with the fewest tokens):\n"
+        "token by token (the split with the fewest tokens):\n"
         "    id   token          choices  verdict\n"
         "    50   '2'            12       ok\n"
         "    257  '024'          12       ok\n"
@@ -189,7 +189,7 @@ def test_usage_errors() -> None:
         "Try 'guided check --help' for help.\n"
     )
     assert errors_of("check", "--regex", "a", "--choice", "b", "x") == (
-        "Error: --regex and --choice can not go together: give one of them\nTry 'guided check --help' for help.\n"
+        "Error: --regex and --choice exclude each other: pass only one of them\nTry 'guided check --help' for help.\n"
     )
     assert "Missing argument" in errors_of("check", "--regex", "a")
     assert "No such option: --regexp" in errors_of("check", "--regexp", "a", "x")
@@ -215,7 +215,7 @@ def test_errors_of_the_vocabulary(tmp_path: Path) -> None:
     assert errors_of(*arguments, str(tmp_path)) == (
         f"Error: {tmp_path / 'tokenizer.json'}: cannot be read: No such file or directory\n"
     )
-    assert errors_of(*arguments, ranks) == (f"Error: {ranks} names no token that ends a text: give its id with --eos\n")
+    assert errors_of(*arguments, ranks) == (f"Error: {ranks} names no end-of-text token: give its id with --eos\n")
     assert "id 97 spells b'a'" in errors_of(*arguments, ranks, "--eos", "97")
     assert errors_of("check", "--regex", "[^\\d\\D]", "a", "--vocabulary", ranks, "--eos", "256").startswith(
         "Error: the language is empty"

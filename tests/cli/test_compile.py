@@ -253,7 +253,7 @@ def test_paths_in_a_file_of_specs_begin_at_the_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("x = ", "specs.toml is no TOML: Invalid value"),
+        ("x = ", "specs.toml is not valid TOML: Invalid value"),
         ("x = 1", "specs.toml: 'x' is no table: a spec is a table, [x]"),
         (
             "[x]",
@@ -296,7 +296,7 @@ def test_files_of_specs_that_are_wrong(folder: Path, content: str, message: str)
         ("tools = 'abilities.py'\nmax_length = true", "max_length is a number, not true or false"),
         ("tools = 'abilities.py'\ntool_choice = ['x']", "there is no tool 'x'"),
         ("tools = 'abilities.py:x'", "abilities.py has no 'x'; it has add, sub"),
-        ("tools = ''", "the source of tools is empty"),
+        ("tools = ''", "--tools: the source is empty"),
     ],
 )
 def test_specs_that_are_wrong_fail_by_name(folder: Path, table: str, message: str) -> None:
@@ -324,7 +324,7 @@ def test_lines_that_are_wrong(folder: Path, line: str, message: str) -> None:
 
 def test_arguments_that_are_wrong(folder: Path) -> None:
     assert (
-        "there is nothing to compile: give files of specs, --regex, --choice, --tools, --json-schema or --grammar"
+        "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema or --grammar"
         in errors_of("compile")
     )
     assert "'specs.txt' does not tell what it holds: files of specs end in .toml, .jsonl" in errors_of(

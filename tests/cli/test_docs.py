@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import guided
+from guided.calls.formats import format_names
+from guided.cli.app import app
 from tests.cli.programs import call, write_ranks
 
 DOCUMENT = Path(guided.__file__).resolve().parent.parent / "docs" / "cli.md"
@@ -83,3 +85,49 @@ def test_commands_say_what_stands_there(block: str, tmp_path: Path) -> None:
     )
     found = done.stdout.decode()
     assert re.fullmatch(pattern(block), found), found
+
+
+COUNTS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+)
+
+
+def test_the_page_lists_every_command() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    names = [command.name for command in app.registered_commands]
+    assert f"`guided` has {COUNTS[len(names)]} commands." in text
+    assert re.findall(r"^\| \[`guided (\w+)`\]\(#guided-\w+\) \|", text, flags=re.MULTILINE) == names
+    assert set(names) <= set(re.findall(r"^## guided (\w+)$", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("command", ["run", "check", "explain", "compile"])
+def test_help_and_page_list_every_format(command: str) -> None:
+    described = re.sub(r"\s+", "", call(command, "--help").stdout)
+    assert "Oneof" + ",".join(sorted(format_names())) in described
+    assert ", ".join(f"`{name}`" for name in sorted(format_names())) in DOCUMENT.read_text(encoding="utf-8")
+
+
+EXAMPLES = [
+    line.strip()
+    for name in ("check", "explain", "run", "compile")
+    for line in call(name, "--help").stdout.splitlines()
+    if line.strip().startswith("guided ")
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_of_the_help_use_ascii_digits(example: str) -> None:
+    assert r"\d" not in example or "--ascii" in example

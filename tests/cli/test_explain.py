@@ -25,7 +25,7 @@ def test_a_token_that_is_allowed(tokens: list[str]) -> None:
         "after '2024': 2 of 260 tokens may come\n"
         "    45 '-', 258 '-1'\n"
         "    at least 2 more tokens to the end\n"
-        "    it must go on with '-'\n"
+        "    the text must continue with '-'\n"
         "token 258, '-1', is allowed: all its bytes fit\n"
     )
 
@@ -45,7 +45,7 @@ def test_a_text_of_several_tokens_up_to_the_first_refusal(tokens: list[str]) -> 
     done = call("explain", "--regex", DATE, *tokens, "20x4")
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-3:] == [
-        "the text is no single token; cut into the fewest:",
+        "the text is not a single token; split into the fewest tokens:",
         "token 256, '20', is allowed: all its bytes fit",
         "token 120, 'x', is not allowed: its byte 0 (b'x') cannot come there; expected '0' to '9'",
     ]

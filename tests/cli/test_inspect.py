@@ -102,7 +102,16 @@ def test_errors(folder: Path) -> None:
     assert errors_of("inspect", "ranks") == "Error: ranks is no index file\n"
     assert "--graph a.png: a graph is written as .dot or .svg" in errors_of("inspect", "a.index", "--graph", "a.png")
     message = errors_of("inspect", "a.index", "--graph", "a.svg", "--max-states", "3")
-    assert "states or more are too many, 3 are drawn at most; --max-states draws more" in message
+    assert "states, and the limit is 3; raise it with --max-states" in message
+
+
+def test_a_pattern_with_digits_is_drawn_with_ascii_and_the_advice_says_so(folder: Path) -> None:
+    compiling = ["compile", "--regex", r"\d{4}-\d{2}", "-o", "."]
+    assert call(*compiling, *VOCABULARY).exit_code == 0
+    assert "compiled with --ascii" in errors_of("inspect", "regex.index", "--graph", "a.svg")
+    assert call(*compiling, "--ascii", *VOCABULARY).exit_code == 0
+    assert reply("inspect", "regex.index", "--graph", "a.svg")["states"] == 8
+    assert Path("a.svg").read_text().startswith("<svg")
     assert not Path("a.svg").exists()
     assert "no/a.svg: No such file" in errors_of("inspect", "a.index", "--graph", "no/a.svg")
     assert "was compiled for another vocabulary" in errors_of(

@@ -67,9 +67,9 @@ def test_check_accepts(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "text", "message"),
     [
-        ("schema.json", '{"a": x}', "character 6 ('x') can not come there\n    {\"a\": x}\n          ^\n"),
-        ("schema.json", '{"a": 1, "b": 2}', "character 10 ('b') can not come there"),
-        ("schema.json", '{"a": 1, "è": 2}', "character 10 ('è') can not come there"),
+        ("schema.json", '{"a": x}', "character 6 ('x') is not allowed there\n    {\"a\": x}\n          ^\n"),
+        ("schema.json", '{"a": 1, "b": 2}', "character 10 ('b') is not allowed there"),
+        ("schema.json", '{"a": 1, "è": 2}', "character 10 ('è') is not allowed there"),
         ("schema.json", '{"a": 1, "é": "', "the text ends too early"),
         ("shapes.py:Person", '{"name": "Ada", "born": "2023-02-29"}', "expected '0' to '8'"),
         ("shapes.py:Car", '{"color": "red", "doors": 4', "the text ends too early"),
@@ -119,7 +119,7 @@ def test_explain(folder: Path) -> None:
     [
         ("none.json", "none.json cannot be read: No such file or directory (at /, schema)"),
         ("latin.json", "latin.json cannot be read: it is not UTF-8"),
-        ("cut.json", "cut.json is no JSON: Expecting value"),
+        ("cut.json", "cut.json is not valid JSON: Expecting value"),
         ("bad.json", "not 'text' (at /, type)"),
         ("none.py:Person", "there is no file none.py"),
         (

@@ -48,7 +48,7 @@ def test_is_shown_to_people(tmp_path: Path) -> None:
     rows = {name: value.strip() for name, value in rows.items()}
     assert rows["kind"] == "tiktoken ranks"
     assert rows["ids"] == "259, of which 257 spell something"
-    assert rows["end of text"] == "no token is known to end one: give its id with --eos"
+    assert rows["end of text"] == "none known: give its id with --eos"
     assert rows["unused ids"] == "2"
     assert rows["duplicates"] == "1: 'b' (98 257)"
     assert rows["missing bytes"] == "0xC0-0xC1"

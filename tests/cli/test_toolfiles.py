@@ -125,9 +125,9 @@ def test_the_choice_of_tools(folder: Path) -> None:
         ("none.py", "there is no file none.py"),
         ("none", "there is no module none here (a file's name ends in .py)"),
         ("no-name", "'no-name' is neither a .py or .json file nor the name of a module"),
-        ("", "say what may be said: give an index file, --regex, --choice, --tools, --json-schema or --grammar"),
+        ("", "no constraint given: pass an index file, --regex, --choice, --tools, --json-schema or --grammar"),
         (":x", "':x' is neither a .py or .json file nor the name of a module"),
-        ("nothing.py:x", "'x' in nothing.py is a int, which is nothing to call"),
+        ("nothing.py:x", "'x' in nothing.py is a int, not a function or a tool"),
         ("abilities.py:none", "abilities.py has no 'none'; it has plus, weather, wait"),
         ("nothing.py:none", "nothing.py has no 'none'"),
         ("nothing.py", "nothing.py defines no public functions; name what it should give: nothing.py:name"),
@@ -135,7 +135,7 @@ def test_the_choice_of_tools(folder: Path) -> None:
         ("failing", "failing fails in line 2: ZeroDivisionError: division by zero"),
         ("lacking.py", "lacking.py fails in line 1: ModuleNotFoundError: No module named 'no_such_package'"),
         ("math.pi", "math.pi is no module; name what is in one with a colon: module:name"),
-        ("list.json:mail", "'list.json:mail': a file of definitions is taken as a whole, without :names"),
+        ("list.json:mail", "'list.json:mail': names cannot be selected from a JSON file"),
         ("other.json", "other.json holds no list of definitions"),
     ],
 )
@@ -145,6 +145,6 @@ def test_errors(folder: Path, given: str, message: str) -> None:
 
 def test_errors_of_others(folder: Path) -> None:
     assert "cut.py fails: SyntaxError: " in errors_of("check", "--tools", "cut.py", "x")
-    assert "wrong.json is no JSON: " in errors_of("check", "--tools", "wrong.json", "x")
+    assert "wrong.json is not valid JSON: " in errors_of("check", "--tools", "wrong.json", "x")
     assert errors_of("check", "--tools", "none.json", "x") == "Error: none.json: No such file or directory\n"
     assert "there is no format 'x'" in errors_of("check", "--tools", "abilities.py", "--format", "x", "x")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from guided.errors import ModelError
-from guided.generate.fetch import PackagedFile, cache_folder, download, prepare, spinner
+from guided.generate.fetch import PackagedFile, cache_folder, download, prepare
 
 
 @pytest.fixture
@@ -161,9 +161,3 @@ def test_the_cache_folder_is_chosen_by_the_environment(tmp_path: Path, monkeypat
     assert cache_folder() == Path.home() / "somewhere"
     monkeypatch.delenv("GUIDED_CACHE")
     assert cache_folder().name == "guided"
-
-
-def test_progress_is_one_plain_line_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with spinner("doing something"):
-        pass
-    assert capsys.readouterr().err == "guided: doing something ...\n"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,13 @@ from typing import Any
 
 import pytest
 
+import guided
+from guided.cli.vocabularies import read_vocabulary
 from guided.errors import ModelError
-from guided.integrations.load import default_model_folder, default_model_gguf, load
+from guided.integrations.load import DEFAULT_EOS, DEFAULT_MODEL, default_model_folder, default_model_gguf, load
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import default_model
+from tests.real_vocabularies import real_file
 
 PROBE = """
 import socket, sys
@@ -164,18 +168,93 @@ def test_arguments_are_checked() -> None:
         load(7)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("missing", "named"), [(["torch"], "torch"), (["gguf", "accelerate"], "gguf and accelerate")])
-def test_missing_packages_are_named_with_the_command(tmp_path: Path, missing: list[str], named: str) -> None:
+# Blocks packages, and pip: whatever would be fetched is an error of its own.
+WITHOUT = """
+import sys
+for name in {missing!r}: sys.modules[name] = None
+from guided.generate import fetch
+def fetched(*_): raise AssertionError("something was fetched")
+fetch._run_pip = fetched
+import guided
+try:
+    guided.load({arguments})
+except guided.ModelError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "advice"),
+    [
+        (["torch"], "", 'the default model needs torch, not installed here: run pip install "torch>=2.2"'),
+        (
+            ["gguf", "accelerate"],
+            "",
+            'the default model needs gguf and accelerate, not installed here: run pip install "gguf>=0.10" "accelerate>=0.26"',
+        ),
+        (
+            ["torch", "transformers", "gguf", "accelerate", "safetensors", "tokenizers"],
+            "",
+            "the default model needs torch, transformers, gguf, accelerate, safetensors and tokenizers, not installed here: "
+            'run pip install "torch>=2.2" "transformers>=4.45" "gguf>=0.10" "accelerate>=0.26" "safetensors>=0.4" "tokenizers>=0.19"',
+        ),
+        (
+            ["torch"],
+            "'no-one/no-model'",
+            'a model of transformers needs torch, not installed here: run pip install "torch>=2.2"',
+        ),
+    ],
+)
+def test_missing_packages_are_named_with_the_command_before_anything_is_fetched(
+    tmp_path: Path, missing: list[str], arguments: str, advice: str
+) -> None:
+    done = run(WITHOUT.format(missing=missing, arguments=arguments), GUIDED_CACHE=str(tmp_path))
+    assert done.stdout == f"{advice}\n", done.stderr
+
+
+def test_packages_to_install_are_those_that_the_distribution_declares() -> None:
+    from importlib.metadata import requires
+
+    from guided.integrations.load import _CONVERTING
+
+    declared = {
+        line.partition(";")[0].strip()
+        for line in requires("guided-decoding") or ()
+        if "demo" in line or "'torch'" in line
+    }
+    names = {line.rstrip("0123456789.").rstrip(">=") for line in declared} - {"guided-decoding[torch]"}
+    assert names == set(_CONVERTING)
+
+
+def test_no_advice_names_a_package_that_pip_can_not_find() -> None:
+    package = Path(guided.__file__).parent
+    wrong = [path.name for path in package.rglob("*.py") if "guided-decoding[" in path.read_text(encoding="utf-8")]
+    assert wrong == [], "guided-decoding is not on PyPI"
+
+
+@pytest.mark.model
+def test_a_vocabulary_needs_no_torch_and_converts_nothing(tmp_path: Path) -> None:
+    """The default model's file, where only that has been fetched."""
+    folder = tmp_path / "models" / f"SmolLM2-135M-Instruct-{DEFAULT_MODEL.version}-gguf"
+    folder.mkdir(parents=True)
+    copy = folder / Path(DEFAULT_MODEL.member).name
+    os.link(real_file("smollm2"), copy) if os.name != "nt" else shutil.copy(real_file("smollm2"), copy)
     program = (
-        f"import sys\nfor name in {missing!r}: sys.modules[name] = None\nimport guided\n"
-        "try:\n    guided.load()\nexcept guided.ModelError as error:\n    print(error)"
+        "import sys\nfor name in ('torch', 'transformers', 'gguf', 'accelerate', 'tokenizers'): sys.modules[name] = None\n"
+        "sys.argv = ['guided', 'explain', '--regex', '[0-9]{4}-[0-9]{2}', '--after', '2024', '--', '-1']\n"
+        "from guided.cli import main\nmain()"
     )
     done = run(program, GUIDED_CACHE=str(tmp_path))
-    assert done.stdout == (
-        f"models need {named}, not installed here: run pip install 'guided-decoding[demo]' "
-        "(in a checkout: pip install -e '.[demo]')\n"
-    ), done.stderr
-    assert not list(tmp_path.rglob("*.whl"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("after '2024': 1 of 49,152 tokens may come\n    29 '-'\n")
+    assert done.stderr == ""
+
+
+@pytest.mark.model
+def test_the_vocabulary_is_the_same_from_the_file_and_from_the_folder() -> None:
+    file = Vocabulary.from_file(real_file("smollm2"), eos=DEFAULT_EOS)
+    assert read_vocabulary(None).fingerprint == file.fingerprint
+    assert read_vocabulary(None).eos == DEFAULT_EOS
 
 
 def test_the_names_need_no_torch() -> None:

@@ -1,0 +1,91 @@
+"""Ctrl-C: status 130 and one line on stderr, whatever was going on.
+
+The first SIGINT raises ``KeyboardInterrupt`` in the main thread. Code in C may swallow it or turn it into another error, so
+`was_received` is the test of whether the program was interrupted, not the exception's type. This module imports only what
+Python has loaded already, so that the handler is there before everything else.
+"""
+
+import os
+import signal
+import sys
+import time
+from types import FrameType
+from typing import Any, NoReturn
+
+__all__ = ["INTERRUPTED", "leave", "listen", "report", "was_received"]
+
+INTERRUPTED = 130
+_MESSAGE = "Interrupted."
+# A terminal, a shell and a wrapper may each send the signal for one Ctrl-C.
+_SAME = 1.0
+
+_received: float | None = None
+_is_lost = False
+_is_reported = False
+
+
+def listen() -> None:
+    """Handle SIGINT from now on; not where it is ignored, as in background jobs of a shell."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+        sys.unraisablehook = _unraisable
+
+
+def was_received() -> bool:
+    """Has a SIGINT come?"""
+    return _received is not None
+
+
+def report(*, as_json: bool = False) -> None:
+    """Write the one line, once."""
+    global _is_reported
+    if _is_reported:
+        return
+    _is_reported = True
+    if as_json:
+        print('{"error": "KeyboardInterrupt", "message": "interrupted"}', file=sys.stderr, flush=True)
+    else:
+        # The first characters show the cursor again, which a progress line hides.
+        shown = "\x1b[?25h" if sys.stderr.isatty() else ""
+        print(f"{shown}{_MESSAGE}", file=sys.stderr, flush=True)
+
+
+def leave() -> None:
+    """End the process with `INTERRUPTED` if a SIGINT has come, and at once if one comes from now on."""
+    if signal.getsignal(signal.SIGINT) is _interrupt:
+        signal.signal(signal.SIGINT, _end)
+    if _is_reported or was_received():
+        report()
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    """Interrupt the main thread; a second Ctrl-C ends the process without waiting for it."""
+    global _received, _is_lost
+    now = time.monotonic()
+    if _received is None or _is_lost:
+        _received, _is_lost = now, False
+        raise KeyboardInterrupt
+    if now - _received > _SAME:
+        _end(_, __)
+
+
+def _end(_: int, __: FrameType | None) -> NoReturn:
+    """End the process now: while Python shuts down an exception would only be printed."""
+    try:
+        sys.stdout.flush()
+        report()
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def _unraisable(lost: Any) -> None:
+    """Deliver an interrupt again that came in a callback or a finalizer, where exceptions are printed and forgotten."""
+    global _is_lost
+    if was_received() and issubclass(lost.exc_type, KeyboardInterrupt):
+        import threading
+
+        _is_lost = True
+        threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+    else:
+        sys.__unraisablehook__(lost)

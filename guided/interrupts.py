@@ -1,0 +1,57 @@
+"""Ctrl-C at safe points only: for work that an exception in the wrong place would leave broken.
+
+Python raises ``KeyboardInterrupt`` between any two bytecodes of the main thread. Inside an import of an extension module, or in a callback
+of LLVM, it is swallowed or turned into another error, and what was begun can not be begun again. `deferred` keeps the signal
+until the work says that it may be abandoned, or is done.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["deferred"]
+
+_active = False
+
+
+@contextmanager
+def deferred() -> Iterator[Callable[[], None]]:
+    """Hold SIGINT back while the body runs; the handler that was there before is called at the end.
+
+    Without effect outside the main thread, inside another `deferred`, and where SIGINT is ignored or left to the system.
+
+    Yields
+    ------
+    callable
+        Delivers a signal that has come in the meantime. Call it where an exception does no harm.
+    """
+    global _active
+    handler = signal.getsignal(signal.SIGINT)
+    if _active or not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield _nothing
+        return
+    received: list[FrameType | None] = []
+
+    def hold(_: int, frame: FrameType | None) -> None:
+        received.append(frame)
+
+    def deliver() -> None:
+        if received:
+            frame = received.pop()
+            received.clear()
+            handler(signal.SIGINT, frame)
+
+    _active = True
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield deliver
+    finally:
+        _active = False
+        signal.signal(signal.SIGINT, handler)
+        deliver()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,121 @@
+"""Progress lines on stderr: a spinner, what is being done, and for how long.
+
+They appear on terminals only, and vanish when the work is done. Two switches turn them off: the environment variable
+``GUIDED_PROGRESS=0``, and the logger ``guided`` (``logging.getLogger("guided").setLevel(logging.ERROR)``).
+"""
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["is_shown", "notice", "progress", "silenced"]
+
+_logger = logging.getLogger("guided")
+_lock = threading.RLock()
+# One display for all lines: rich allows one at a time, and a line may begin while another is shown.
+_display: "Progress | None" = None
+_n_silencers = 0
+
+
+@contextmanager
+def progress(text: str, *, announce: bool = False, elapsed: float = 0.0) -> Iterator[Callable[[str], None]]:
+    """Show a line while the body runs.
+
+    Parameters
+    ----------
+    text : str
+        What is being done.
+    announce : bool
+        Where no line is shown, write the text once: for downloads and other work that costs something.
+    elapsed : float
+        Seconds that the work has taken already.
+
+    Yields
+    ------
+    callable
+        Replaces the text.
+    """
+    if not is_shown():
+        if announce and not _is_turned_off() and sys.stderr is not None:
+            sys.stderr.write(f"guided: {text} ...\n")
+        yield _ignore
+        return
+    global _display
+    with _lock:
+        if _display is None:
+            _display = _new_display()
+            _display.start()
+        task = _display.add_task(text, total=None)
+        for shown in _display.tasks:
+            if shown.id == task and shown.start_time is not None:
+                shown.start_time -= elapsed
+    try:
+        yield lambda new: _update(task, new)
+    finally:
+        with _lock:
+            if _display is not None:
+                _display.remove_task(task)
+                if not _display.tasks:
+                    finished, _display = _display, None
+                    finished.stop()
+
+
+def notice(text: str) -> None:
+    """Write a line that stays, above those of `progress`."""
+    if not is_shown():
+        return
+    with _lock:
+        if _display is not None:
+            _display.console.print(f"guided: {text}", markup=False, highlight=False, soft_wrap=True)
+        else:
+            sys.stderr.write(f"guided: {text}\n")
+
+
+def is_shown() -> bool:
+    """Are lines shown now? Only on a terminal, and where nobody has turned them off."""
+    return not _n_silencers and not _is_turned_off() and sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Show no progress lines while the body runs; announcements are still written."""
+    global _n_silencers
+    with _lock:
+        _n_silencers += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_silencers -= 1
+
+
+def _is_turned_off() -> bool:
+    return os.environ.get("GUIDED_PROGRESS") == "0" or not _logger.isEnabledFor(logging.WARNING)
+
+
+def _new_display() -> "Progress":
+    # Why here: rich takes as long to import as the rest of what a warm start needs.
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    # Why not Console(stderr=True): that looks sys.stderr up each time, and libraries redirect it.
+    console = Console(file=sys.stderr)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _update(task: int, text: str) -> None:
+    with _lock:
+        if _display is not None:
+            _display.update(task, description=text)  # type: ignore[arg-type]
+
+
+def _ignore(_: str) -> None:
+    pass
