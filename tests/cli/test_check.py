@@ -185,7 +185,7 @@ def test_rejects_at_the_first_character_that_no_accepted_text_goes_on_with(text:
 
 def test_usage_errors() -> None:
     assert errors_of("check", "x") == (
-        "Error: say what may be said: give an index file, --regex, --choice, --tools, --json-schema or --grammar\n"
+        "Error: no constraint given: pass an index file or one of --regex, --choice, --tools, --json-schema and --grammar\n"
         "Try 'guided check --help' for help.\n"
     )
     assert errors_of("check", "--regex", "a", "--choice", "b", "x") == (
@@ -243,12 +243,12 @@ def test_an_index_file_says_what_its_spec_says(index: tuple[str, list[str]], tex
 
 def test_errors_of_index_files(index: tuple[str, list[str]], tmp_path: Path) -> None:
     file, _ = index
-    assert errors_of("check", file).startswith("Error: TEXT is missing\n")
-    assert errors_of("check", "none", "x").startswith("Error: there is no index file none; without one, an option says")
-    assert "there is an argument too many, 'y': the options say what may be said, so TEXT stands alone" in errors_of(
+    assert errors_of("check", file).startswith("Error: missing argument TEXT\n")
+    assert errors_of("check", "none", "x").startswith("Error: no such index file: none (or pass one of --regex")
+    assert "unexpected argument 'y': expected only TEXT, since an option gives the constraint" in errors_of(
         "check", "--regex", "a", "x", "y"
     )
-    assert "there is an argument too many, 'y': INDEX and TEXT are all" in errors_of("check", file, "x", "y")
+    assert "unexpected argument 'y': expected only INDEX and TEXT" in errors_of("check", file, "x", "y")
     assert "ranks is no index file" in errors_of("check", str(tmp_path / "ranks"), "x")
     assert "was compiled for another vocabulary" in errors_of(
         "check", file, "x", "--vocabulary", str(tmp_path / "ranks"), "--eos", "259"

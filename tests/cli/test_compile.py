@@ -163,7 +163,7 @@ def test_a_spec_that_fails_does_not_stop_the_others(folder: Path, jobs: str) -> 
     done = call("compile", "specs.toml", *VOCABULARY, "-o", "out", "-j", jobs)
     assert done.exit_code == 1
     assert "failed bad: missing ), unterminated subpattern at position 0\n    (a\n    ^\n" in done.stderr
-    assert "failed lacking: there is no file none.py\n" in done.stderr
+    assert "failed lacking: no such file: none.py\n" in done.stderr
     assert done.stdout.splitlines()[-1].startswith("3 compiled, 2 failed: ")
     assert sorted(contents(folder / "out")) == ["answer.index", "calls.index", "date.index", "manifest.json"]
     entry = next(entry for entry in compile_all("specs.toml", "-o", "out", code=1) if entry["name"] == "bad")
@@ -179,7 +179,7 @@ def test_a_fault_is_one_specs_concern(folder: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(specs.Choice, "lower", lower)
     done = call("compile", "specs.toml", *VOCABULARY, "-o", "out")
     assert done.exit_code == 1
-    assert "failed answer: this is a fault of guided itself (KeyError: 'x')" in done.stderr
+    assert "failed answer: internal error in guided (KeyError: 'x')" in done.stderr
     assert "2 compiled, 1 failed" in done.stdout
 
 
@@ -254,20 +254,20 @@ def test_paths_in_a_file_of_specs_begin_at_the_file(folder: Path) -> None:
     ("content", "message"),
     [
         ("x = ", "specs.toml is not valid TOML: Invalid value"),
-        ("x = 1", "specs.toml: 'x' is no table: a spec is a table, [x]"),
+        ("x = 1", "specs.toml: 'x' is not a table: write each constraint as a table, [x]"),
         (
             "[x]",
-            "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, grammar, and this has none",
+            "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, found none",
         ),
         (
             "[x]\nregex = 'a'\nchoice = ['b']",
-            "specs.toml [x]: a spec has one of the keys regex, choice, tools, json_schema, grammar, and this has regex and choice",
+            "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, found regex and choice",
         ),
-        ("['a/b']\nregex = 'a'", "specs.toml ['a/b']: 'a/b' is no name for a file"),
-        ("['.x']\nregex = 'a'", "specs.toml ['.x']: '.x' is no name for a file"),
-        ("[a]\nregex = 'a'\n[A]\nregex = 'a'", "two specs are named 'A', in specs.toml [a] and in specs.toml [A]"),
-        ("", "there is nothing to compile"),
-        ("[x]\nregex = 'é", "specs.toml is no TOML"),
+        ("['a/b']\nregex = 'a'", "specs.toml ['a/b']: 'a/b' cannot be a file name"),
+        ("['.x']\nregex = 'a'", "specs.toml ['.x']: '.x' cannot be a file name"),
+        ("[a]\nregex = 'a'\n[A]\nregex = 'a'", "two constraints are named 'A' (specs.toml [a], specs.toml [A])"),
+        ("", "nothing to compile"),
+        ("[x]\nregex = 'é", "specs.toml is not valid TOML"),
     ],
 )
 def test_files_of_specs_that_are_wrong(folder: Path, content: str, message: str) -> None:
@@ -281,19 +281,19 @@ def test_files_of_specs_that_are_wrong(folder: Path, content: str, message: str)
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("regex = 1", "regex is a text, not a number"),
+        ("regex = 1", "regex must be a text, not a number"),
         ("regex = 'a'\nbuilder = 'x'", "builder is 'guided' or 'interegular', not 'x'"),
-        ("regex = 'a'\nformat = 'json'", "'format' is no option of regex, which has builder"),
-        ("choice = 'a'", "choice is a list of texts, not a text"),
+        ("regex = 'a'\nformat = 'json'", "unknown option 'format' of regex: known options are builder"),
+        ("choice = 'a'", "choice must be a list of texts, not a text"),
         ("choice = []", "a choice needs at least one option"),
-        ("choice = ['a']\nx = 1", "'x' is no option of choice, which has none"),
+        ("choice = ['a']\nx = 1", "unknown option 'x' of choice: known options are none"),
         (
             "tools = 1",
-            "tools is a source (tools.py:name, package.module, tools.json) or a list of definitions, not a number",
+            "tools must be a source (tools.py:name, package.module, tools.json) or a list of definitions, not a number",
         ),
         ("tools = 'abilities.py'\nformat = 'x'", "there is no format 'x'"),
-        ("tools = 'abilities.py'\nstrict = 1", "strict is true or false, not a number"),
-        ("tools = 'abilities.py'\nmax_length = true", "max_length is a number, not true or false"),
+        ("tools = 'abilities.py'\nstrict = 1", "strict must be true or false, not a number"),
+        ("tools = 'abilities.py'\nmax_length = true", "max_length must be a number, not true or false"),
         ("tools = 'abilities.py'\ntool_choice = ['x']", "there is no tool 'x'"),
         ("tools = 'abilities.py:x'", "abilities.py has no 'x'; it has add, sub"),
         ("tools = ''", "--tools: the source is empty"),
@@ -310,11 +310,11 @@ def test_specs_that_are_wrong_fail_by_name(folder: Path, table: str, message: st
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "many.jsonl, line 2 is no JSON"),
-        ("[" * 100_000, "many.jsonl, line 2 is no JSON"),
-        ("[]", "many.jsonl, line 2 is no object with a name"),
-        ('{"regex": "a"}', "many.jsonl, line 2 is no object with a name"),
-        ('{"name": "x"}', "many.jsonl, line 2: a spec has one of the keys"),
+        ("{", "many.jsonl, line 2 is not valid JSON"),
+        ("[" * 100_000, "many.jsonl, line 2 is not valid JSON"),
+        ("[]", "many.jsonl, line 2 is not an object with a name"),
+        ('{"regex": "a"}', "many.jsonl, line 2 is not an object with a name"),
+        ('{"name": "x"}', "many.jsonl, line 2: expected exactly one of the keys"),
     ],
 )
 def test_lines_that_are_wrong(folder: Path, line: str, message: str) -> None:
@@ -327,7 +327,7 @@ def test_arguments_that_are_wrong(folder: Path) -> None:
         "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema or --grammar"
         in errors_of("compile")
     )
-    assert "'specs.txt' does not tell what it holds: files of specs end in .toml, .jsonl" in errors_of(
+    assert "unknown file type 'specs.txt': expected a name that ends in .toml, .jsonl" in errors_of(
         "compile", "specs.txt"
     )
     assert errors_of("compile", "none.toml") == "Error: none.toml: No such file or directory\n"
@@ -335,7 +335,7 @@ def test_arguments_that_are_wrong(folder: Path) -> None:
     Path("latin.regex").write_bytes(b"\xe9")
     assert "latin.regex is not UTF-8, at byte 0" in errors_of("compile", "latin.regex")
     assert "Error: ranks: File exists" in errors_of("compile", "specs.toml", *VOCABULARY, "-o", "ranks")
-    assert "two specs are named 'choice'" in errors_of("compile", "--choice", "a", "--tools", "choice.py")
+    assert "two constraints are named 'choice'" in errors_of("compile", "--choice", "a", "--tools", "choice.py")
     assert "--jobs" in errors_of("compile", "specs.toml", "--jobs", "0")
 
 

@@ -22,7 +22,7 @@ def test_a_token_that_is_allowed(tokens: list[str]) -> None:
     done = call("explain", "--regex", DATE, *tokens, "--after", "2024", "--", "-1")
     assert done.exit_code == 0
     assert done.stdout == (
-        "after '2024': 2 of 260 tokens may come\n"
+        "after '2024': 2 of 260 tokens are allowed\n"
         "    45 '-', 258 '-1'\n"
         "    at least 2 more tokens to the end\n"
         "    the text must continue with '-'\n"
@@ -55,7 +55,7 @@ def test_without_a_token_the_allowed_ones(tokens: list[str]) -> None:
     done = call("explain", "--regex", DATE, *tokens, "--sample", "3")
     assert done.exit_code == 0
     assert done.stdout == (
-        "after '': 12 of 260 tokens may come\n    48 '0', 49 '1', 50 '2', ...\n    at least 4 more tokens to the end\n"
+        "after '': 12 of 260 tokens are allowed\n    48 '0', 49 '1', 50 '2', ...\n    at least 4 more tokens to the end\n"
     )
     assert reply("explain", "--regex", DATE, *tokens, "--sample", "2") == {
         "after": "",
@@ -82,7 +82,7 @@ def test_a_text_after_which_nothing_may_come(tokens: list[str]) -> None:
     done = call("explain", "--regex", DATE, *tokens, "--after", "20x", "1")
     assert done.exit_code == 1
     assert done.stdout == (
-        "nothing may come after '20x': it is no beginning of an accepted text\n    20x\n      ^\nexpected '0' to '9'\n"
+        "no token is allowed after '20x': no accepted text begins with it\n    20x\n      ^\nexpected '0' to '9'\n"
     )
     found = reply("explain", "--regex", DATE, *tokens, "--after", "20x")
     assert found["failed"] == {"byte": 2, "character": 2, "ends_early": False, "expected": "'0' to '9'"}
@@ -108,13 +108,12 @@ def test_tokens_that_are_parts_of_characters_are_shown_as_bytes() -> None:
 
 def test_errors(tokens: list[str]) -> None:
     assert errors_of("explain", "--regex", "a", *tokens, "260") == (
-        "Error: there is no token 260: ids run from 0 to 259 (with --text it is a text)\n"
-        "Try 'guided explain --help' for help.\n"
+        "Error: no token 260: ids are 0 to 259 (--text reads it as text)\nTry 'guided explain --help' for help.\n"
     )
     assert errors_of("explain", "--regex", "a", *tokens, "").startswith("Error: TOKEN '' is empty\n")
-    assert "Error: say what may be said" in errors_of("explain", *tokens)
+    assert "Error: no constraint given" in errors_of("explain", *tokens)
     assert errors_of("explain", *tokens, "1").startswith(
-        "Error: there is no index file 1; without one, an option says what may be said\n"
+        "Error: no such index file: 1 (or pass one of --regex, --choice, --tools, --json-schema and --grammar)\n"
     )
     assert "Error: missing )" in errors_of("explain", "--regex", "(", *tokens, "1")
     assert "--sample" in errors_of("explain", "--regex", "a", *tokens, "--sample", "-1")
@@ -125,8 +124,8 @@ def test_a_text_that_the_vocabulary_can_not_spell(tmp_path: Path) -> None:
     lines[ord("b")] = b"YmI= 98\n"
     (tmp_path / "ranks").write_bytes(b"".join(lines))
     arguments = ["explain", "--regex", "(bb|c)", "--vocabulary", str(tmp_path / "ranks"), "--eos", "256"]
-    assert errors_of(*arguments, "b").startswith("Error: TOKEN 'b' can not be spelled with this vocabulary\n")
-    assert call(*arguments, "--after", "b", "99").stdout.startswith("nothing may come after 'b'")
+    assert errors_of(*arguments, "b").startswith("Error: TOKEN 'b' cannot be spelled with this vocabulary\n")
+    assert call(*arguments, "--after", "b", "99").stdout.startswith("no token is allowed after 'b'")
 
 
 def test_an_index_file_says_what_its_spec_says(tokens: list[str], tmp_path: Path) -> None:

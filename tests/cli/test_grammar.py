@@ -41,11 +41,11 @@ def test_index_files(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("grammar", "check", "nothing"), "no bundled grammar has this name"),
-        (("grammar", "draw", "json"), "the one thing to do is check"),
+        (("grammar", "draw", "json"), "the only action is check"),
         (("grammar", "check", "json", "--start", "nowhere"), "nowhere"),
         (("grammar", "check", "json", "--lexer", "dynamic"), "lexer is"),
-        (("check", "--start", "b", "--regex", "a", "a"), "--start is about a grammar"),
-        (("check", "--grammar", "json", "--regex", "a", "a"), "can not go together"),
+        (("check", "--start", "b", "--regex", "a", "a"), "--start needs --grammar"),
+        (("check", "--grammar", "json", "--regex", "a", "a"), "exclude each other"),
     ],
 )
 def test_mistakes(arguments: tuple[str, ...], said: str) -> None:

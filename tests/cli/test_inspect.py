@@ -100,9 +100,16 @@ def test_writes_a_graph(folder: Path) -> None:
 def test_errors(folder: Path) -> None:
     assert errors_of("inspect", "none") == "Error: none cannot be read: No such file or directory\n"
     assert errors_of("inspect", "ranks") == "Error: ranks is no index file\n"
-    assert "--graph a.png: a graph is written as .dot or .svg" in errors_of("inspect", "a.index", "--graph", "a.png")
+    assert "--graph a.png: the file name must end in .dot, .gv or .svg" in errors_of(
+        "inspect", "a.index", "--graph", "a.png"
+    )
     message = errors_of("inspect", "a.index", "--graph", "a.svg", "--max-states", "3")
     assert "states, and the limit is 3; raise it with --max-states" in message
+    assert not Path("a.svg").exists()
+    assert "no/a.svg: No such file" in errors_of("inspect", "a.index", "--graph", "no/a.svg")
+    assert "was compiled for another vocabulary" in errors_of(
+        "inspect", "a.index", "--vocabulary", "ranks", "--eos", "260"
+    )
 
 
 def test_a_pattern_with_digits_is_drawn_with_ascii_and_the_advice_says_so(folder: Path) -> None:
@@ -112,11 +119,6 @@ def test_a_pattern_with_digits_is_drawn_with_ascii_and_the_advice_says_so(folder
     assert call(*compiling, "--ascii", *VOCABULARY).exit_code == 0
     assert reply("inspect", "regex.index", "--graph", "a.svg")["states"] == 8
     assert Path("a.svg").read_text().startswith("<svg")
-    assert not Path("a.svg").exists()
-    assert "no/a.svg: No such file" in errors_of("inspect", "a.index", "--graph", "no/a.svg")
-    assert "was compiled for another vocabulary" in errors_of(
-        "inspect", "a.index", "--vocabulary", "ranks", "--eos", "260"
-    )
     content = bytearray(Path("a.index").read_bytes())
     content[-1] ^= 1
     Path("a.index").write_bytes(content)

@@ -119,18 +119,18 @@ def test_explain(folder: Path) -> None:
     [
         ("none.json", "none.json cannot be read: No such file or directory (at /, schema)"),
         ("latin.json", "latin.json cannot be read: it is not UTF-8"),
-        ("cut.json", "cut.json is not valid JSON: Expecting value"),
+        ("cut.json", "cut.json is no JSON: Expecting value"),
         ("bad.json", "not 'text' (at /, type)"),
-        ("none.py:Person", "there is no file none.py"),
+        ("none.py:Person", "no such file: none.py"),
         (
             "shapes.py",
-            "'shapes.py' holds types, and names none: give a file of JSON (schema.json), or a type (models.py:Name)",
+            "'shapes.py' does not name a type: pass a JSON file (schema.json) or a type (models.py:Name)",
         ),
-        ("shapes.py:Person,Car", "names none"),
+        ("shapes.py:Person,Car", "does not name a type"),
         ("shapes.py:Lost", "shapes.py has no 'Lost'"),
         ("shapes.py:nothing", "a schema is a dict, a bool, JSON text, a path, a type or a function, not int"),
         ("shapes.py:broken", "**kwargs has none (at /names, **names)"),
-        ("not a module:X", "'not a module' is neither a .py or .json file nor the name of a module"),
+        ("not a module:X", "'not a module' is neither a .py or .json file nor a module name"),
     ],
 )
 def test_errors_are_one_message(folder: Path, source: str, message: str) -> None:
@@ -147,7 +147,7 @@ def test_errors_as_data(folder: Path) -> None:
 
 
 def test_it_excludes_the_others(folder: Path) -> None:
-    assert "--regex and --json-schema can not go together" in errors_of(
+    assert "--regex and --json-schema exclude each other" in errors_of(
         "check", "--json-schema", "schema.json", "--regex", "a", "x"
     )
 

@@ -97,13 +97,13 @@ def test_mistakes_are_found_before_the_model_is_loaded(monkeypatch: pytest.Monke
     import guided.integrations.load
 
     monkeypatch.setattr(guided.integrations.load, "load", None)
-    assert errors_of("run", PROMPT).startswith("Error: say what may be said")
-    assert errors_of("run", PROMPT, "--regex", "a", "--choice", "b").startswith("Error: --regex and --choice can not")
+    assert errors_of("run", PROMPT).startswith("Error: no constraint given")
+    assert errors_of("run", PROMPT, "--regex", "a", "--choice", "b").startswith("Error: --regex and --choice exclude")
     assert errors_of("run", PROMPT, "--regex", "(").startswith("Error: missing )")
     assert errors_of("run", PROMPT, "--choice", "a", "--choice", "a").startswith("Error: duplicate option 'a'")
     assert errors_of("run", PROMPT, "--regex", "a", "--few-shot").startswith("Error: --few-shot needs --tools")
     tools = ["run", PROMPT, "--tools", "guided.cli.demo_tools"]
-    assert errors_of(*tools, "--few-shot", "--chat").startswith("Error: --few-shot and --chat can not go together")
+    assert errors_of(*tools, "--few-shot", "--chat").startswith("Error: --few-shot and --chat exclude each other")
     assert errors_of(*tools, "--few-shot", "--tool-choice", "required").startswith("Error: examples are running text")
     regex = ["run", PROMPT, "--regex", "a"]
     assert errors_of(*regex, "--temperature", "-1").startswith(

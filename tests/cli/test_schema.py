@@ -140,13 +140,13 @@ def test_a_file_of_any_name_is_json_unless_it_is_python(tmp_path: Path) -> None:
     (tmp_path / "schema.txt").write_text('{"type": "null"}', encoding="utf-8")
     assert call("schema", str(tmp_path / "schema.txt")).stdout == "value = null\n"
     (tmp_path / "cut").write_text("{", encoding="utf-8")
-    assert f"{tmp_path / 'cut'} is not valid JSON: " in errors_of("schema", str(tmp_path / "cut"))
-    assert "is no file here" in errors_of("schema", str(tmp_path / "none"))
+    assert f"{tmp_path / 'cut'} is no JSON: " in errors_of("schema", str(tmp_path / "cut"))
+    assert "is neither a file nor names a type" in errors_of("schema", str(tmp_path / "none"))
 
 
 def test_options_are_named_as_they_are_given(tmp_path: Path) -> None:
     message = errors_of("schema", written(tmp_path, True), "--formats", "all")
-    assert "--formats is 'assert', 'annotate' or 'strict', not 'all'" in message
+    assert "--formats must be 'assert', 'annotate' or 'strict', not 'all'" in message
 
 
 def test_deep_schemas_have_many_short_rules() -> None:
@@ -182,7 +182,7 @@ def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lark", "--report"], "ask for one of them"), (["-o", "x"], "give --lark"), (["--numbers", "any"], "give --lark"),
+        (["--lark", "--report"], "exclude each other"), (["-o", "x"], "needs --lark"), (["--numbers", "any"], "needs --lark"),
         (["--lark", "--numbers", "all"], "'plain' or 'any'"), (["--lark", "--whitespace", "x"], "spaces, tabs and line ends"),
         (["--lark", "--whitespace", "pretty(2)"], "whitespace"), (["--lark", "--max-rules", "1"], "rules: "),
         (["--lark", "-o", "/no/such/folder/x"], "/no/such/folder/x: "), (["--lark", "--max-rules", "0"], "max-rules"),

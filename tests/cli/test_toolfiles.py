@@ -122,21 +122,24 @@ def test_the_choice_of_tools(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("none.py", "there is no file none.py"),
-        ("none", "there is no module none here (a file's name ends in .py)"),
-        ("no-name", "'no-name' is neither a .py or .json file nor the name of a module"),
-        ("", "no constraint given: pass an index file, --regex, --choice, --tools, --json-schema or --grammar"),
-        (":x", "':x' is neither a .py or .json file nor the name of a module"),
+        ("none.py", "no such file: none.py"),
+        ("none", "no module named none (to read a file, pass its path with .py)"),
+        ("no-name", "'no-name' is neither a .py or .json file nor a module name"),
+        (
+            "",
+            "no constraint given: pass an index file or one of --regex, --choice, --tools, --json-schema and --grammar",
+        ),
+        (":x", "':x' is neither a .py or .json file nor a module name"),
         ("nothing.py:x", "'x' in nothing.py is a int, not a function or a tool"),
         ("abilities.py:none", "abilities.py has no 'none'; it has plus, weather, wait"),
         ("nothing.py:none", "nothing.py has no 'none'"),
-        ("nothing.py", "nothing.py defines no public functions; name what it should give: nothing.py:name"),
+        ("nothing.py", "nothing.py defines no public functions; name the ones to use: nothing.py:name"),
         ("failing.py", "failing.py fails in line 2: ZeroDivisionError: division by zero"),
         ("failing", "failing fails in line 2: ZeroDivisionError: division by zero"),
         ("lacking.py", "lacking.py fails in line 1: ModuleNotFoundError: No module named 'no_such_package'"),
-        ("math.pi", "math.pi is no module; name what is in one with a colon: module:name"),
+        ("math.pi", "math.pi is not a module: separate a name in a module with a colon, module:name"),
         ("list.json:mail", "'list.json:mail': names cannot be selected from a JSON file"),
-        ("other.json", "other.json holds no list of definitions"),
+        ("other.json", "other.json does not hold a list of tool definitions"),
     ],
 )
 def test_errors(folder: Path, given: str, message: str) -> None:

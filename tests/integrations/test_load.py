@@ -246,7 +246,7 @@ def test_a_vocabulary_needs_no_torch_and_converts_nothing(tmp_path: Path) -> Non
     )
     done = run(program, GUIDED_CACHE=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("after '2024': 1 of 49,152 tokens may come\n    29 '-'\n")
+    assert done.stdout.startswith("after '2024': 1 of 49,152 tokens are allowed\n    29 '-'\n")
     assert done.stderr == ""
 
 
