@@ -1,7 +1,8 @@
-"""Where the time to a schema's first mask goes: ``python -m benchmarks.first_mask DIR [--vocabulary V] [--sample N] [--seed S]``.
+"""Where the time to a schema's first mask goes: ``python -m benchmarks.first_mask DIR [--vocabulary V] [--sample N] [--seed S] [--max-length N]``.
 
 ``DIR`` holds MaskBench's files. Each schema is taken once, in a process whose kernels and tables of strings are warm, under the options of
-`benchmarks.maskbench`; the stages are those of `guided.compile` and `Guide.mask`, in CPU time.
+`benchmarks.maskbench`; the stages are those of `guided.compile` and `Guide.mask`, in CPU time. With ``--max-length``, only schemas are
+taken in which some ``maxLength`` is at least N.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from guided.schema.lowering import Lowering
 from guided.schema.machine import Machine
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["STAGES", "stages"]
+__all__ = ["STAGES", "largest_length", "stages"]
 
 STAGES = {
     "spec": "the schema as text, its depth",
@@ -37,7 +38,7 @@ _OPTIONS: dict[str, Any] = {"whitespace": "flexible", "property_order": "any", "
 
 def stages(schema: Any, words: Vocabulary) -> list[float] | None:
     """CPU milliseconds of each stage; None where the schema is refused."""
-    alphabet, limits = bytes([1] * 256), Limits()
+    alphabet, limits = bytes(byte not in words.missing_bytes for byte in range(256)), Limits()
     try:
         spec, of_spec, _ = timed(lambda: guided.JsonSchema(schema, **_OPTIONS))
         lowering, of_lowering, _ = timed(_lowered, spec, limits)
@@ -60,6 +61,14 @@ def _started(lowering: Lowering, spec: guided.JsonSchema, limits: Limits, alphab
     if machine.is_empty:
         raise guided.SchemaError("no value satisfies the schema", "", "schema")
     return machine
+
+
+def largest_length(schema: Any) -> int:
+    """The largest ``maxLength`` anywhere in a schema; 0 without one."""
+    if isinstance(schema, dict):
+        own = schema.get("maxLength")
+        return max([own if isinstance(own, int) else 0, *map(largest_length, schema.values())])
+    return max(map(largest_length, schema), default=0) if isinstance(schema, list) else 0
 
 
 class Made:
@@ -85,8 +94,11 @@ def main() -> None:
     parser.add_argument("--vocabulary", default=MAIN, choices=NAMES)
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--max-length", type=int, default=0, metavar="N")
     given = parser.parse_args()
     files = sorted(given.folder.glob("*.json"))
+    if given.max_length:
+        files = [path for path in files if largest_length(json.loads(path.read_bytes())["schema"]) >= given.max_length]
     files = random.Random(given.seed).sample(files, min(given.sample, len(files)))
     words = vocabulary(given.vocabulary)
     words.trie  # noqa: B018 - built on first use

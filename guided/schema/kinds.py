@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from guided.arrays import BoolArray
+from guided.arrays import DEAD, BoolArray
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import UNLIMITED
 from guided.errors import LimitError
@@ -47,6 +47,9 @@ class Kinds:
         Bytes that texts may hold.
     has_all_bytes : bool
         Are these all bytes?
+    has_ascii : bool
+        Does the alphabet hold all printable characters of ASCII? Then the usual formulas of strings and numbers can be satisfied, whatever
+        else the vocabulary lacks.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Kinds:
         self.limits = limits
         self.alphabet = alphabet
         self.has_all_bytes = bool(alphabet.all())
+        self.has_ascii = bool(alphabet[0x20:0x7F].all())
         # What is true of all values of a type that can be spelled.
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
@@ -129,7 +133,7 @@ class Kinds:
 
     def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """The truths, as bits, that ``wanted[1:]`` have together on the strings or numbers of which ``wanted[0]`` holds."""
-        is_alone = wanted[0] == TRUE and len(wanted) == 2 and self.has_all_bytes
+        is_alone = wanted[0] == TRUE and len(wanted) == 2 and self.has_ascii
         if kind == "number" and is_alone and self._is_surely_satisfiable(kind, wanted[1]):
             # Why both: there is no atom of numbers that holds of all.
             return 0, 1
@@ -188,19 +192,34 @@ class Kinds:
 
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""
-        if formula <= TRUE and self.has_all_bytes:
+        if formula <= TRUE and self.has_ascii:
             return formula == TRUE
-        if self.has_all_bytes and self._is_surely_satisfiable(kind, formula):
+        if self.has_ascii and self._is_surely_satisfiable(kind, formula):
             return True
-        if kind == "string" and self.measured(formula) is not None:
-            return True
+        if kind == "string":
+            atom = self.formulas.nodes[formula]
+            if atom[0] == "length":
+                return self._has_length(atom[1], atom[2])
+            if self.measured(formula) is not None:
+                return True
         return not self.leaf(kind, (formula,)).automaton.is_empty()
 
     def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
+        """Is it certain, without an automaton, that a formula has a value? The alphabet holds printable ASCII."""
         atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
-        if kind == "string":
-            return (len(atoms) == 1 and possible_text(atoms[0])) or self.all_but(formula) is not None
-        return possible_number(atoms)
+        if kind == "number":
+            return possible_number(atoms)
+        if len(atoms) == 1 and possible_text(atoms[0], is_ascii=not self.has_all_bytes):
+            return True
+        return self.all_but(formula) is not None
+
+    def _has_length(self, least: int, most: int) -> bool:
+        """Is there a string of so many characters that the alphabet can spell? One character is enough, since it can be repeated."""
+        if most != ANY_LENGTH and least > most:
+            return False
+        if least == 0:
+            return True
+        return bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
 
     def object_start(self, wanted: tuple[int, ...]) -> objects.ObjectState:
         """The state of an object before its first key, for formulas over the atoms of objects."""

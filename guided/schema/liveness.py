@@ -57,7 +57,7 @@ class Liveness(ABC):
         self.kinds = kinds
         self.formulas = kinds.formulas
         self._can_spell = {
-            kind: kinds.has_all_bytes or all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
+            kind: kinds.has_ascii or all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
         }
         self.questions = Questions(_MOST_WORK)
         self.plains: list[PlainObject] = []
@@ -84,10 +84,10 @@ class Liveness(ABC):
         return self.questions.ask(formula, lambda: self._has_value(formula))
 
     def _is_of_a_type(self, formula: int) -> bool:
-        """Is it enough to be of a type, or of one of several, and can all bytes be spelled?"""
+        """Is it enough to be of a type, or of one of several, and can each type be spelled?"""
         nodes = self.formulas.nodes
         node = nodes[formula]
-        if not self.kinds.has_all_bytes:
+        if not self.kinds.has_ascii:
             return False
         return node[0] == "type" or (node[0] == "|" and any(nodes[member][0] == "type" for member in node[1]))
 
@@ -107,7 +107,7 @@ class Liveness(ABC):
             return self.kinds.has_leaf(kind, formula)
         if kind == "object":
             # PERF: most objects are only asked this, and never read (`python -m benchmarks.first_mask`).
-            values = needed_values(self.formulas, formula) if self.kinds.has_all_bytes else None
+            values = needed_values(self.formulas, formula) if self.kinds.has_ascii else None
             if values is not None:
                 return all(map(self.is_satisfiable, values))
             return self.is_live_object(self.kinds.object_start((formula,)))

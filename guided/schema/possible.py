@@ -20,14 +20,32 @@ _SMALL = 1000
 _PLAIN_PATTERN = re.compile(r"\^?(?:[^\\^$(\[]|\((?!\?[=!<])|\\[^bB]|\[(?!\]))*\$?", re.DOTALL)
 
 
-def possible_text(atom: Atom) -> bool:
-    """Is there surely a string of which an atom holds?"""
+# The same, where every character and every class has a member in printable ASCII, or one that is escaped by printable ASCII: no other
+# characters, no escapes by code point or property, and of negated classes only those that exclude few characters.
+_ASCII_PATTERN = re.compile(
+    r"""
+    \^?(?:
+        [ !"#%&'*+,\-./0-9:;<=>?@A-Z\]_`a-z{|}~)]
+      | \((?!\?[=!<])
+      | \\[dDwWsStnrfv^$\\.*+?()\[\]{}|/\-]
+      | \[\^(?:[^\\\]\-\[^]|\\[dwstnrfv\\.*+?()\[\]{}|/\-]){1,20}\]
+      | \[(?!\^|\])
+    )*\$?
+    """,
+    re.VERBOSE,
+)
+
+
+def possible_text(atom: Atom, *, is_ascii: bool = False) -> bool:
+    """Is there surely a string of which an atom holds; with ``is_ascii``, one that printable ASCII can spell?"""
     kind = atom[0]
     if kind == "pattern":
-        return _PLAIN_PATTERN.fullmatch(atom[1]) is not None
+        return (_ASCII_PATTERN if is_ascii else _PLAIN_PATTERN).fullmatch(atom[1]) is not None
     if kind == "length":
         return bool(atom[2] < 0 or atom[1] <= atom[2])
-    return kind == "format" or (kind == "strings" and bool(atom[1]))
+    if kind == "strings":
+        return any(text.isascii() and text.isprintable() for text in atom[1]) if is_ascii else bool(atom[1])
+    return bool(kind == "format")
 
 
 def possible_number(atoms: list[Atom]) -> bool:

@@ -1,0 +1,131 @@
+"""Vocabularies in which no token is a certain byte: what can be spelled is decided as exactly as over all bytes, and as fast."""
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.errors import SchemaError, VocabularyError
+from guided.limits import Limits
+from guided.schema.formats import FORMATS
+from guided.schema.formula import FALSE
+from guided.schema.kinds import Kinds
+from guided.schema.possible import possible_text
+from guided.schema.reading import Reading
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.schema.engine import BYTES, compiled
+from tests.schema.lowered import lowered
+
+# The bytes that no token of SmolLM2's tokenizer is.
+SMOLLM2 = bytes((4, 6, 0x13, 0x14, 0x16, 0x1D, 0xC0, 0xC1, 0xF1, 0xF2, *range(0xF5, 0x100)))
+
+
+def without(missing: bytes) -> Vocabulary:
+    """One token for each other byte, and one that ends the text."""
+    return Vocabulary([None if value in missing else bytes([value]) for value in range(256)], eos=[256], size=257)
+
+
+def kinds_of(schema: Any, missing: bytes) -> tuple[Kinds, int]:
+    """The types of a schema over an alphabet without these bytes, and the formula of its value."""
+    lowering = lowered(schema)
+    alphabet = np.ones(256, np.bool_)
+    alphabet[list(missing)] = False
+    return Kinds(lowering.formulas, lowering, lowering.options, Limits(), alphabet), lowering.root
+
+
+missing_bytes = st.one_of(
+    st.just(SMOLLM2),
+    st.binary(min_size=1, max_size=4),
+    st.sampled_from(
+        [b"a", b'"', b"\\", b"u", b"0", b"-", b".", b"\xc3", bytes(range(0x80, 0x100)), bytes(range(0x20, 0x7F))]
+    ),
+    st.sets(st.integers(0, 255), min_size=200, max_size=255).map(bytes),
+)
+patterns = st.sampled_from([
+    "a", "^a+$", "[^a]", "^[^a-z]$", "[é-ü]", r"^\u00e9$", r"^\x04$", "^\x04$", r"\d", r"^\D\W\S$", r"[^\s\d\w]", r"^[^\s\S]$", r"[^\W\w]", "^.$",
+    r"^\t$", "^\U00040000$", "[\U00040000-\U000bffff]", "(a|b)c", "(?=a)b", "a$b", r"^\\$", "^[\"]$", "[^]", "^[]$", "^[^!-~]$",
+])  # fmt: skip
+texts = st.sampled_from(["", "a", "é", "\x04", "\n", "\U00040000", '"', "ab\x13"])
+strings = st.one_of(
+    st.fixed_dictionaries({"minLength": st.integers(0, 3)}, optional={"maxLength": st.integers(0, 3)}),
+    st.fixed_dictionaries({"pattern": patterns}, optional={"maxLength": st.integers(0, 3), "minLength": st.integers(0, 2)}),
+    st.fixed_dictionaries({"enum": st.lists(texts, min_size=1, max_size=2, unique=True)}, optional={"maxLength": st.integers(0, 2)}),
+    st.fixed_dictionaries({"not": st.fixed_dictionaries({"enum": st.lists(texts, min_size=1, max_size=2, unique=True)})}),
+    st.fixed_dictionaries({"format": st.sampled_from(["date", "email", "uri", "ipv4"])}),
+)  # fmt: skip
+numbers = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries({"minimum": st.integers(-20, 20)}, optional={"maximum": st.integers(-20, 20)}),
+    st.fixed_dictionaries({"multipleOf": st.sampled_from([0.5, 3, 7])}, optional={"exclusiveMaximum": st.just(-1)}),
+    st.fixed_dictionaries({"enum": st.lists(st.sampled_from([0, 1, -1, 0.5, 12]), min_size=1, max_size=2, unique=True)}),
+)  # fmt: skip
+
+
+@given(strings, missing_bytes)
+def test_strings_exist_exactly_where_their_automaton_is_not_empty(schema: dict[str, Any], missing: bytes) -> None:
+    kinds, root = kinds_of({"type": "string", **schema}, missing)
+    formula = kinds.typed(root, "string")
+    if formula != FALSE:
+        assert kinds.has_leaf("string", formula) == (not kinds.leaf("string", (formula,)).automaton.is_empty())
+
+
+@given(numbers, missing_bytes)
+def test_numbers_exist_exactly_where_their_automaton_is_not_empty(schema: dict[str, Any], missing: bytes) -> None:
+    kinds, root = kinds_of({"type": "number", **schema}, missing)
+    formula = kinds.typed(root, "number")
+    if formula != FALSE:
+        assert kinds.has_leaf("number", formula) == (not kinds.leaf("number", (formula,)).automaton.is_empty())
+
+
+@given(
+    st.lists(st.one_of(strings, numbers), min_size=1, max_size=3),
+    st.booleans(),
+    missing_bytes,
+    st.lists(st.one_of(texts, st.integers(-20, 20), st.just(0.5)), max_size=3),
+)
+def test_texts_are_those_over_all_bytes_that_can_be_spelled(
+    parts: list[dict[str, Any]], is_required: bool, missing: bytes, values: list[Any]
+) -> None:
+    names = "abc"[: len(parts)]
+    schema = {"type": "object", "properties": dict(zip(names, parts, strict=True)), "required": list(names) * is_required}
+    text = json.dumps(dict(zip(names, values, strict=False)), ensure_ascii=False).encode()
+    try:
+        everything = compiled(schema)
+    except SchemaError:
+        return
+    try:
+        expected = everything.accepts(text) and not set(text) & set(missing)
+        assert compiled(schema, without(missing)).accepts(text) == expected
+    except VocabularyError:
+        assert not expected
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_every_format_has_a_text_of_printable_ascii(name: str) -> None:
+    kinds, root = kinds_of({"type": "string", "format": name}, bytes(set(range(256)) - set(range(0x20, 0x7F))))
+    assert possible_text(("format", name), is_ascii=True)
+    assert not kinds.leaf("string", (kinds.typed(root, "string"),)).automaton.is_empty()
+
+
+@pytest.mark.parametrize("missing", [SMOLLM2, b"q", b"\xf1"])
+@pytest.mark.parametrize("more", [{}, {"minLength": 1}, {"pattern": "^[a-z ]*$"}, {"format": "uri"}])
+def test_large_lengths_take_no_longer_than_over_all_bytes(missing: bytes, more: dict[str, Any]) -> None:
+    def seconds(vocabulary: Vocabulary, most: int) -> float:
+        schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": most, **more}}, "required": ["a"]}
+        compiled(schema, vocabulary)
+        begin = time.process_time()
+        compiled({**schema, "title": "again"}, vocabulary)
+        return time.process_time() - begin
+
+    # An automaton that counts 60,000 characters takes more than half a second.
+    assert seconds(without(missing), 60_000) < seconds(BYTES, 60_000) + 0.1
+
+
+def test_reading_knows_an_alphabet_with_all_of_ascii() -> None:
+    kinds, root = kinds_of({"type": ["string", "object"]}, SMOLLM2)
+    assert kinds.has_ascii
+    assert Reading(kinds).is_satisfiable(root)
