@@ -1,7 +1,8 @@
 """The drafts of JSON Schema: which keywords each has, where subschemas stand in them, and how each names and refers.
 
 A `Dialect` is a table. `handlers` maps a keyword that constrains values to the function that lowers it; `positions` maps a keyword that
-holds subschemas to how it holds them. What neither maps means nothing, as the specification says of unknown keywords.
+holds subschemas to how it holds them; `companions` maps a keyword that only modifies another one to that one, whose handler reads it. What
+none of them maps means nothing, as the specification says of unknown keywords.
 
     "schema"            a schema
     "schemas"           a list of them
@@ -22,7 +23,7 @@ from typing import Any, TypeAlias
 from guided.schema.keywords import arrays, enumerations, logic, numbers, objects, strings, unevaluated
 from guided.schema.site import Site
 
-__all__ = ["DEFAULT", "DRAFTS", "Dialect", "known_dialect", "with_vocabularies"]
+__all__ = ["DEFAULT", "DRAFTS", "Dialect", "dialect_of_vocabularies", "known_dialect", "with_vocabularies"]
 
 Handler: TypeAlias = Callable[[Site, Any], None]
 
@@ -42,6 +43,8 @@ class Dialect:
         What each constraining keyword does.
     positions : Mapping of str to str
         How each keyword holds subschemas.
+    companions : Mapping of str to str
+        Keywords without a handler of their own, each with the keyword whose handler reads it.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Dialect:
     identifier: str
     handlers: Mapping[str, Handler] = field(repr=False)
     positions: Mapping[str, str] = field(repr=False)
+    companions: Mapping[str, str] = field(repr=False)
 
     @property
     def reference_stands_alone(self) -> bool:
@@ -128,7 +132,6 @@ _DRAFT2019: dict[str, Handler] = {
     "$recursiveRef": logic.recursive_reference,
     "dependentRequired": objects.dependent_required,
     "dependentSchemas": objects.dependent_schemas,
-    "contains": arrays.contains_counted,
     "unevaluatedProperties": unevaluated.unevaluated_properties,
     "unevaluatedItems": unevaluated.unevaluated_items,
 }
@@ -172,13 +175,19 @@ _POSITIONS2020 = {
     "items": "schema",
 }
 
+_COMPANIONS3 = {"additionalItems": "items", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+_COMPANIONS6 = {"additionalItems": "items"}
+_COMPANIONS7 = {**_COMPANIONS6, "then": "if", "else": "if"}
+_COMPANIONS2019 = {**_COMPANIONS7, "minContains": "contains", "maxContains": "contains"}
+_COMPANIONS2020 = {keyword: beside for keyword, beside in _COMPANIONS2019.items() if keyword != "additionalItems"}
+
 DRAFTS: Mapping[int, Dialect] = {
-    3: Dialect("draft-03", 3, "id", _DRAFT3, _POSITIONS3),
-    4: Dialect("draft-04", 4, "id", _DRAFT4, _POSITIONS4),
-    6: Dialect("draft-06", 6, "$id", _DRAFT6, _POSITIONS6),
-    7: Dialect("draft-07", 7, "$id", _DRAFT7, _POSITIONS7),
-    2019: Dialect("draft 2019-09", 2019, "$id", _DRAFT2019, _POSITIONS2019),
-    2020: Dialect("draft 2020-12", 2020, "$id", _DRAFT2020, _POSITIONS2020),
+    3: Dialect("draft-03", 3, "id", _DRAFT3, _POSITIONS3, _COMPANIONS3),
+    4: Dialect("draft-04", 4, "id", _DRAFT4, _POSITIONS4, _COMPANIONS3),
+    6: Dialect("draft-06", 6, "$id", _DRAFT6, _POSITIONS6, _COMPANIONS6),
+    7: Dialect("draft-07", 7, "$id", _DRAFT7, _POSITIONS7, _COMPANIONS7),
+    2019: Dialect("draft 2019-09", 2019, "$id", _DRAFT2019, _POSITIONS2019, _COMPANIONS2019),
+    2020: Dialect("draft 2020-12", 2020, "$id", _DRAFT2020, _POSITIONS2020, _COMPANIONS2020),
 }
 DEFAULT = DRAFTS[2020]
 
@@ -195,11 +204,11 @@ _URIS = {
 # Keywords by vocabulary, named by the last part of its URI. Of "core" only what refers; what no vocabulary lists stays.
 _VALIDATION = (
     "type enum const multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength pattern minItems maxItems "
-    "uniqueItems minProperties maxProperties required dependentRequired"
+    "uniqueItems minProperties maxProperties required dependentRequired minContains maxContains"
 )
 _APPLICATOR = (
-    "prefixItems items additionalItems contains properties patternProperties additionalProperties propertyNames dependentSchemas if allOf "
-    "anyOf oneOf not dependencies"
+    "prefixItems items additionalItems contains properties patternProperties additionalProperties propertyNames dependentSchemas if then "
+    "else allOf anyOf oneOf not dependencies"
 )
 _VOCABULARIES: Mapping[int, Mapping[str, frozenset[str]]] = {
     2019: {
@@ -251,4 +260,13 @@ def with_vocabularies(dialect: Dialect, uri: str, vocabularies: Mapping[str, boo
         elif required:
             unknown.append(vocabulary)
     handlers = {keyword: handler for keyword, handler in dialect.handlers.items() if keyword in kept}
-    return replace(dialect, name=uri, handlers=handlers), unknown
+    companions = {keyword: beside for keyword, beside in dialect.companions.items() if keyword in kept}
+    return replace(dialect, name=uri, handlers=handlers, companions=companions), unknown
+
+
+def dialect_of_vocabularies(vocabularies: Mapping[str, bool]) -> Dialect:
+    """The draft whose vocabularies a metaschema lists, where the metaschema has no ``$schema``; the default without any."""
+    for year in _VOCABULARIES:
+        if any(f"/draft/{DRAFTS[year].name.removeprefix('draft ')}/vocab/" in uri for uri in vocabularies):
+            return DRAFTS[year]
+    return DEFAULT

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from guided.errors import SchemaError
-from guided.schema.dialects import DEFAULT, Dialect, known_dialect, with_vocabularies
+from guided.schema.dialects import DEFAULT, Dialect, dialect_of_vocabularies, known_dialect, with_vocabularies
 from guided.schema.metaschemas import metaschema
 from guided.schema.resources import RECURSIVE, Context, Document, Resource, Target, index
 from guided.schema.site import Location, pointer_of
@@ -44,6 +44,8 @@ class References:
         self._contexts: dict[tuple[int, ...], Context] = {}
         self._targets: dict[tuple[str, str, Context], Target] = {}
         self._dialects: dict[str, Dialect | None] = {}
+        # Documents of the registry by their own identifiers, once one is looked for by it.
+        self._identified_documents: dict[str, Any] | None = None
         self.unknown_drafts: dict[str, None] = {}
         self._default = DEFAULT
         resource = self._open(schema, "", ("",))
@@ -151,11 +153,23 @@ class References:
         return found
 
     def _document(self, uri: str) -> Any:
-        """A document of the registry, or a metaschema; None if there is none."""
-        for spelled in (uri, f"{uri}#"):
+        """A document of the registry, by its key or its own identifier, or a metaschema; None if there is none."""
+        found = self._registered(uri)
+        return metaschema(uri) if found is None else found
+
+    def _registered(self, uri: str) -> Any:
+        """A document of the registry, by its key or its own identifier, each with or without ``#``; None if there is none."""
+        bare = uri.removesuffix("#")
+        for spelled in (bare, f"{bare}#"):
             if spelled in self._registry:
                 return self._registry[spelled]
-        return metaschema(uri)
+        if self._identified_documents is None:
+            self._identified_documents = {}
+            for schema in self._registry.values():
+                identifier = schema.get("$id", schema.get("id")) if isinstance(schema, Mapping) else None
+                if isinstance(identifier, str):
+                    self._identified_documents.setdefault(identifier.removesuffix("#"), schema)
+        return self._identified_documents.get(bare)
 
     def _open(self, schema: Any, uri: str, location: Location) -> Resource:
         dialect = self._default
@@ -210,11 +224,15 @@ class References:
         chain = []
         found = known_dialect(uri)
         while found is None and uri not in self._dialects:
-            schema = self._registry.get(uri, self._registry.get(uri.rstrip("#")))
+            schema = self._registered(uri)
             self._dialects[uri] = None
             if not isinstance(schema, dict):
                 return None
-            chain.append((uri, schema.get("$vocabulary")))
+            vocabularies = schema.get("$vocabulary")
+            chain.append((uri, vocabularies))
+            if isinstance(vocabularies, dict) and "$schema" not in schema:
+                found = dialect_of_vocabularies(vocabularies)
+                break
             uri = str(schema.get("$schema"))
             found = known_dialect(uri) or self._dialects.get(uri)
         found = found or self._dialects.get(uri)

@@ -26,12 +26,6 @@ __all__ = ["ANNOTATION", "ENFORCED", "RECORDED", "REFUSED_STATUS", "Finding", "r
 
 ENFORCED, ANNOTATION, RECORDED, REFUSED_STATUS = "enforced", "annotation", "recorded", "refused"
 
-# Keywords that say something only beside another, whose handler reads them: that one, and the first and last draft by year.
-_READ_WITH = {
-    "then": ("if", 7, 2020), "else": ("if", 7, 2020), "minContains": ("contains", 2019, 2020), "maxContains": ("contains", 2019, 2020),
-    "additionalItems": ("items", 3, 2019), "exclusiveMinimum": ("minimum", 3, 4), "exclusiveMaximum": ("maximum", 3, 4),
-}  # fmt: skip
-
 # How alike an unknown keyword and a known one must be, so that it may be a slip.
 _NEAR = 0.85
 
@@ -100,10 +94,9 @@ def _why(keyword: str, value: Any) -> str:
 def _known(dialect: Dialect, schema: dict[str, Any], keyword: str, value: Any, options: JsonOptions) -> tuple[str, str]:
     """Status and reason of a keyword that is not missed."""
     if keyword not in dialect.handlers:
-        beside, first, last = _READ_WITH.get(keyword, ("", 0, 0))
-        if beside in schema and first <= dialect.year <= last:
+        if dialect.companions.get(keyword) in schema:
             return ENFORCED, ""
-        meant = get_close_matches(keyword, dialect.handlers, n=1, cutoff=_NEAR) if keyword not in _READ_WITH else []
+        meant = get_close_matches(keyword, dialect.handlers, n=1, cutoff=_NEAR)
         return ANNOTATION, f"is {meant[0]!r} meant?" if meant else ""
     if dialect.reference_stands_alone and "$ref" in schema and keyword != "$ref":
         return ANNOTATION, "this draft ignores what stands beside a $ref"

@@ -195,6 +195,62 @@ def test_vocabularies_of_a_metaschema_decide_which_keywords_there_are():
     assert caught.value.keyword == "$schema"
 
 
+def metaschema(year, *names, **more):
+    """A metaschema of these vocabularies of a draft."""
+    vocabularies = {f"{DRAFT[year].removesuffix('schema')}vocab/{name}": True for name in names}
+    return {"$schema": DRAFT[year], "$id": "x:meta", "$vocabulary": vocabularies, **more}
+
+
+@pytest.mark.parametrize("year", [2019, 2020])
+def test_without_the_validation_vocabulary_none_of_its_keywords_is_enforced(year):
+    registry = {"x:meta": metaschema(year, "core", "applicator")}
+    dialect = {"$schema": "x:meta"}
+    for validation, value in [
+        ({"minimum": 10}, 1),
+        ({"type": "string"}, 1),
+        ({"enum": [2]}, 1),
+        ({"const": 2}, 1),
+        ({"required": ["a"]}, {}),
+        ({"uniqueItems": True}, [1, 1]),
+        ({"maxLength": 0}, "a"),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}),
+        ({"contains": {}, "minContains": 3}, [1]),
+        ({"contains": {}, "maxContains": 1}, [1, 1]),
+        ({"contains": False, "minContains": "three"}, {}),
+    ]:
+        for schema in (validation, {"allOf": [validation]}, {"$defs": {"a": validation}, "$ref": "#/$defs/a"}):
+            assert holds({**dialect, **schema}, value, registry)
+    assert not holds({**dialect, "properties": {"a": False}}, {"a": 1}, registry)
+    assert not holds({**dialect, "contains": {}, "minContains": 0}, [], registry)
+    registry = {"x:meta": metaschema(year, "core", "applicator", "validation")}
+    assert holds({**dialect, "contains": {}, "minContains": 0}, [], registry)
+    assert not holds({**dialect, "minimum": 10}, 1, registry)
+
+
+@pytest.mark.parametrize("year", [2019, 2020])
+@pytest.mark.parametrize("key", ["x:meta", "x:meta#", "x:elsewhere"])
+@pytest.mark.parametrize("name", ["x:meta", "x:meta#"])
+@pytest.mark.parametrize("has_schema", [True, False])
+def test_a_metaschema_is_found_by_its_key_or_identifier(year, key, name, has_schema):
+    meta = metaschema(year, "core", "applicator")
+    if not has_schema:
+        del meta["$schema"]
+    schema = {"$schema": name, "properties": {"a": {"minimum": 10}, "b": False}}
+    lowering = lowered(schema, {key: meta})
+    assert lowering.notes == ()
+    assert holds(lowering, {"a": 1})
+    assert not holds(lowering, {"b": 1})
+    # The draft is that of the vocabularies: a list of items is a keyword of 2019-09 alone.
+    if year == 2019:
+        assert not holds({"$schema": name, "items": [False]}, [1], {key: meta})
+
+
+def test_documents_of_a_registry_are_found_by_their_identifiers():
+    registry = {"a": {"$id": "http://host/names", "type": "string"}}
+    assert holds({"$ref": "http://host/names"}, "a", registry)
+    assert not holds({"$ref": "http://host/names"}, 1, registry)
+
+
 def test_a_metaschema_of_a_metaschema_is_asked_and_may_not_go_in_circles():
     registry = {"x:a": {"$schema": "x:b"}, "x:b": {"$schema": DRAFT[7]}, "x:c": {"$schema": "x:c"}}
     assert holds({"$schema": "x:a", "items": [False]}, [], registry)

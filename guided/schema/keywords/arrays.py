@@ -10,7 +10,6 @@ from guided.schema.site import Site
 
 __all__ = [
     "contains",
-    "contains_counted",
     "items",
     "items_after_prefix",
     "least_items",
@@ -67,13 +66,11 @@ def most_items(site: Site, value: Any) -> None:
 
 
 def contains(site: Site, value: Any) -> None:
-    """``contains`` of drafts 6 and 7: at least one."""
-    _between(site, site.below(value, "contains"), 1, -1)
-
-
-def contains_counted(site: Site, value: Any) -> None:
-    """``contains`` with the ``minContains`` and ``maxContains`` beside it."""
-    _between(site, site.below(value, "contains"), count_or(site, "minContains", 1), count_or(site, "maxContains", -1))
+    """``contains``: at least one, or as many as the ``minContains`` and ``maxContains`` beside it, where the dialect has these."""
+    companions = site.context.dialect.companions
+    least = count_or(site, "minContains", 1) if "minContains" in companions else 1
+    most = count_or(site, "maxContains", -1) if "maxContains" in companions else -1
+    _between(site, site.below(value, "contains"), least, most)
 
 
 def _between(site: Site, formula: int, least: int, most: int) -> None:

@@ -35,6 +35,8 @@ def distinct(site: Site) -> None:
 
 def _values_of_items(site: Site) -> list[Any] | None:
     schema = site.schema
+    if "items" not in site.context.dialect.handlers:
+        return None
     items = schema.get("items", True)
     prefix = schema.get("prefixItems", []) if site.context.dialect.year >= 2020 else []
     rest = "items"
