@@ -1,4 +1,4 @@
-"""Where the time to a schema's first mask goes: ``python -m benchmarks.first_mask DIR [--vocabulary V] [--sample N] [--seed S] [--max-length N]``.
+"""Where the time to a schema's first mask goes: ``python -m benchmarks.first_mask DIR [--vocabulary V] [--sample N] [--max-length N]``.
 
 ``DIR`` holds MaskBench's files. Each schema is taken once, in a process whose kernels and tables of strings are warm, under the options of
 `benchmarks.maskbench`; the stages are those of `guided.compile` and `Guide.mask`, in CPU time. With ``--max-length``, only schemas are

@@ -140,9 +140,14 @@ KINDS = {
         _json_schema,
         "a source (schema.json, models.py:Person, package.models:Person) or a schema",
         lambda value: isinstance(value, str | dict),
-        dict.fromkeys(
-            ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported", "operation"), (str,)
-        ),
+        {
+            **dict.fromkeys(
+                ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported", "operation", "source"),
+                (str,),
+            ),
+            "strict_keywords": (bool,),
+            "additional_properties": (bool,),
+        },
     ),
     "grammar": Kind(
         _grammar,

@@ -40,6 +40,9 @@ class SchemaOptions(TypedDict, total=False):
     registry: Mapping[str, Any] | None
     operation: str | None
     engine: Literal["nested", "lalr"]
+    source: Literal["auto", "schema"]
+    strict_keywords: bool
+    additional_properties: bool
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -72,6 +75,15 @@ class JsonSchema(Generic[T_co]):
         Of a document of OpenAPI: which operation, by ``operationId`` or as ``"POST /pets"``.
     engine : {"nested", "lalr"}
         What runs the texts: formulas and their derivatives; or the Lark grammar that `lark` gives, which says less (docs/json-schema.md).
+    source : {"auto", "schema"}
+        What `schema` may be: anything above; or a JSON Schema and nothing else, as a dict, a bool or JSON text. Use ``"schema"`` for
+        what strangers send: no path is read, and no tool, operation or type is recognized.
+    strict_keywords : bool
+        Refuse keywords that the draft does not know, but for annotations, ``x-...`` and other private names. Otherwise those that look
+        misspelled are in ``index.notes``.
+    additional_properties : bool
+        False: an object that declares property names, and says nothing of others, has no others. See docs/json-schema.md for what that
+        means under ``allOf``, ``anyOf`` and references.
 
     Attributes
     ----------
@@ -130,11 +142,18 @@ class JsonSchema(Generic[T_co]):
         registry: Mapping[str, Any] | None = None,
         operation: str | None = None,
         engine: Literal["nested", "lalr"] = "nested",
+        source: Literal["auto", "schema"] = "auto",
+        strict_keywords: bool = False,
+        additional_properties: bool = True,
     ) -> None:
         if engine not in ("nested", "lalr"):
             raise ValueError(f"engine is 'nested' or 'lalr', not {shown(engine)}")
-        options = JsonOptions(whitespace, property_order, numbers, escapes, format, unsupported)
-        given = input_of(schema, operation)
+        if source not in ("auto", "schema"):
+            raise ValueError(f"source is 'auto' or 'schema', not {shown(source)}")
+        options = JsonOptions(
+            whitespace, property_order, numbers, escapes, format, unsupported, strict_keywords, additional_properties
+        )
+        given = input_of(schema, operation, source)
         if given.unenforced and unsupported == "refuse":
             pointer, keyword = given.unenforced[0]
             raise SchemaError("no keyword of JSON Schema says this, so it cannot be enforced", pointer, keyword)
@@ -202,8 +221,10 @@ class JsonSchema(Generic[T_co]):
             There are texts, but all need bytes that the alphabet lacks.
         """
         if self.engine == "lalr":
+            lowering = Lowering(self.schema, self.options, Formulas(), limits, self.registry)
+            lowering.check()
             lowered = Grammar(self.lark(limits=limits)).pushdown(limits, alphabet)
-            return replace(lowered, unenforced=self._unenforced, notes=())
+            return replace(lowered, unenforced=self._unenforced, notes=lowering.notes)
         machine, lowering = self._machine(limits, alphabet)
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:

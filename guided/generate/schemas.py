@@ -92,7 +92,7 @@ def json(
         Budgets of the compile.
     **options
         Those of `JsonSchema`: ``whitespace``, ``property_order``, ``numbers``, ``escapes``, ``format``, ``unsupported``, ``registry``,
-        ``operation``. A `JsonSchema` brings its own.
+        ``operation``, ``source``, ``strict_keywords``, ``additional_properties``. A `JsonSchema` brings its own.
 
     Returns
     -------

@@ -72,6 +72,10 @@ class JsonOptions:
         Known formats are enforced; none is; known ones are, and unknown ones refused.
     unsupported : {"refuse", "record"}
         What happens to a keyword that cannot be enforced.
+    strict_keywords : bool
+        Unknown keywords are refused, but for annotations and private names (`guided.schema.misspellings`).
+    additional_properties : bool
+        False: objects that declare names, and say nothing of others, have no others (`guided.schema.closing`).
 
     Raises
     ------
@@ -85,6 +89,8 @@ class JsonOptions:
     escapes: Literal["canonical", "any", "dumps"] = "canonical"
     format: Literal["assert", "annotate", "strict"] = "assert"
     unsupported: Literal["refuse", "record"] = "refuse"
+    strict_keywords: bool = False
+    additional_properties: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.whitespace, str):
@@ -102,6 +108,10 @@ class JsonOptions:
             value = getattr(self, name)
             if value not in allowed:
                 raise ValueError(f"{name} is {' or '.join(map(repr, allowed))}, not {shown(value)}")
+        for name in ("strict_keywords", "additional_properties"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} is True or False, not {shown(value)}")
 
     @property
     def indent(self) -> int | None:

@@ -10,7 +10,8 @@ a type, or pydantic's TypeAdapter of one               pydantic's schema of it (
 a function                                             its arguments by name (`guided.schema.signatures`)
 =====================================================  ==========================================================
 
-A type reads what is generated: `Input.reader`. Everything else is read as plain JSON.
+A type reads what is generated: `Input.reader`. Everything else is read as plain JSON. With ``source="schema"`` only the first row holds,
+without paths: no file is read, and nothing is taken for a definition of something else.
 """
 
 import inspect
@@ -55,7 +56,7 @@ class Input:
     unenforced: tuple[tuple[str, str], ...] = ()
 
 
-def input_of(given: Any, operation: str | None = None) -> Input:
+def input_of(given: Any, operation: str | None = None, source: str = "auto") -> Input:
     """The JSON Schema of anything in the table above.
 
     Parameters
@@ -63,6 +64,8 @@ def input_of(given: Any, operation: str | None = None) -> Input:
     given : dict, bool, str, path, type or callable
     operation : str, optional
         Of a document of OpenAPI, which one.
+    source : {"auto", "schema"}
+        Any row of the table above, or a JSON Schema and nothing else: a dict, a bool or JSON text.
 
     Raises
     ------
@@ -73,6 +76,8 @@ def input_of(given: Any, operation: str | None = None) -> Input:
     LimitError
         It nests too deep.
     """
+    if source == "schema":
+        return Input(_plain_schema(_without_operation(given, operation)))
     if isinstance(given, str | os.PathLike):
         given = _parsed(given)
         if not isinstance(given, Mapping | bool):
@@ -91,6 +96,17 @@ def input_of(given: Any, operation: str | None = None) -> Input:
     reader = TypeReader(_type_of(_without_operation(given, operation)))
     schema, unenforced = schema_of(reader.adapter, reader.given)
     return Input(schema, reader, unenforced)
+
+
+def _plain_schema(given: Any) -> Any:
+    """A JSON Schema that is given as such. Opens no file."""
+    if isinstance(given, str):
+        given = _parsed(given)
+        if not isinstance(given, dict | bool):
+            raise SchemaError(f"a schema is an object, true or false, not {shown(given)}", "", "schema")
+    elif not isinstance(given, Mapping | bool):
+        raise TypeError(f"source='schema' takes a dict, a bool or JSON text, not {type(given).__name__}")
+    return given if isinstance(given, dict | bool) else dict(given)
 
 
 def _type_of(given: Any) -> Any:

@@ -21,6 +21,7 @@ from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.keywords.enumerations import constant
+from guided.schema.misspellings import drafts_with, is_private, known_keywords, meant
 from guided.schema.references import References
 from guided.schema.resources import Context, Target
 from guided.schema.site import Location, Site, loop, pointer_of, typed
@@ -74,6 +75,8 @@ class Lowering:
         Schemas in the midst of being lowered, one within the other.
     unknown_formats : dict
         Formats that nobody knows, in the order met, where formats are asserted.
+    misspelled : dict of (str, str) to str
+        JSON Pointer and name of each unknown keyword that looks like a misspelling, and the keyword that is probably meant.
 
     Raises
     ------
@@ -97,6 +100,7 @@ class Lowering:
         "formulas",
         "limits",
         "lists_items",
+        "misspelled",
         "nested",
         "options",
         "origins",
@@ -127,6 +131,7 @@ class Lowering:
         self.references = References(schema, registry or {})
         self._unenforced: dict[tuple[str, str], None] = {}
         self.unknown_formats: dict[str, None] = {}
+        self.misspelled: dict[tuple[str, str], str] = {}
         self._places: list[tuple[Any, Context | None, Location, int]] = []
         self._keys: dict[tuple[Any, ...], int] = {}
         self._expanded: dict[int, int] = {}
@@ -156,11 +161,18 @@ class Lowering:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What says nothing because nobody knows its name: formats, and drafts that ``$schema`` names."""
+        """What has no effect because its name is unknown: formats, drafts that ``$schema`` names, and misspelled keywords."""
         formats, drafts = list(self.unknown_formats), list(self.references.unknown_drafts)
         found = [f"unknown formats are annotations: {_listed(formats)}"] if formats else []
         if drafts:
             found.append(f"$schema names no known draft, so it says nothing: {_listed(drafts)}")
+        misspelled = list(self.misspelled.items())
+        found += [
+            f"unknown keyword {shown(keyword)} at {pointer or '/'} has no effect: is {intended!r} meant?"
+            for (pointer, keyword), intended in misspelled[:_MOST_NAMED]
+        ]
+        if len(misspelled) > _MOST_NAMED:
+            found.append(f"{len(misspelled) - _MOST_NAMED:,} more unknown keywords look misspelled")
         return tuple(found)
 
     def pointer(self, key: int) -> str:
@@ -215,6 +227,34 @@ class Lowering:
         if self.options.unsupported != "record":
             raise SchemaError(reason, pointer, keyword)
         self._unenforced[pointer, keyword] = None
+
+    def _check_keywords(self, schema: dict[str, Any], context: Context, location: Location) -> None:
+        """Note the unknown keywords of a schema that look misspelled; under ``strict_keywords``, refuse unknown ones.
+
+        Raises
+        ------
+        SchemaError
+        """
+        dialect = context.dialect
+        known = known_keywords(dialect)
+        if known.issuperset(schema) or (dialect.reference_stands_alone and "$ref" in schema):
+            return
+        for keyword in schema:
+            if keyword in known or not isinstance(keyword, str) or is_private(keyword):
+                continue
+            intended = meant(keyword, dialect)
+            if self.options.strict_keywords:
+                drafts = drafts_with(keyword)
+                reason = (
+                    f"unknown keyword; is {intended!r} meant?"
+                    if intended is not None
+                    else f"a keyword of {drafts[-1]}, not of {dialect.name}"
+                    if drafts
+                    else "unknown keyword; an annotation of your own has the prefix x-"
+                )
+                raise SchemaError(reason, pointer_of(location), keyword)
+            if intended is not None:
+                self.misspelled[pointer_of(location), keyword] = intended
 
     def below(self, schema: Any, context: Context, location: Location) -> int:
         """The formula of a subschema about a part of the value: an atom that stands for it, or what it comes to."""
@@ -287,6 +327,7 @@ class Lowering:
         while isinstance(target.schema, dict) and "$ref" in target.schema:
             schema, location = target.schema, target.location
             context = self.references.entered(schema, target.context, location)
+            self._check_keywords(schema, context, location)
             reference, dialect = schema["$ref"], context.dialect
             if not isinstance(reference, str) or "$ref" not in dialect.handlers:
                 break
@@ -308,6 +349,7 @@ class Lowering:
         if not isinstance(schema, dict):
             raise _no_schema(schema, location)
         context = self.references.entered(schema, context, location)
+        self._check_keywords(schema, context, location)
         handlers = context.dialect.handlers
         content: list[Any] = [context.dialect]
         for keyword, value in schema.items():
@@ -346,6 +388,7 @@ class Lowering:
         return key
 
     def _lower(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:
+        self._check_keywords(schema, context, location)
         site = Site(self, schema, context, location, depth)
         dialect = context.dialect
         handlers = dialect.handlers

@@ -9,7 +9,6 @@ Complexity: linear in the schema. No recursion.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 from guided.errors import SchemaError
@@ -19,15 +18,13 @@ from guided.schema.dialects import Dialect
 from guided.schema.formats import FORMATS, REFUSED, draft3
 from guided.schema.formula import Formulas
 from guided.schema.lowering import Lowering
+from guided.schema.misspellings import meant
 from guided.schema.resources import Context
 from guided.schema.site import Location, pointer_of
 
 __all__ = ["ANNOTATION", "ENFORCED", "RECORDED", "REFUSED_STATUS", "Finding", "report"]
 
 ENFORCED, ANNOTATION, RECORDED, REFUSED_STATUS = "enforced", "annotation", "recorded", "refused"
-
-# How alike an unknown keyword and a known one must be, so that it may be a slip.
-_NEAR = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,9 @@ def report(
     SchemaError, LimitError
         The schema is malformed, or passes a budget.
     """
-    lowering = Lowering(schema, replace(options, unsupported="record"), Formulas(), limits, registry)
+    lowering = Lowering(
+        schema, replace(options, unsupported="record", strict_keywords=False), Formulas(), limits, registry
+    )
     lowering.check()
     missed = set(lowering.unenforced)
     status = RECORDED if options.unsupported == "record" else REFUSED_STATUS
@@ -96,8 +95,8 @@ def _known(dialect: Dialect, schema: dict[str, Any], keyword: str, value: Any, o
     if keyword not in dialect.handlers:
         if dialect.companions.get(keyword) in schema:
             return ENFORCED, ""
-        meant = get_close_matches(keyword, dialect.handlers, n=1, cutoff=_NEAR)
-        return ANNOTATION, f"is {meant[0]!r} meant?" if meant else ""
+        intended = meant(keyword, dialect)
+        return ANNOTATION, "" if intended is None else f"is {intended!r} meant?"
     if dialect.reference_stands_alone and "$ref" in schema and keyword != "$ref":
         return ANNOTATION, "this draft ignores what stands beside a $ref"
     if keyword == "format" and (options.format == "annotate" or not _is_format(dialect, value)):

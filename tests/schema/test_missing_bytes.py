@@ -46,8 +46,8 @@ missing_bytes = st.one_of(
     st.sets(st.integers(0, 255), min_size=200, max_size=255).map(bytes),
 )
 patterns = st.sampled_from([
-    "a", "^a+$", "[^a]", "^[^a-z]$", "[é-ü]", r"^\u00e9$", r"^\x04$", "^\x04$", r"\d", r"^\D\W\S$", r"[^\s\d\w]", r"^[^\s\S]$", r"[^\W\w]", "^.$",
-    r"^\t$", "^\U00040000$", "[\U00040000-\U000bffff]", "(a|b)c", "(?=a)b", "a$b", r"^\\$", "^[\"]$", "[^]", "^[]$", "^[^!-~]$",
+    "a", "^a+$", "[^a]", "^[^a-z]$", "[é-ü]", r"^\u00e9$", r"^\x04$", "^\x04$", r"\d", r"^\D\W\S$", r"[^\s\d\w]", r"^[^\s\S]$", "^.$",
+    r"[^\W\w]", r"^\t$", "^\U00040000$", "[\U00040000-\U000bffff]", "(a|b)c", "(?=a)b", "a$b", r"^\\$", "^[\"]$", "[^]", "^[]$", "^[^!-~]$",
 ])  # fmt: skip
 texts = st.sampled_from(["", "a", "é", "\x04", "\n", "\U00040000", '"', "ab\x13"])
 strings = st.one_of(
@@ -91,7 +91,11 @@ def test_texts_are_those_over_all_bytes_that_can_be_spelled(
     parts: list[dict[str, Any]], is_required: bool, missing: bytes, values: list[Any]
 ) -> None:
     names = "abc"[: len(parts)]
-    schema = {"type": "object", "properties": dict(zip(names, parts, strict=True)), "required": list(names) * is_required}
+    schema = {
+        "type": "object",
+        "properties": dict(zip(names, parts, strict=True)),
+        "required": list(names) * is_required,
+    }
     text = json.dumps(dict(zip(names, values, strict=False)), ensure_ascii=False).encode()
     try:
         everything = compiled(schema)
@@ -115,7 +119,11 @@ def test_every_format_has_a_text_of_printable_ascii(name: str) -> None:
 @pytest.mark.parametrize("more", [{}, {"minLength": 1}, {"pattern": "^[a-z ]*$"}, {"format": "uri"}])
 def test_large_lengths_take_no_longer_than_over_all_bytes(missing: bytes, more: dict[str, Any]) -> None:
     def seconds(vocabulary: Vocabulary, most: int) -> float:
-        schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": most, **more}}, "required": ["a"]}
+        schema = {
+            "type": "object",
+            "properties": {"a": {"type": "string", "maxLength": most, **more}},
+            "required": ["a"],
+        }
         compiled(schema, vocabulary)
         begin = time.process_time()
         compiled({**schema, "title": "again"}, vocabulary)
