@@ -22,6 +22,7 @@ from guided.cli.specs import (
     MaxIgnoredOption,
     RegexOption,
     StartOption,
+    StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
@@ -51,6 +52,7 @@ def check(
     ],
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
+    strict_keywords: StrictKeywordsOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -94,6 +96,7 @@ def check(
         start,
         ascii_only=ascii_only,
         max_ignored=max_ignored,
+        strict_keywords=strict_keywords,
     )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     place = first_rejection(what.language(), data)

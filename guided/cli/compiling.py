@@ -17,6 +17,7 @@ from guided.cli.specs import (
     FormatOption,
     JsonOption,
     MaxIgnoredOption,
+    StrictKeywordsOption,
     ToolChoiceOption,
     VocabularyOption,
     tool_options,
@@ -40,6 +41,7 @@ def compile_specs(
         list[str] | None, typer.Option("--regex", metavar="PATTERN", help="A regular expression; may be repeated.")
     ] = None,
     ascii_only: AsciiOption = False,
+    strict_keywords: StrictKeywordsOption = False,
     choice: Annotated[
         list[str] | None,
         typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
@@ -116,7 +118,15 @@ def compile_specs(
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
     sources += given_sources(
-        regex, choice, tools, json_schema, grammar, options, ascii_only=ascii_only, max_ignored=max_ignored
+        regex,
+        choice,
+        tools,
+        json_schema,
+        grammar,
+        options,
+        ascii_only=ascii_only,
+        max_ignored=max_ignored,
+        strict_keywords=strict_keywords,
     )
     if not sources:
         raise UsageError(

@@ -20,6 +20,7 @@ from guided.cli.specs import (
     MaxIgnoredOption,
     RegexOption,
     StartOption,
+    StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
@@ -51,6 +52,7 @@ def explain(
     ] = None,
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
+    strict_keywords: StrictKeywordsOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -96,6 +98,7 @@ def explain(
         start,
         ascii_only=ascii_only,
         max_ignored=max_ignored,
+        strict_keywords=strict_keywords,
         optional=True,
     )
     words = read_vocabulary(vocabulary, eos)

@@ -23,6 +23,7 @@ from guided.cli.specs import (
     ModelOption,
     RegexOption,
     StartOption,
+    StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
     asked,
@@ -49,6 +50,7 @@ def run(
     ],
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
+    strict_keywords: StrictKeywordsOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -112,6 +114,7 @@ def run(
         start,
         ascii_only=ascii_only,
         max_ignored=max_ignored,
+        strict_keywords=strict_keywords,
     )
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:

@@ -77,6 +77,7 @@ def given_sources(
     *,
     ascii_only: bool = False,
     max_ignored: int | None = None,
+    strict_keywords: bool = False,
 ) -> list[Source]:
     """The specs that options give: one for each pattern, each source of tools, each schema and each grammar, and one of all choices."""
     if ascii_only and not regex:
@@ -84,6 +85,9 @@ def given_sources(
     if max_ignored is not None and not grammar:
         raise UsageError("--max-ignored needs --grammar")
     grammar_options = {} if max_ignored is None else {"max_ignored": max_ignored}
+    if strict_keywords and not json_schema:
+        raise UsageError("--strict-keywords needs --json-schema")
+    schema_options = {"strict_keywords": True} if strict_keywords else {}
     regex_options = {"ascii": True} if ascii_only else {}
     found = [
         Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, regex_options, ".", "--regex")
@@ -92,7 +96,7 @@ def given_sources(
     if choice:
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
     found += [_tools(given, tool_options, "--tools") for given in tools or ()]
-    found += [_schema(given) for given in json_schema or ()]
+    found += [_schema(given, schema_options) for given in json_schema or ()]
     return [*found, *(_grammar(given, "--grammar", grammar_options) for given in grammar or ())]
 
 
@@ -195,10 +199,10 @@ def _tools(given: str, options: Mapping[str, Any], place: str) -> Source:
     return Source(name, "tools", given, options, ".", place)
 
 
-def _schema(given: str) -> Source:
+def _schema(given: str, options: Mapping[str, Any]) -> Source:
     """A file of a schema gives its name; so does the name of a type."""
     name = Path(given).stem if given.endswith(".json") else given.rpartition(":")[2].rpartition(".")[2]
-    return Source(name, "json_schema", given, {}, ".", "--json-schema")
+    return Source(name, "json_schema", given, options, ".", "--json-schema")
 
 
 def _from_grammar(given: str, _: Mapping[str, Any]) -> Iterator[Source]:

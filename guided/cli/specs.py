@@ -37,6 +37,7 @@ __all__ = [
     "ModelOption",
     "RegexOption",
     "StartOption",
+    "StrictKeywordsOption",
     "ToolChoiceOption",
     "ToolsOption",
     "VocabularyOption",
@@ -78,6 +79,13 @@ JsonSchemaOption = Annotated[
         "--json-schema",
         metavar="SOURCE",
         help="A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
+    ),
+]
+StrictKeywordsOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict-keywords",
+        help="With --json-schema: refuse keywords that the draft does not know, such as misspelled ones; annotations and x-... may stay.",
     ),
 ]
 GrammarOption = Annotated[
@@ -234,6 +242,7 @@ def asked(
     *,
     ascii_only: bool = False,
     max_ignored: int | None = None,
+    strict_keywords: bool = False,
     optional: bool = False,
 ) -> Asked:
     """What the arguments ``[INDEX] NAME`` and the options say.
@@ -252,11 +261,23 @@ def asked(
         raise UsageError("--max-ignored needs --grammar")
     if ascii_only and regex is None:
         raise UsageError("--ascii needs --regex")
+    if strict_keywords and not json_schema:
+        raise UsageError("--strict-keywords needs --json-schema")
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
         return Asked(file, None, text)
     spec = _spec_of(
-        regex, choice, tools, tool_format, tool_choice, json_schema, grammar, start, ascii_only, max_ignored
+        regex,
+        choice,
+        tools,
+        tool_format,
+        tool_choice,
+        json_schema,
+        grammar,
+        start,
+        ascii_only=ascii_only,
+        max_ignored=max_ignored,
+        strict_keywords=strict_keywords,
     )
     return Asked(None, spec, text)
 
@@ -294,8 +315,10 @@ def _spec_of(
     json_schema: str | None,
     grammar: str | None,
     start: str | None,
+    *,
     ascii_only: bool,
     max_ignored: int | None,
+    strict_keywords: bool,
 ) -> "Spec | StackSpec":
     """The spec that the options give.
 
@@ -313,7 +336,7 @@ def _spec_of(
         given = {"start": start, "max_ignored": max_ignored}
         return build_spec("grammar", grammar, {name: value for name, value in given.items() if value is not None}, here)
     if json_schema:
-        return build_spec("json_schema", json_schema, {}, here)
+        return build_spec("json_schema", json_schema, {"strict_keywords": True} if strict_keywords else {}, here)
     if tools:
         return build_spec("tools", tools, tool_options(tool_format, tool_choice), here)
     if regex is not None:

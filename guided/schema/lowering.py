@@ -19,8 +19,10 @@ from urllib.parse import quote
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
+from guided.schema.dialects import Dialect
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.keywords.enumerations import constant
+from guided.schema.keywords.unevaluated import close
 from guided.schema.misspellings import drafts_with, is_private, known_keywords, meant
 from guided.schema.references import References
 from guided.schema.resources import Context, Target
@@ -38,6 +40,12 @@ _AT_ONCE = 64
 _MOST_NAMED = 10
 _MOST_LISTED = 32
 _STRING = frozenset({str})
+# See `guided.schema.numbers`.
+_NARROWED = (
+    "numbers='any': a number with an exponent has one digit before the point, not 0 (3e1, not 30e0 or 0.3e2), and of integers and "
+    "multiples at most 17 digits with no 0 at the end, where numbers are compared or divided: at"
+)
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
 class Lowering:
@@ -77,6 +85,8 @@ class Lowering:
         Formats that nobody knows, in the order met, where formats are asserted.
     misspelled : dict of (str, str) to str
         JSON Pointer and name of each unknown keyword that looks like a misspelling, and the keyword that is probably meant.
+    narrowed : dict
+        JSON Pointers of schemas that compare numbers or divide them, under ``numbers="any"``.
 
     Raises
     ------
@@ -101,6 +111,7 @@ class Lowering:
         "limits",
         "lists_items",
         "misspelled",
+        "narrowed",
         "nested",
         "options",
         "origins",
@@ -128,11 +139,13 @@ class Lowering:
         self.limits = limits
         self.sequence: dict[int, int] = {}
         self.origins: dict[int, Location] = {}
-        self.references = References(schema, registry or {})
+        self.references = References(schema, registry or {}, closes=not options.additional_properties)
         self._unenforced: dict[tuple[str, str], None] = {}
         self.unknown_formats: dict[str, None] = {}
         self.misspelled: dict[tuple[str, str], str] = {}
-        self._places: list[tuple[Any, Context | None, Location, int]] = []
+        self.narrowed: dict[str, None] = {}
+        # Schema, context, location, depth, and whether it describes a part of a value whose objects are closed.
+        self._places: list[tuple[Any, Context | None, Location, int, bool]] = []
         self._keys: dict[tuple[Any, ...], int] = {}
         self._expanded: dict[int, int] = {}
         # Keys in the midst of being lowered, each with how far down its value is in the value that lowering began with.
@@ -161,7 +174,11 @@ class Lowering:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has no effect because its name is unknown: formats, drafts that ``$schema`` names, and misspelled keywords."""
+        """What a user would not expect.
+
+        Names that have no effect because they are unknown: formats, drafts that ``$schema`` names, misspelled keywords. And where some
+        spellings of numbers are left out.
+        """
         formats, drafts = list(self.unknown_formats), list(self.references.unknown_drafts)
         found = [f"unknown formats are annotations: {_listed(formats)}"] if formats else []
         if drafts:
@@ -173,6 +190,9 @@ class Lowering:
         ]
         if len(misspelled) > _MOST_NAMED:
             found.append(f"{len(misspelled) - _MOST_NAMED:,} more unknown keywords look misspelled")
+        if self.narrowed:
+            places = _listed([pointer or "/" for pointer in self.narrowed])
+            found.append(f"{_NARROWED} {places}")
         return tuple(found)
 
     def pointer(self, key: int) -> str:
@@ -195,14 +215,14 @@ class Lowering:
         """
         found = self._expanded.get(key)
         if found is None:
-            schema, context, location, depth = self._places[key]
+            schema, context, location, depth, closes = self._places[key]
             if context is None:
                 found = constant(self, schema, location, 0)
             else:
                 self._active[key] = self._parts
                 self._room = self._room if self.nested else _AT_ONCE
                 try:
-                    found = self._lower(schema, context, location, depth)
+                    found = self._lower(schema, context, location, depth, closes)
                 finally:
                     del self._active[key]
             self._expanded[key] = found
@@ -228,16 +248,20 @@ class Lowering:
             raise SchemaError(reason, pointer, keyword)
         self._unenforced[pointer, keyword] = None
 
-    def _check_keywords(self, schema: dict[str, Any], context: Context, location: Location) -> None:
-        """Note the unknown keywords of a schema that look misspelled; under ``strict_keywords``, refuse unknown ones.
+    def _take_notes(self, schema: dict[str, Any], context: Context, location: Location) -> None:
+        """Note what a user would not expect of a schema; under ``strict_keywords``, refuse unknown keywords.
 
         Raises
         ------
         SchemaError
         """
         dialect = context.dialect
+        if dialect.reference_stands_alone and "$ref" in schema:
+            return
+        if self.options.numbers == "any" and _compares_numbers(schema, dialect):
+            self.narrowed[pointer_of(location)] = None
         known = known_keywords(dialect)
-        if known.issuperset(schema) or (dialect.reference_stands_alone and "$ref" in schema):
+        if known.issuperset(schema):
             return
         for keyword in schema:
             if keyword in known or not isinstance(keyword, str) or is_private(keyword):
@@ -268,18 +292,20 @@ class Lowering:
         if quick is not None:
             return quick
         if self._room <= 0 or self.nested >= _DEEPEST_PART:
-            return self.formulas.atom(("schema", self._key(schema, context, location, 0)))
+            return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.closes)))
         self._room -= 1
         self._parts += 1
         try:
-            return self._lower(schema, self.references.entered(schema, context, location), location, 0)
+            return self._lower(schema, self.references.entered(schema, context, location), location, 0, context.closes)
         finally:
             self._parts -= 1
 
     def _later(self, schema: Any, context: Context, location: Location) -> int:
         """An atom that stands for a schema, or what it quickly comes to."""
         quick = self._quick(schema, context, location)
-        return self.formulas.atom(("schema", self._key(schema, context, location, 0))) if quick is None else quick
+        if quick is not None:
+            return quick
+        return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.closes)))
 
     def inside(self, schema: Any, context: Context, location: Location, depth: int) -> int:
         """The formula of a subschema about the same value as the schema around it, which is ``depth`` such levels down."""
@@ -318,7 +344,7 @@ class Lowering:
     def constant_later(self, value: Any, location: Location) -> int:
         """An atom for the values equal to this one."""
         key = len(self._places)
-        self._places.append((value, None, location, 0))
+        self._places.append((value, None, location, 0, False))
         return self.formulas.atom(("schema", key))
 
     def _followed(self, target: Target) -> Target:
@@ -327,7 +353,7 @@ class Lowering:
         while isinstance(target.schema, dict) and "$ref" in target.schema:
             schema, location = target.schema, target.location
             context = self.references.entered(schema, target.context, location)
-            self._check_keywords(schema, context, location)
+            self._take_notes(schema, context, location)
             reference, dialect = schema["$ref"], context.dialect
             if not isinstance(reference, str) or "$ref" not in dialect.handlers:
                 break
@@ -349,7 +375,7 @@ class Lowering:
         if not isinstance(schema, dict):
             raise _no_schema(schema, location)
         context = self.references.entered(schema, context, location)
-        self._check_keywords(schema, context, location)
+        self._take_notes(schema, context, location)
         handlers = context.dialect.handlers
         content: list[Any] = [context.dialect]
         for keyword, value in schema.items():
@@ -378,17 +404,21 @@ class Lowering:
                 self._flat[memo] = found
         return found
 
-    def _key(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:
+    def _key(
+        self, schema: dict[str, Any], context: Context, location: Location, depth: int, closes: bool = False
+    ) -> int:
         context = self.references.entered(schema, context, location)
-        identity = (id(schema), id(context))
+        identity = (id(schema), id(context), closes)
         key = self._keys.get(identity)
         if key is None:
             key = self._keys[identity] = len(self._places)
-            self._places.append((schema, context, location, depth))
+            self._places.append((schema, context, location, depth, closes))
         return key
 
-    def _lower(self, schema: dict[str, Any], context: Context, location: Location, depth: int) -> int:
-        self._check_keywords(schema, context, location)
+    def _lower(
+        self, schema: dict[str, Any], context: Context, location: Location, depth: int, closes: bool = False
+    ) -> int:
+        self._take_notes(schema, context, location)
         site = Site(self, schema, context, location, depth)
         dialect = context.dialect
         handlers = dialect.handlers
@@ -400,6 +430,8 @@ class Lowering:
                 handler = handlers.get(keyword)
                 if handler is not None:
                     handler(site, value)
+            if closes:
+                close(site)
         finally:
             self.nested -= 1
         formulas, values, types = self.formulas, site.values, site.types
@@ -417,6 +449,31 @@ class Lowering:
 def _listed(names: list[str]) -> str:
     more = f", and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(map(shown, names[:_MOST_NAMED])) + more
+
+
+def _compares_numbers(schema: dict[str, Any], dialect: Dialect) -> bool:
+    """Does a schema say of numbers more than their type and sign?"""
+    handlers = dialect.handlers
+    for keyword in ("multipleOf", "divisibleBy"):
+        if keyword in schema and keyword in handlers:
+            return True
+    for keyword in _BOUNDS:
+        bound = schema.get(keyword)
+        if bound and not isinstance(bound, bool) and keyword in handlers:
+            return True
+    kinds = schema.get("type") if "type" in handlers and not dialect.integers_by_text else None
+    if kinds == "integer" or (isinstance(kinds, list) and "integer" in kinds and "number" not in kinds):
+        return True
+    values = [schema[keyword] for keyword in ("const", "enum") if keyword in schema and keyword in handlers]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            values.extend(value.values())
+        elif isinstance(value, list):
+            values.extend(value)
+        elif value and not isinstance(value, str | bool):
+            return True
+    return False
 
 
 def _no_schema(value: object, location: Location) -> SchemaError:

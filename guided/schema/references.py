@@ -28,6 +28,13 @@ __all__ = ["References"]
 class References:
     """The documents of one schema, and how references between them resolve.
 
+    Parameters
+    ----------
+    schema : dict or bool
+    registry : Mapping of str to schema
+    closes : bool
+        `Context.closes` of the root.
+
     Attributes
     ----------
     root : Context
@@ -36,7 +43,7 @@ class References:
         What ``$schema`` names and nobody knows, in the order met.
     """
 
-    def __init__(self, schema: Any, registry: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Any, registry: Mapping[str, Any], *, closes: bool = False) -> None:
         self._registry = registry
         self._documents: list[Document] = []
         self._resources: dict[str, Resource] = {}
@@ -50,7 +57,8 @@ class References:
         self._default = DEFAULT
         resource = self._open(schema, "", ("",))
         self._default = resource.dialect
-        self.root = self._context(resource, resource.dialect, (resource,) if resource.dialect.year >= 2019 else ())
+        scope = (resource,) if resource.dialect.year >= 2019 else ()
+        self.root = self._context(resource, resource.dialect, scope, closes)
 
     def entered(self, schema: Any, context: Context, location: Location) -> Context:
         """The context within a subschema, given that around it."""
@@ -251,7 +259,11 @@ class References:
         scope = context.scope
         if resource is not context.resource and (scope or dialect.year >= 2019):
             scope = self._scope((*scope, resource))
-        return self._context(resource, dialect, scope)
+        return self._context(resource, dialect, scope, context.closes)
+
+    def opened(self, context: Context) -> Context:
+        """The same context for a schema that tests a value and does not describe it: its objects are not closed."""
+        return self._context(context.resource, context.dialect, context.scope, False) if context.closes else context
 
     def _scope(self, resources: tuple[Resource, ...]) -> tuple[Resource, ...]:
         """Those of the resources that bind a dynamic anchor which none before them does."""
@@ -264,9 +276,9 @@ class References:
                 kept.append(resource)
         return tuple(kept)
 
-    def _context(self, resource: Resource, dialect: Dialect, scope: tuple[Resource, ...]) -> Context:
-        key = (id(resource), id(dialect), *map(id, scope))
+    def _context(self, resource: Resource, dialect: Dialect, scope: tuple[Resource, ...], closes: bool) -> Context:
+        key = (closes, id(resource), id(dialect), *map(id, scope))
         found = self._contexts.get(key)
         if found is None:
-            found = self._contexts[key] = Context(resource, dialect, scope)
+            found = self._contexts[key] = Context(resource, dialect, scope, closes)
         return found

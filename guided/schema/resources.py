@@ -77,11 +77,14 @@ class Context:
     dialect : Dialect
     scope : tuple of Resource
         Resources with dynamic anchors that were entered on the way, outermost first.
+    closes : bool
+        Objects that declare names, and say nothing of others, have no others (``additional_properties=False``).
     """
 
     resource: Resource
     dialect: Dialect
     scope: tuple[Resource, ...]
+    closes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,11 @@ class Site:
         """The formula of a subschema that is about the same value."""
         return self.lowering.inside(schema, self.context, (self.location, *tokens), self.depth + 1)
 
+    def tested(self, schema: Any, *tokens: str | int) -> int:
+        """The same for a schema that does not describe the value, such as that of ``not``: objects in it are not closed."""
+        context = self.lowering.references.opened(self.context)
+        return self.lowering.inside(schema, context, (self.location, *tokens), self.depth + 1)
+
     def wrong(self, keyword: str, expected: str) -> SchemaError:
         """The error that says what a malformed keyword should have been."""
         return SchemaError(f"{expected}, not {shown(self.schema.get(keyword))}", pointer_of(self.location), keyword)

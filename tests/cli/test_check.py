@@ -63,6 +63,16 @@ def test_ignored_text_of_grammars_is_bounded() -> None:
     assert call("check", "--choice", "a", "--max-ignored", "2", "a").exit_code == 2
 
 
+def test_strict_keywords_refuse_misspelled_ones(tmp_path: Path) -> None:
+    file = tmp_path / "schema.json"
+    file.write_text('{"type": "object", "requred": ["a"]}')
+    assert call("check", "--json-schema", str(file), "{}").exit_code == 0
+    run = call("check", "--strict-keywords", "--json-schema", str(file), "{}")
+    assert run.exit_code == 2
+    assert "is 'required' meant?" in run.stderr
+    assert call("check", "--strict-keywords", "--choice", "a", "a").exit_code == 2
+
+
 def test_the_empty_pattern_is_a_pattern() -> None:
     assert call("check", "--regex", "", "").exit_code == 0
     assert call("check", "--regex", "", "a").exit_code == 1

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import random
 import re
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import lcm
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -646,3 +648,65 @@ def test_numbers_that_are_sure_to_be_there_are(data: st.DataObject) -> None:
 def test_multiples_between_bounds(w: Writer, least: str, most: str, divisor: str, is_there: bool) -> None:
     formula = w.all(w.least(least), w.most(most), w.multiple(divisor))
     assert possible_number([w.formulas.nodes[member] for member in w.formulas.members(formula)]) == is_there
+
+
+EXPONENTS = [
+    "3e0",
+    "30e-1",
+    "0.3e1",
+    "300e-2",
+    "3.0e0",
+    "0.03E+2",
+    "25e2",
+    "2.5e3",
+    "250e1",
+    "5e-1",
+    "50e-2",
+    "0e5",
+    "0.0e-3",
+    "-30e-1",
+    "12e0",
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_noted"),
+    [
+        (True, False), ({"type": "number"}, False), ({"type": ["integer", "number"]}, False), ({"type": "string", "const": "1"}, False),
+        ({"minimum": 0}, False), ({"exclusiveMaximum": 0}, False), ({"const": 0}, False), ({"enum": [None, False, "a", [], 0.0]}, False),
+        ({"type": "integer"}, True), ({"type": ["integer", "null"]}, True), ({"minimum": 1}, True), ({"exclusiveMaximum": -0.5}, True),
+        ({"multipleOf": 0.5}, True), ({"const": 3}, True), ({"enum": ["a", [{"b": 3}]]}, True), ({"not": {"maximum": 2}}, True),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}, False),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 2, "exclusiveMinimum": True}, True),
+    ],
+)  # fmt: skip
+def test_what_exponents_are_left_out_is_noted(schema, is_noted):
+    index = compiled(schema, numbers="any")
+    notes = [note for note in index.notes if note.startswith("numbers='any'")]
+    assert bool(notes) == is_noted
+    assert not compiled(schema).notes
+    assert not compiled(schema, numbers="dumps").notes
+    validator = (
+        jsonschema.Draft202012Validator(schema)
+        if "$schema" not in (schema if isinstance(schema, dict) else {})
+        else None
+    )
+    if validator is not None:
+        left_out = [
+            text for text in EXPONENTS if validator.is_valid(json.loads(text)) and not index.accepts(text.encode())
+        ]
+        assert not left_out or is_noted
+
+
+def test_the_note_on_exponents_lists_every_place():
+    schema = {
+        "properties": {
+            "a": {"type": "integer"},
+            "b/c": {"type": "integer"},
+            "d": {"items": {"minimum": 3}},
+            "e": {"minimum": 0},
+        }
+    }
+    (note,) = compiled(schema, numbers="any").notes
+    assert note.endswith("at '/properties/a', '/properties/b~1c', '/properties/d/items'")
+    assert "17 digits" in note

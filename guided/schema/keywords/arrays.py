@@ -70,7 +70,9 @@ def contains(site: Site, value: Any) -> None:
     companions = site.context.dialect.companions
     least = count_or(site, "minContains", 1) if "minContains" in companions else 1
     most = count_or(site, "maxContains", -1) if "maxContains" in companions else -1
-    _between(site, site.below(value, "contains"), least, most)
+    lowering = site.lowering
+    formula = lowering.below(value, lowering.references.opened(site.context), (site.location, "contains"))
+    _between(site, formula, least, most)
 
 
 def _between(site: Site, formula: int, least: int, most: int) -> None:

@@ -125,6 +125,10 @@ def applied(
         if keyword in schema and keyword in handlers:
             target = walk.lowering.references.resolve(keyword, schema[keyword], context, location)
             found = _both(walk, found, cases_of(walk, target.schema, target.context, target.location, depth + 1))
+    if "extends" in schema and "extends" in handlers:
+        extended = schema["extends"]
+        for branch in extended if isinstance(extended, list) else [extended]:
+            found = _both(walk, found, cases_of(walk, branch, context, (location, "extends"), depth + 1))
     for keyword in ("allOf", "anyOf", "oneOf"):
         branches = schema.get(keyword)
         if not isinstance(branches, list) or keyword not in handlers:
@@ -169,14 +173,15 @@ def _conditional(
 ) -> list[Case]:
     if "if" not in schema or "if" not in context.dialect.handlers:
         return found
+    tested = walk.lowering.references.opened(context)
     condition, consequence, alternative = (
-        cases_of(walk, schema.get(keyword, True), context, (location, keyword), depth + 1)
-        for keyword in ("if", "then", "else")
+        cases_of(walk, schema.get(keyword, True), around, (location, keyword), depth + 1)
+        for keyword, around in (("if", tested), ("then", context), ("else", context))
     )
     if condition == consequence == alternative == [(TRUE, NOTHING)]:
         return found
     formulas = walk.lowering.formulas
-    holds = walk.lowering.inside(schema["if"], context, (location, "if"), depth + 1)
+    holds = walk.lowering.inside(schema["if"], tested, (location, "if"), depth + 1)
     yes = _both(walk, _both(walk, [(holds, NOTHING)], condition), consequence)
     no = _both(walk, [(formulas.negation(holds), NOTHING)], alternative)
     return _both(walk, found, [*yes, *no])

@@ -63,7 +63,8 @@ def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
         elif site.context.dialect.year == 3 and name == "any":
             allowed |= _ALL
         elif site.context.dialect.year == 3 and isinstance(name, dict):
-            alternatives.append(site.inside(name, keyword, position))
+            inside = site.tested if keyword == "disallow" else site.inside
+            alternatives.append(inside(name, keyword, position))
         else:
             raise site.wrong(keyword, f"a type is one of {', '.join(_OF_NAME)}, or a list of them")
     if "integer" in names and "number" not in names and "number" in allowed and "any" not in names:
@@ -99,13 +100,18 @@ def any_of(site: Site, value: Any) -> None:
 
 def one_of(site: Site, value: Any) -> None:
     """``oneOf``."""
-    members = [site.inside(schema, "oneOf", i) for i, schema in enumerate(schemas_of(site, "oneOf", value))]
+    members = [site.tested(schema, "oneOf", i) for i, schema in enumerate(schemas_of(site, "oneOf", value))]
     site.values.append(site.formulas.exactly_one(members))
+    if site.context.closes:
+        # One branch holds as the schema has it, and it holds with its objects closed: closing makes no value valid that was not.
+        closed = [site.inside(schema, "oneOf", i) for i, schema in enumerate(value)]
+        if closed != members:
+            site.values.append(site.formulas.disjunction(closed))
 
 
 def negation(site: Site, value: Any) -> None:
     """``not``."""
-    site.values.append(site.formulas.negation(site.inside(value, "not")))
+    site.values.append(site.formulas.negation(site.tested(value, "not")))
 
 
 def extends(site: Site, value: Any) -> None:
@@ -119,10 +125,10 @@ def extends(site: Site, value: Any) -> None:
 def conditional(site: Site, value: Any) -> None:
     """``if`` with its ``then`` and ``else``, which mean nothing without it."""
     if "then" not in site.schema and "else" not in site.schema:
-        site.inside(value, "if")
+        site.tested(value, "if")
         return
     formulas = site.formulas
-    condition = site.inside(value, "if")
+    condition = site.tested(value, "if")
     consequence = site.inside(site.schema.get("then", True), "then")
     alternative = site.inside(site.schema.get("else", True), "else")
     site.values.append(formulas.disjunction([formulas.negation(condition), consequence]))

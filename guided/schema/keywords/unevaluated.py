@@ -1,33 +1,61 @@
 """``unevaluatedProperties`` and ``unevaluatedItems``: one table for every case of what the applicators beside them evaluate.
 
+`close` is ``unevaluatedProperties: false`` where a schema does not say it: ``additional_properties=False``.
+
 Where there are too many cases the keyword is refused, or recorded, never approximated.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from guided.schema.formula import FALSE, TRUE
-from guided.schema.keywords.evaluated import Evaluated, Own, TooManyCases, Walk, applied
+from guided.schema.keywords.evaluated import Case, Evaluated, Own, TooManyCases, Walk, applied, cases_of
 from guided.schema.site import Location, Site
 
 if TYPE_CHECKING:
     from guided.schema.lowering import Lowering
     from guided.schema.resources import Context
 
-__all__ = ["unevaluated_items", "unevaluated_properties"]
+__all__ = ["close", "unevaluated_items", "unevaluated_properties"]
 
 
 def unevaluated_properties(site: Site, value: Any) -> None:
     """``unevaluatedProperties``."""
     formula = site.below(value, "unevaluatedProperties")
+    own = (_own_properties, _own_table)
+    _append(site, "unevaluatedProperties", formula, "object", own, lambda parts: _table_of(site, parts, formula))
 
-    def table(evaluated: Evaluated) -> int:
-        named = {kind: sorted(text for of, text in evaluated.parts if of == kind) for kind in ("name", "pattern")}
-        names, patterns = (tuple([(text, TRUE) for text in named[kind]]) for kind in ("name", "pattern"))
-        atom = site.atom("properties", names, patterns, formula)
-        site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
-        return site.atom("object", atom)
 
-    _append(site, "unevaluatedProperties", formula, "object", (_own_properties, _own_table), table)
+def _table_of(site: Site, evaluated: Evaluated, others: int) -> int:
+    """If the value is an object: any value for the names that are evaluated, and this formula for the others."""
+    named = {kind: sorted(text for of, text in evaluated.parts if of == kind) for kind in ("name", "pattern")}
+    names, patterns = (tuple([(text, TRUE) for text in named[kind]]) for kind in ("name", "pattern"))
+    atom = site.atom("properties", names, patterns, others)
+    site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
+    return site.atom("object", atom)
+
+
+def close(site: Site) -> None:
+    """Allow no names but those that a schema, or another about the same value, declares; any where none declares some.
+
+    Nothing changes where the schema has ``additionalProperties`` or ``unevaluatedProperties``.
+    """
+    declares = False
+
+    def own(lowering: "Lowering", schema: dict[str, Any], context: "Context", location: Location) -> Evaluated:
+        nonlocal declares
+        found = _own_properties(lowering, schema, context, location)
+        declares = declares or bool(found.parts)
+        return found
+
+    if site.types is not None and "object" not in site.types:
+        return
+    try:
+        cases = cases_of(Walk(site.lowering, own), site.schema, site.context, site.location, 0)
+    except TooManyCases:
+        site.unenforced("additionalProperties", "additional_properties=False depends on the value in too many ways")
+        return
+    if declares:
+        _append_cases(site, cases, "object", lambda parts: _table_of(site, parts, FALSE))
 
 
 def unevaluated_items(site: Site, value: Any) -> None:
@@ -53,6 +81,10 @@ def _append(site: Site, keyword: str, formula: int, kind: str, own: tuple[Own, O
     except TooManyCases:
         site.unenforced(keyword, f"{keyword} depends on the value in too many ways")
         return
+    _append_cases(site, cases, kind, table)
+
+
+def _append_cases(site: Site, cases: list[Case], kind: str, table: Any) -> None:
     formulas = site.formulas
     tables = [
         condition if parts.everything else formulas.conjunction([condition, table(parts)]) for condition, parts in cases
@@ -96,5 +128,6 @@ def _own_list(lowering: "Lowering", schema: dict[str, Any], context: "Context", 
         return Evaluated(True)
     parts = frozenset[int]()
     if "contains" in schema and context.dialect.year >= 2020:
-        parts = frozenset({lowering.below(schema["contains"], context, (location, "contains"))}) - {FALSE}
+        tested = lowering.references.opened(context)
+        parts = frozenset({lowering.below(schema["contains"], tested, (location, "contains"))}) - {FALSE}
     return Evaluated(parts=parts, prefix=len(listed) if isinstance(listed, list) else 0)
