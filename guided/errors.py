@@ -178,17 +178,18 @@ class IndexFormatError(GuidedError):
 
 
 class CallError(GuidedError):
-    """Text that is no call of the given tools.
+    """Text that is not a call of the given tools; or a call whose tool raised what cannot be raised from generated text.
 
     Attributes
     ----------
-    kind : {"name", "argument", "syntax"}
-        ToolDec's classes: an unknown tool; a missing, unknown or ill-typed argument; anything else.
+    kind : {"name", "argument", "syntax", "tool"}
+        ToolDec's classes: an unknown tool; a missing, unknown or ill-typed argument; anything else. Or ``"tool"``: with
+        ``errors="raise"`` a tool raised StopIteration or StopAsyncIteration, which is the ``__cause__``.
     position : int
-        Byte offset of the first byte that cannot be part of a call.
+        Byte offset of the first byte that cannot be part of a call; of ``"tool"``, where the call begins in the text.
     """
 
-    def __init__(self, reason: str, kind: Literal["name", "argument", "syntax"], position: int) -> None:
+    def __init__(self, reason: str, kind: Literal["name", "argument", "syntax", "tool"], position: int) -> None:
         self.reason, self.kind, self.position = reason, kind, position
         super().__init__(f"{reason} at byte {position} ({kind})")
 

@@ -39,6 +39,8 @@ class Limits:
         Bytes of an index's tables, in memory and on disk.
     mask_bytes : int
         Bytes of masks that an index keeps. Passing it is no error: further masks are built each time.
+    file_bytes : int
+        Bytes of a text file that is read whole (a tokenizer, tool definitions), and of a spec in an index file, decompressed.
 
     Raises
     ------
@@ -57,6 +59,7 @@ class Limits:
     token_length: int = 1 << 20
     index_bytes: int = 1 << 29
     mask_bytes: int = 1 << 28
+    file_bytes: int = 1 << 27
 
     def __post_init__(self) -> None:
         for field in fields(self):

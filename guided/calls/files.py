@@ -6,6 +6,7 @@ from guided.calls.inventory import Inventory
 from guided.engine import files
 from guided.engine.files import add_stack_spec, read_index_file
 from guided.engine.index import Index
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["load_index", "read_index_file"]
@@ -13,7 +14,9 @@ __all__ = ["load_index", "read_index_file"]
 add_stack_spec(Inventory)
 
 
-def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False) -> Index:
+def load_index(
+    path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False, limits: Limits | None = None
+) -> Index:
     """Read an index that `Index.save` wrote.
 
     Parameters
@@ -23,13 +26,16 @@ def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool 
     vocabulary : Vocabulary
         The one it was compiled for.
     mmap : bool
-        Map the file in place of reading it (`guided.engine.files.load_index` has what that means).
+        Map the file in place of reading it: only its header is checked then, so map only files that you made yourself
+        (`guided.engine.files.load_index` has more).
+    limits : Limits, optional
+        What the file may ask for; its own budgets never exceed these. The defaults if not given.
 
     Raises
     ------
     IndexFormatError
-        The file is missing, damaged, of another version, or was compiled for another vocabulary.
+        The file is missing, not a regular file, damaged, of another version, compiled for another vocabulary, or exceeds ``limits``.
     TypeError
-        ``vocabulary`` is no Vocabulary.
+        ``vocabulary`` is not a Vocabulary, or ``limits`` are not Limits.
     """
-    return files.load_index(path, vocabulary, mmap)
+    return files.load_index(path, vocabulary, mmap, limits)

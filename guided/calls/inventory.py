@@ -5,8 +5,6 @@ are in it. What cannot be lowered is refused when a text gets there, with its pl
 """
 
 import json
-import zlib
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
@@ -29,6 +27,7 @@ from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
 from guided.engine.specs import Lowered, fingerprint_of
 from guided.errors import SchemaError
+from guided.files import pack, unpack
 from guided.limits import Limits
 from guided.schema.embedding import Embedding
 from guided.schema.frames import Frame
@@ -160,12 +159,10 @@ class Inventory:
         content = {
             "texts": asdict(self.texts), "caps": asdict(self.caps), "strict": self.strict, "sources": held, "tools": listed,
         }  # fmt: skip
-        return b64encode(
-            zlib.compress(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
-        ).decode()
+        return pack(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
     @classmethod
-    def from_data(cls, data: str) -> "Inventory":
+    def from_data(cls, data: str, limits: Limits | None = None) -> "Inventory":
         """The spec of what `data` gave.
 
         Raises
@@ -174,7 +171,8 @@ class Inventory:
             The text is something else.
         """
         try:
-            content = value_of(zlib.decompress(b64decode(data, validate=True)).decode("utf-8", "surrogatepass"))
+            text = unpack(data, (limits or Limits()).file_bytes).decode("utf-8", "surrogatepass")
+            content = value_of(text, limits)
             sources = [_source(kind, fingerprint, document) for kind, fingerprint, document in content["sources"]]
             tools = {
                 name: Tool(Entry(name, "", sources[number] if number >= 0 else Given(key), key if number >= 0 else ""))
@@ -187,7 +185,7 @@ class Inventory:
             texts = Texts(form, is_running, Count(**about["count"]), reasoning, goes_on, must_call)
             caps, strict = Caps(**content["caps"]), bool(content["strict"])
             return cls.of(Layouts(tools, form, caps, strict), texts, caps, strict)
-        except (KeyError, IndexError, TypeError, AttributeError, RecursionError, zlib.error, SchemaError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:
             raise ValueError(f"this is no inventory: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:

@@ -9,6 +9,7 @@ import datetime
 import enum
 import json
 import re
+import secrets
 import uuid
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
@@ -23,6 +24,11 @@ from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
+
+# Errors of an exception group that are shown, and bits of integers that Python always writes (2,000 digits).
+_MOST_ERRORS, _LONG_INTEGER = 10, 6_643
+# Bits of the longest integer that is written out: the time is quadratic in its length.
+_LONGEST_INTEGER = 1 << 18
 
 
 def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: Format, is_alone: bool = False) -> str:
@@ -149,15 +155,80 @@ def render_results(calls: Sequence[Call], form: Format) -> list[list[tuple[str, 
 
 
 def render_result(call: Call) -> str:
-    """What a model reads of a call's result: strings as they are, other values as JSON, or as Python writes them."""
+    """What a model reads of a call's result or error; any object has such a text, and it is valid Unicode.
+
+    A string is read as it is, another value as JSON, or else as ``str`` writes it; an error by its class and message, with
+    those of the errors in an exception group. Where that fails, the value's type and the failure are named instead. Unpaired
+    surrogates become U+FFFD. Integers are written in full up to 79,000 digits.
+    """
     if call.error is not None:
-        return f"error: {type(call.error).__name__}: {call.error}"
-    if isinstance(call.result, str):
-        return call.result
+        return f"error: {_described(call.error)}"
     try:
-        return json.dumps(json_value(call.result), ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return str(call.result)
+        found = call.result if isinstance(call.result, str) else _json(json_value(call.result))
+        return _unicode(found)
+    except Exception:  # Why: the value is any object, whose methods may raise anything
+        return _as_text(call.result)
+
+
+def _described(error: BaseException, levels: int = 3) -> str:
+    """The class and message of an error, and of those in a group of them."""
+    found = f"{type(error).__name__}: {_as_text(error)}"
+    if isinstance(error, BaseExceptionGroup) and levels:
+        inner = [_described(one, levels - 1) for one in error.exceptions[:_MOST_ERRORS]]
+        more = [] if len(error.exceptions) <= _MOST_ERRORS else ["..."]
+        found += f" [{'; '.join([*inner, *more])}]"
+    return found
+
+
+def _as_text(value: object) -> str:
+    """``str(value)``; the type of a value for which that fails."""
+    try:
+        return _unicode(_digits(value) if type(value) is int else str(value))
+    except Exception as error:  # Why: as above
+        return f"<{type(value).__name__} that cannot be written: {type(error).__name__}>"
+
+
+def _unicode(text: str) -> str:
+    """A text as valid Unicode: pairs of surrogates become their character, others U+FFFD."""
+    # Why by the class: subclasses of str may have methods of their own.
+    plain = str.__str__(text)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:
+        return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return plain
+
+
+def _json(value: Any) -> str:
+    """The text of a JSON value, integers of any length among them."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except ValueError:
+        # Why: Python refuses to write integers of more than 4,300 digits, so each is written as a string and then replaced.
+        mark, numbers = secrets.token_hex(), list[int]()
+        text = json.dumps(_without_long_integers(value, mark, numbers), ensure_ascii=False)
+        return re.sub(f'"{mark}([0-9]+)"', lambda match: _digits(numbers[int(match[1])]), text)
+
+
+def _without_long_integers(value: Any, mark: str, numbers: list[int]) -> Any:
+    match value:
+        case dict():
+            return {key: _without_long_integers(item, mark, numbers) for key, item in value.items()}
+        case list():
+            return [_without_long_integers(item, mark, numbers) for item in value]
+        case int() if value.bit_length() > _LONGEST_INTEGER:
+            return _digits(value)
+        case int() if value.bit_length() > _LONG_INTEGER:
+            numbers.append(value)
+            return f"{mark}{len(numbers) - 1}"
+        case _:
+            return value
+
+
+def _digits(value: int) -> str:
+    if value.bit_length() > _LONGEST_INTEGER:
+        return f"<integer of {value.bit_length():,} bits>"
+    return str(value) if value.bit_length() <= _LONG_INTEGER else f"{Decimal(value):f}"
 
 
 def json_value(value: Any) -> Any:

@@ -7,6 +7,7 @@ timeout. There are two ways to wait, which give the same: `run` blocks its threa
 A call that is too late is over for the model, but a function in a thread is not ended by that (`guided.calls.waiting`).
 """
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any, TypeAlias
 
 from guided.calls.reads import Call
 from guided.calls.tool import Tool
-from guided.calls.waiting import awaited, finished, in_thread, in_thread_async
+from guided.calls.waiting import awaited, finished, in_thread, in_thread_async, seconds
 from guided.errors import shown
 
 __all__ = ["CallRefused", "Confirm", "run", "run_async"]
@@ -36,7 +37,7 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
     tool : Tool
         With something to run.
     timeout : float, optional
-        Seconds that it may take; it is run in a thread then.
+        Seconds that it may take; it is run in a thread then. From `threading.TIMEOUT_MAX` (centuries) up there is no limit.
     confirm : callable, optional
         Given the call, says whether it may be run: True, False, or a text that says why not. It may be a coroutine function.
         What it raises is raised.
@@ -52,14 +53,16 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
         if reason:
             return replace(call, error=CallRefused(reason))
 
+    limit = seconds(timeout)
+
     def give() -> Any:
         result = _given(call, tool)
-        return finished(result, timeout) if inspect.isawaitable(result) else result
+        return finished(result, limit) if inspect.isawaitable(result) else result
 
     try:
-        return replace(call, result=give() if timeout is None else in_thread(give, timeout))
+        return replace(call, result=give() if limit is None else in_thread(give, limit))
     except Exception as error:
-        return replace(call, error=error)
+        return replace(call, error=_own(error))
 
 
 async def run_async(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None) -> Call:
@@ -75,9 +78,20 @@ async def run_async(call: Call, tool: Tool, timeout: float | None = None, confir
         return await result if inspect.isawaitable(result) else result
 
     try:
-        return replace(call, result=await awaited(give(), timeout))
+        return replace(call, result=await awaited(give(), seconds(timeout)))
     except Exception as error:
-        return replace(call, error=error)
+        return replace(call, error=_own(error))
+
+
+def _own(error: Exception) -> Exception:
+    """What the tool itself raised: Python turns a StopIteration that leaves a coroutine into a RuntimeError (PEP 479)."""
+    while (
+        type(error) is RuntimeError
+        and isinstance(error.__cause__, StopIteration)
+        and error.args == ("coroutine raised StopIteration",)
+    ):
+        error = error.__cause__
+    return error
 
 
 def _refusal(answer: object) -> str:
@@ -94,6 +108,14 @@ def _is_coroutine(function: object) -> bool:
 
 def _given(call: Call, tool: Tool) -> Any:
     """What the tool gives, which may have to be awaited."""
+    try:
+        return _called(call, tool)
+    except (asyncio.CancelledError, GeneratorExit) as error:
+        # Why: these would seem to end the caller's own coroutine or generator.
+        raise RuntimeError(f"the tool raised {type(error).__name__}") from error
+
+
+def _called(call: Call, tool: Tool) -> Any:
     assert tool.run is not None, "a tool without anything to run is not run"
     arguments = call.arguments
     parameters = {parameter.label: parameter for parameter in tool.parameters()}

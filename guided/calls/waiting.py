@@ -12,7 +12,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-__all__ = ["awaited", "finished", "in_thread", "in_thread_async"]
+from guided.errors import shown
+
+__all__ = ["awaited", "finished", "in_thread", "in_thread_async", "seconds"]
 
 T = TypeVar("T")
 
@@ -75,7 +77,25 @@ async def awaited(awaitable: Awaitable[T], timeout: float | None = None) -> T:
             task.cancel()
     if task.cancelled():
         raise RuntimeError("what was awaited was cancelled")
+    if isinstance(task.exception(), GeneratorExit):
+        # Why: it would seem to end whatever waits.
+        raise RuntimeError("what was awaited raised GeneratorExit") from task.exception()
     return task.result()
+
+
+def seconds(timeout: float | None) -> float | None:
+    """A timeout as Python's functions take it: None where it is infinite, or longer than any wait can be.
+
+    Raises
+    ------
+    ValueError
+        It is not a number above 0.
+    """
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        raise ValueError(f"timeout is a number of seconds above 0, not {shown(timeout)}")
+    return None if timeout >= threading.TIMEOUT_MAX else float(timeout)
 
 
 def finished(awaitable: Awaitable[T], timeout: float | None = None) -> T:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guided.errors import GuidedError
+from guided.files import open_regular, read_text
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
@@ -90,7 +91,7 @@ def file_name(name: str) -> str:
 def read_manifest(folder: Path) -> dict[str, Entry]:
     """The entries in a folder by name; none where there is no manifest, or none that can be read."""
     try:
-        document = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        document = json.loads(read_text(folder / MANIFEST))
         if document["version"] != _VERSION:
             return {}
         return {str(entry["name"]): entry for entry in document["indices"]}
@@ -138,7 +139,7 @@ def is_up_to_date(folder: Path, entry: Entry, current: Mapping[str, Any]) -> boo
 def sha256_of(path: Path) -> str | None:
     """SHA-256 of a file in hex; None if it can not be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from guided.cli.boundary import UsageError
 from guided.cli.kinds import KINDS, build_spec
 from guided.cli.toolfiles import split_names
+from guided.files import read_text
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
@@ -228,6 +229,6 @@ ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return read_text(path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8, at byte {error.start}") from error

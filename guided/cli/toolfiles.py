@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from guided.cli.boundary import UsageError
+from guided.files import read_text
 
 __all__ = ["load_named", "load_tools", "split_names"]
 
@@ -180,7 +181,7 @@ def _is_tool(value: Any) -> bool:
 def _definitions(path: Path) -> list[Any]:
     """The definitions in a JSON file."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not valid JSON: {error}") from error
     found = document.get("tools") if isinstance(document, dict) else document

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guided.cli.boundary import UsageError
+from guided.files import read_text
 
 if TYPE_CHECKING:
     from guided.vocabulary.vocabulary import Vocabulary
@@ -94,7 +95,7 @@ def _of_model(folder: Path) -> tuple[int | None, list[int] | None]:
 def _document(path: Path) -> dict[str, Any]:
     """A JSON object; an empty one if there is no such file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:

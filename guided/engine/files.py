@@ -3,18 +3,22 @@
 Of an index with a stack, a file holds the spec, from which the index is made anew, and the states and masks that were explored
 (docs/adr/0008).
 
-A file belongs to one spec and one vocabulary, by their fingerprints. What is read is checked for damage by digest and, unless
-it is mapped, for sense: every state, function and token number is in range, so that no file can make a kernel read outside
-an array.
+A file belongs to one spec and one vocabulary, by their fingerprints. Nothing in a file is trusted: its limits never exceed the caller's,
+the shapes of its arrays are checked against each other and against the limits before they are read (`_SHAPES`), and then every number
+that refers to another table is checked to be in range (`_RANGES`). So no file makes a kernel read outside an array. With ``mmap`` the
+arrays' content is trusted.
 """
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from guided.arrays import mask_words
 from guided.automata.automaton import Automaton
 from guided.engine.compile import remake
 from guided.engine.grammar import Grammar
@@ -23,11 +27,11 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.specs import StackSpec
 from guided.engine.templates import Template
-from guided.errors import GuidedError, IndexFormatError
+from guided.errors import GuidedError, IndexFormatError, LimitError, shown
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_files import restore
 from guided.index.regular import AUTOMATON_ARRAYS, KIND, TABLE_ARRAYS, RegularIndex
-from guided.index.storage import read_arrays
+from guided.index.storage import ArrayShape, read_arrays
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -35,8 +39,42 @@ __all__ = ["IndexFile", "add_stack_spec", "load_index", "read_index_file"]
 
 # Specs that need a stack, by the kind of their files.
 _STACK_SPECS: dict[str, type[StackSpec]] = {spec.kind: spec for spec in (JsonSchema, Template, Grammar, MarkedGrammar)}
-_SHAPES = {"table": 2}
-_DTYPES = {"classes": np.uint8, "accepting": np.bool_, "row_indptr": np.int64}
+
+# Each array's dtype, and the length of each dimension: a name stands for one number throughout a file, to which the int is added.
+_Shapes = Mapping[str, tuple[str, tuple[tuple[str, int], ...]]]
+_SHAPES: _Shapes = {
+    "table": ("<i4", (("states", 0), ("classes", 0))),
+    "classes": ("|u1", (("", 256),)),
+    "accepting": ("|b1", (("states", 0),)),
+    "labels": ("<i4", (("states", 0),)),
+    "token_function": ("<i4", (("tokens", 0),)),
+    "function_size": ("<i4", (("functions", 0),)),
+    "row_indptr": ("<i8", (("states", 1),)),
+    "row_functions": ("<i4", (("pairs", 0),)),
+    "row_targets": ("<i4", (("pairs", 0),)),
+    "distance": ("<i4", (("states", 0),)),
+    "mask_of": ("<i4", (("states", 0),)),
+    "mask_state": ("<i4", (("masks", 0),)),
+}
+_SHAPES_WITH_STACK: _Shapes = {
+    "parent": ("<i4", (("states", -2),)),
+    "text_indptr": ("<i8", (("states", -1),)),
+    "text": ("|u1", (("bytes", 0),)),
+    "masks": ("<i4", (("masks", 0), ("words", 0))),
+    "mask_of": ("<i4", (("states", 0),)),
+}
+_SPEC_SHAPE: _Shapes = {"data": ("|u1", (("data", 0),))}
+# The least value of each array, and the dimension that its values are below.
+_RANGES: Mapping[str, tuple[int, str]] = {
+    "table": (-1, "states"),
+    "classes": (0, "classes"),
+    "token_function": (-1, "functions"),
+    "row_functions": (0, "functions"),
+    "row_targets": (0, "states"),
+    "distance": (-1, "states"),
+    "mask_of": (0, "masks"),
+    "mask_state": (0, "states"),
+}
 
 
 def add_stack_spec(spec: type[StackSpec]) -> None:
@@ -75,40 +113,48 @@ class IndexFile:
     origin: Origin | None = None
 
 
-def read_index_file(path: str | os.PathLike[str]) -> IndexFile:
+def read_index_file(path: str | os.PathLike[str], limits: Limits | None = None) -> IndexFile:
     """Read what `Index.save` wrote, whatever vocabulary it was compiled for. O(bytes).
+
+    Parameters
+    ----------
+    path : path
+    limits : Limits, optional
+        As in `load_index`.
 
     Raises
     ------
     IndexFormatError
-        The file is missing, damaged, or of another version.
+        The file is missing, damaged, of another version, or exceeds ``limits``.
     """
-    found = _read(path, mmap=False)
-    if found.automaton is not None:
-        _check_ranges(path, found.arrays, found.n_tokens, None)
-    return found
+    return _read(path, None, limits or Limits(), mmap=False)
 
 
-def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False) -> Index:
+def load_index(
+    path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False, limits: Limits | None = None
+) -> Index:
     """Read an index that `Index.save` wrote.
 
     Parameters
     ----------
     path : path
-        The file.
+        A regular file.
     vocabulary : Vocabulary
         The one it was compiled for.
     mmap : bool
         Map the file in place of reading it: opening costs the same whatever its size, and processes share its memory.
-        Only the header is checked then, so map files that you made yourself; and never overwrite one in place while it is
-        mapped, which ends the process with SIGBUS (`Index.save` replaces files, which is safe).
+        Only the header and the shapes of the arrays are checked then, so map only files that you made yourself; and never overwrite one
+        in place while it is mapped, which ends the process with SIGBUS (`Index.save` replaces files, which is safe).
+    limits : Limits, optional
+        What the file may ask for: the size of its tables, and the budgets of the index, which are the smaller ones of these and the
+        file's own. The defaults if not given, so an index that was compiled with larger limits needs them again here.
 
     Raises
     ------
     IndexFormatError
-        The file is missing, damaged, of another version, or was compiled for another vocabulary.
+        The file is missing, not a regular file, damaged, of another version, compiled for another vocabulary, or exceeds ``limits``.
     TypeError
-        ``vocabulary`` is no Vocabulary.
+        ``vocabulary`` is not a Vocabulary, or ``limits`` are not Limits.
 
     Notes
     -----
@@ -116,18 +162,17 @@ def load_index(path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool 
     """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}")
-    found = _read(path, mmap=mmap)
-    if found.vocabulary_fingerprint != vocabulary.fingerprint:
-        raise IndexFormatError(
-            f"{path} was compiled for another vocabulary ({found.vocabulary_fingerprint[:12]}, {found.n_tokens} tokens) "
-            f"than the one given ({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
-        )
+    if limits is not None and not isinstance(limits, Limits):
+        raise TypeError(f"limits are a Limits, not {type(limits).__name__}")
+    found = _read(path, vocabulary, limits or Limits(), mmap=mmap)
     if found.automaton is None:
         return _with_stack(path, found, vocabulary)
-    if not mmap:
-        _check_ranges(path, found.arrays, len(vocabulary), vocabulary.size)
     tables = RegularIndex(
-        found.automaton, vocabulary.eos, vocabulary.size, *(found.arrays[name] for name in TABLE_ARRAYS)
+        found.automaton,
+        vocabulary.eos,
+        vocabulary.size,
+        *(found.arrays[name] for name in TABLE_ARRAYS),
+        mask_bytes=(limits or Limits()).mask_bytes,
     )
     return Index(tables, vocabulary, found.spec_fingerprint, found.unenforced, found.notes)
 
@@ -138,83 +183,180 @@ def _with_stack(path: str | os.PathLike[str], found: IndexFile, vocabulary: Voca
         index = found.origin.remake(found.origin, vocabulary)
         assert isinstance(index.tables, PushdownIndex)
         restore(index.tables, found.arrays)
-    except (ValueError, GuidedError) as error:
+    except LimitError as error:
+        raise IndexFormatError(
+            f"{path} exceeds the limits ({error}): pass larger limits if you trust the file"
+        ) from error
+    except GuidedError as error:
         raise IndexFormatError(f"{path} is damaged: {error}") from error
-    if index.spec_fingerprint != found.spec_fingerprint:
-        raise IndexFormatError(f"{path} is damaged: its spec is another than its fingerprint says")
+    except Exception as error:  # Why: a forged spec can make any part of the compiler fail
+        raise IndexFormatError(f"{path} is damaged: {type(error).__name__}: {error}") from error
     return index
 
 
-def _read(path: str | os.PathLike[str], *, mmap: bool) -> IndexFile:
+def _read(path: str | os.PathLike[str], vocabulary: Vocabulary | None, limits: Limits, *, mmap: bool) -> IndexFile:
     """The content of a file; with ``mmap`` nothing behind its header is looked at."""
-    fields, arrays = read_arrays(path, mmap=mmap)
-    kind = fields.get("kind")
-    has_stack = isinstance(kind, str) and kind in _STACK_SPECS
-    if kind != KIND and not has_stack:
-        raise IndexFormatError(f"{path} holds an index of the kind {kind!r}, which this release does not know")
-    if not has_stack:
-        _check_table_of_arrays(path, arrays)
+    lengths: dict[str, int] = {}
+
+    def check(fields: dict[str, Any], shapes: Mapping[str, ArrayShape]) -> None:
+        _check_fields(path, fields, vocabulary, limits)
+        has_stack = fields["kind"] != KIND
+        lengths.update(_lengths(path, shapes, has_stack=has_stack))
+        _check_lengths(path, fields, lengths, vocabulary, limits, has_stack=has_stack)
+
+    fields, arrays = read_arrays(path, mmap=mmap, limits=limits, check=check)
+    kind = fields["kind"]
+    data = arrays.pop("data", None)
+    origin = automaton = None
+    if kind == KIND:
+        if not mmap:
+            _check_ranges(path, arrays, lengths)
+        automaton = Automaton(*(arrays[name] for name in AUTOMATON_ARRAYS))
+    else:
+        origin = _origin(path, kind, fields, data, limits)
     return IndexFile(
-        None if has_stack else Automaton(*(arrays[name] for name in AUTOMATON_ARRAYS)),
+        automaton,
         arrays,
-        _text(path, fields, "spec"),
-        _text(path, fields, "vocabulary"),
-        _number(path, fields, "tokens"),
-        tuple(_pair(each) for each in _texts(path, fields, "unenforced")),
-        _texts(path, fields, "notes"),
-        _origin(path, str(kind), fields, arrays.pop("data", None)) if has_stack else None,
+        fields["spec"],
+        fields["vocabulary"],
+        fields["tokens"],
+        tuple(_pair(each) for each in fields["unenforced"]),
+        tuple(fields["notes"]),
+        origin,
     )
 
 
-def _origin(path: str | os.PathLike[str], kind: str, fields: dict[str, Any], data: npt.NDArray[Any] | None) -> Origin:
-    try:
-        text = _text(path, fields, "data") if data is None else data.tobytes().decode("utf-8", "surrogatepass")
-        spec = _STACK_SPECS[kind].from_data(text)
-    except ValueError as error:
-        raise IndexFormatError(f"{path} is damaged: {error}") from error
-    return Origin(remake, spec, _limits(path, fields))
-
-
-def _check_table_of_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]]) -> None:
-    for name in (*AUTOMATON_ARRAYS, *TABLE_ARRAYS):
-        array = arrays.get(name)
-        if array is None or array.ndim != _SHAPES.get(name, 1) or array.dtype != _DTYPES.get(name, np.int32):
-            raise IndexFormatError(f"{path} is damaged: its array {name!r} is missing or of another type")
-
-
-def _check_ranges(
-    path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], n_tokens: int, size: int | None
+def _check_fields(
+    path: str | os.PathLike[str], fields: dict[str, Any], vocabulary: Vocabulary | None, limits: Limits
 ) -> None:
-    """Refuse tables that point outside; ``size`` is the width of the logits, where it is known."""
-    table, rows, sizes = arrays["table"], arrays["row_indptr"], arrays["function_size"]
-    n_states, n_functional = len(table), len(arrays["token_function"])
-    n_functions, n_pairs = len(sizes), len(arrays["row_functions"])
-    per_state = all(len(arrays[name]) == n_states for name in ("accepting", "labels", "distance", "mask_of"))
+    """Check the header's fields, those of the arrays excepted."""
+    kind = fields.get("kind")
+    if not isinstance(kind, str) or (kind != KIND and kind not in _STACK_SPECS):
+        raise IndexFormatError(f"{path} holds an index of the kind {shown(kind)}, which this release does not know")
+    for name in ("spec", "vocabulary"):
+        if not isinstance(fields.get(name), str):
+            raise IndexFormatError(f"{path} is damaged: its field {name!r} is not a string")
+    tokens = fields.get("tokens")
+    if type(tokens) is not int or not 0 <= tokens <= limits.tokens:
+        raise IndexFormatError(f"{path} is damaged: its field 'tokens' is not a number from 0 to {limits.tokens:,}")
+    for name in ("unenforced", "notes"):
+        value = fields.get(name)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise IndexFormatError(f"{path} is damaged: its field {name!r} is not a list of strings")
+    if vocabulary is None:
+        return
+    if fields["vocabulary"] != vocabulary.fingerprint:
+        raise IndexFormatError(
+            f"{path} was compiled for another vocabulary ({fields['vocabulary'][:12]!a}, {tokens} tokens) "
+            f"than the one given ({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
+        )
+    if tokens != len(vocabulary):
+        raise IndexFormatError(f"{path} is damaged: its field 'tokens' does not fit its vocabulary")
+
+
+def _lengths(path: str | os.PathLike[str], shapes: Mapping[str, ArrayShape], *, has_stack: bool) -> dict[str, int]:
+    """The dimensions' lengths by their names in `_SHAPES`, each the same in all arrays."""
+    expected = _SHAPES
+    if has_stack:
+        expected = _SHAPES_WITH_STACK if shapes.keys() - _SPEC_SHAPE.keys() else {}
+        expected = {**expected, **(_SPEC_SHAPE if "data" in shapes else {})}
+    lengths: dict[str, int] = {}
+    for name, (dtype, dimensions) in expected.items():
+        found = shapes.get(name)
+        if found is None or found.dtype != dtype or len(found.shape) != len(dimensions):
+            raise IndexFormatError(f"{path} is damaged: its array {name!r} is missing or of another type")
+        for length, (dimension, more) in zip(found.shape, dimensions, strict=True):
+            if length - more != (lengths.setdefault(dimension, length - more) if dimension else 0):
+                raise IndexFormatError(f"{path} is damaged: the shape of its array {name!r} does not fit the others")
+    if unknown := shapes.keys() - expected.keys():
+        raise IndexFormatError(f"{path} is damaged: it has an unknown array {shown(min(unknown))}")
+    return lengths
+
+
+def _check_lengths(
+    path: str | os.PathLike[str],
+    fields: dict[str, Any],
+    lengths: Mapping[str, int],
+    vocabulary: Vocabulary | None,
+    limits: Limits,
+    *,
+    has_stack: bool,
+) -> None:
+    """Check the dimensions against the limits and the vocabulary."""
+    states, masks = lengths.get("states", 0), lengths.get("masks", 0)
+    fits = masks <= states
+    bounds = [("states", states, limits.states), ("file_bytes", lengths.get("data", 0), limits.file_bytes)]
+    if has_stack:
+        fits = fits and (states >= 2 or "states" not in lengths)
+        if vocabulary is not None:
+            longest = states * vocabulary.trie.max_depth
+            fits = fits and lengths.get("words", 0) in (0, mask_words(vocabulary.size))
+            fits = fits and lengths.get("bytes", 0) <= longest
+    else:
+        tokens = lengths["tokens"]
+        bounds.append(("transitions", states * lengths["classes"], limits.transitions))
+        bounds.append(("tokens", tokens, limits.tokens))
+        fits = fits and states > 0 and 0 < lengths["classes"] <= 256 and fields["tokens"] <= tokens
+        fits = fits and lengths["functions"] <= tokens and (vocabulary is None or tokens <= vocabulary.size)
+    for what, given, limit in bounds:
+        if given > limit:
+            raise IndexFormatError(
+                f"{path} exceeds the limits ({what}: {given:,} needed, {limit:,} allowed): "
+                "pass larger limits if you trust the file"
+            )
+    if not fits:
+        raise IndexFormatError(f"{path} is damaged: the shapes of its arrays do not fit each other or the vocabulary")
+
+
+def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], lengths: dict[str, int]) -> None:
+    """Refuse tables whose numbers refer to what is not there, or contradict each other."""
+    accepting, distance = arrays["accepting"], arrays["distance"]
     fits = (
-        n_states > 0
-        and per_state
-        and len(arrays["classes"]) == 256
-        and n_tokens <= n_functional
-        and (size is None or n_functional <= size)
-        and len(arrays["row_targets"]) == n_pairs
-        and _is_indptr(rows, n_states, n_pairs)
-        and _within(arrays["classes"], 0, table.shape[1])
-        and _within(table, -1, n_states)
-        and _within(sizes, 1, n_functional + 1)
-        and _within(arrays["token_function"], -1, n_functions)
-        and np.array_equal(_counts(arrays["token_function"], n_functions), sizes)
-        and _within(arrays["row_functions"], 0, n_functions)
-        and _within(arrays["row_targets"], 0, n_states)
-        and _within(arrays["mask_of"], 0, len(arrays["mask_state"]))
-        and _within(arrays["mask_state"], 0, n_states)
+        all(_within(arrays[name], least, lengths[end]) for name, (least, end) in _RANGES.items())
+        and _within(accepting.view(np.uint8), 0, 2)
+        and _is_indptr(arrays["row_indptr"], lengths["pairs"])
+        and _within(arrays["function_size"], 1, lengths["tokens"] + 1)
+        and np.array_equal(_counts(arrays["token_function"], lengths["functions"]), arrays["function_size"])
+        and _is_ascending(arrays["row_functions"], arrays["row_indptr"])
+        and np.array_equal(distance, _distances(arrays))
+        and distance[0] >= 0
     )
+    if fits:
+        # States with the same mask have rows of the same length, and accept alike.
+        sizes, same = np.diff(arrays["row_indptr"]), arrays["mask_state"][arrays["mask_of"]]
+        fits = np.array_equal(sizes, sizes[same]) and np.array_equal(accepting, accepting[same])
     if not fits:
         raise IndexFormatError(f"{path} is damaged: its tables refer to what they do not hold")
 
 
-def _is_indptr(indptr: npt.NDArray[Any], n_rows: int, n_values: int) -> bool:
-    ends = len(indptr) == n_rows + 1 and indptr[0] == 0 and indptr[-1] == n_values
-    return bool(ends and (np.diff(indptr) >= 0).all())
+def _is_indptr(indptr: npt.NDArray[Any], n_values: int) -> bool:
+    return bool(indptr[0] == 0 and indptr[-1] == n_values and (indptr[1:] >= indptr[:-1]).all())
+
+
+def _is_ascending(values: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> bool:
+    """Are the values of each row strictly ascending?"""
+    if not len(values):
+        return True
+    ascends = np.empty(len(values), np.bool_)
+    ascends[0] = True
+    np.greater(values[1:], values[:-1], out=ascends[1:])
+    begins = indptr[:-1]
+    ascends[begins[begins < len(values)]] = True
+    return bool(ascends.all())
+
+
+def _distances(arrays: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Each state's distance from those of the states that it leads to; -1 throughout where one of these has none."""
+    indptr, accepting = arrays["row_indptr"], arrays["accepting"]
+    after = arrays["distance"][arrays["row_targets"]]
+    found = np.where(accepting, 0, -1).astype(np.int32)
+    if after.size:
+        if int(after.min()) < 0:
+            return np.full(len(accepting), -1, np.int32)
+        has_row = indptr[1:] > indptr[:-1]
+        least = np.minimum.reduceat(after, indptr[:-1][has_row])
+        found[has_row] = np.where(accepting[has_row], 0, least + 1)
+    return found
 
 
 def _counts(token_function: npt.NDArray[Any], n_functions: int) -> npt.NDArray[Any]:
@@ -225,11 +367,25 @@ def _within(array: npt.NDArray[Any], low: int, end: int) -> bool:
     return array.size == 0 or (int(array.min()) >= low and int(array.max()) < end)
 
 
-def _number(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> int:
-    value = fields.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise IndexFormatError(f"{path} is damaged: its field {name!r} is no number")
-    return value
+def _origin(
+    path: str | os.PathLike[str], kind: str, fields: dict[str, Any], data: npt.NDArray[Any] | None, limits: Limits
+) -> Origin:
+    own = _limits(path, fields)
+    allowed = replace(
+        own, **{each.name: min(getattr(own, each.name), getattr(limits, each.name)) for each in fields_of(own)}
+    )
+    text = fields.get("data")
+    if data is None and not isinstance(text, str):
+        raise IndexFormatError(f"{path} is damaged: its field 'data' is not a string")
+    try:
+        if data is not None:
+            text = data.tobytes().decode("utf-8", "surrogatepass")
+        spec = _STACK_SPECS[kind].from_data(str(text), allowed)
+    except Exception as error:  # Why: a forged spec can make any part of its reader fail
+        raise IndexFormatError(f"{path} is damaged: {error}") from error
+    if spec.fingerprint != fields["spec"]:
+        raise IndexFormatError(f"{path} is damaged: its spec does not have the fingerprint that its header says")
+    return Origin(remake, spec, allowed)
 
 
 def _limits(path: str | os.PathLike[str], fields: dict[str, Any]) -> Limits:
@@ -239,21 +395,7 @@ def _limits(path: str | os.PathLike[str], fields: dict[str, Any]) -> Limits:
         raise IndexFormatError(f"{path} is damaged: its field 'limits' holds no limits") from error
 
 
-def _text(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str):
-        raise IndexFormatError(f"{path} is damaged: its field {name!r} is no text")
-    return value
-
-
 def _pair(text: str) -> tuple[str, str]:
     """Pointer and keyword; a keyword has no space."""
     pointer, _, keyword = text.rpartition(" ")
     return pointer, keyword
-
-
-def _texts(path: str | os.PathLike[str], fields: dict[str, Any], name: str) -> tuple[str, ...]:
-    value = fields.get(name)
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise IndexFormatError(f"{path} is damaged: its field {name!r} is no list of texts")
-    return tuple(value)

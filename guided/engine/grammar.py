@@ -124,7 +124,7 @@ class Grammar:
         return text_of(content if self.max_ignored is None else {**content, "max_ignored": self.max_ignored})
 
     @classmethod
-    def from_data(cls, data: str) -> "Grammar":
+    def from_data(cls, data: str, limits: Limits | None = None) -> "Grammar":
         """The spec of what `data` gave; it has no parser.
 
         Raises
@@ -132,10 +132,10 @@ class Grammar:
         ValueError
             The text is something else, or means another version of Unicode than this Python's.
         """
-        content = value_of(data)
+        content = value_of(data, limits)
         try:
             version, start = content["unicode"], str(content["start"])
-            tables = unpacked(content["tables"])
+            tables = unpacked(content["tables"], limits)
             _start(tables, start)
             bound = content.get("max_ignored")
             _check_bound(bound)

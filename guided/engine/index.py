@@ -24,8 +24,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MOST_DATA", "Index", "Origin"]
 
-# A spec whose text is longer is an array of its file.
-MOST_DATA = 1 << 20
+# A spec whose text has more characters is an array of its file, since headers are small.
+MOST_DATA = 1 << 16
 # Sets of end tokens whose masks are kept.
 _KEPT_END_TOKENS = 16
 

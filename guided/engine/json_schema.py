@@ -192,7 +192,7 @@ class JsonSchema(Generic[T_co]):
         )
 
     @classmethod
-    def from_data(cls, data: str) -> "JsonSchema[Any]":
+    def from_data(cls, data: str, limits: Limits | None = None) -> "JsonSchema[Any]":
         """The spec of what `data` gave.
 
         Raises
@@ -201,7 +201,7 @@ class JsonSchema(Generic[T_co]):
             The text is something else.
         """
         try:
-            content = value_of(data)
+            content = value_of(data, limits)
             spec = cls(True, **content["options"], registry=content["registry"], engine=content["engine"])
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))

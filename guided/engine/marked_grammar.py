@@ -40,7 +40,7 @@ class MarkedGrammar:
         return text_of({**content, **({"notes": self.notes} if self.notes else {})})
 
     @classmethod
-    def from_data(cls, data: str) -> "MarkedGrammar":
+    def from_data(cls, data: str, limits: Limits | None = None) -> "MarkedGrammar":
         """The spec of what `data` gave.
 
         Raises
@@ -49,8 +49,8 @@ class MarkedGrammar:
             The text is something else.
         """
         try:
-            content: Any = value_of(data)
-            grammar = Grammar.from_data(content["grammar"])
+            content: Any = value_of(data, limits)
+            grammar = Grammar.from_data(content["grammar"], limits)
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
             return cls(grammar, str(content["fingerprint"]), markers, notes)
         except (KeyError, TypeError, AttributeError) as error:

@@ -96,13 +96,13 @@ class StackSpec(Protocol):
         """The spec as text, for files of indices and other processes: the same spec gives the same."""
 
     @classmethod
-    def from_data(cls, data: str) -> "StackSpec":
-        """The spec of such a text.
+    def from_data(cls, data: str, limits: Limits | None = None) -> "StackSpec":
+        """The spec of such a text, which may be forged: `Limits.file_bytes` bounds what it may decompress to.
 
         Raises
         ------
         ValueError
-            It is none.
+            The text is not such a spec. Forged texts may raise other errors, too.
         """
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:

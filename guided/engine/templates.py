@@ -1,7 +1,5 @@
 """`Template`: the spec of texts with values of schemas in them, as whoever made the frame says it (`guided.calls` does)."""
 
-import zlib
-from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
@@ -10,6 +8,7 @@ import numpy as np
 from guided.automata.automaton import Automaton
 from guided.engine.specs import Lowered
 from guided.errors import SchemaError
+from guided.files import pack, unpack
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.embedding import Embedding, around_of
@@ -55,7 +54,7 @@ class Template:
         held = {id(value.schema): value.schema for value in values}
         arrays = {"holes": self.frame.holes} | {name: getattr(automaton, name) for name in _ARRAYS if name != "holes"}
         content = {
-            "arrays": {name: [array.shape, _packed(array.tobytes())] for name, array in arrays.items()},
+            "arrays": {name: [array.shape, pack(array.tobytes())] for name, array in arrays.items()},
             "documents": [held[number] for number in documents],
             "values": [[documents[id(value.schema)], value.pointer, value.begins.decode()] for value in values],
             "options": asdict(self.options),
@@ -66,7 +65,7 @@ class Template:
         return text_of(content)
 
     @classmethod
-    def from_data(cls, data: str) -> "Template":
+    def from_data(cls, data: str, limits: Limits | None = None) -> "Template":
         """The spec of what `data` gave.
 
         Raises
@@ -75,9 +74,9 @@ class Template:
             The text is something else.
         """
         try:
-            content = value_of(data)
+            content = value_of(data, limits)
             arrays = {
-                name: np.frombuffer(zlib.decompress(b64decode(packed, validate=True)), _ARRAYS[name]).reshape(shape)
+                name: np.frombuffer(unpack(packed, (limits or Limits()).file_bytes), _ARRAYS[name]).reshape(shape)
                 for name, (shape, packed) in content["arrays"].items()
             }
             documents = content["documents"]
@@ -90,7 +89,7 @@ class Template:
             options = JsonOptions(**content["options"])
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
             return cls(frame, options, str(content["fingerprint"]), markers, notes)
-        except (KeyError, IndexError, TypeError, AttributeError, RecursionError, zlib.error, SchemaError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:
             raise ValueError(f"this is no template: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
@@ -104,10 +103,6 @@ class Template:
         """
         automaton = Embedding(around_of(self.frame), self.options, limits, alphabet)
         return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, notes=self.notes)
-
-
-def _packed(data: bytes) -> str:
-    return b64encode(zlib.compress(data, 1)).decode()
 
 
 def _check(holes: Any, values: Any, table: Any, classes: Any, accepting: Any, labels: Any) -> None:

@@ -63,13 +63,14 @@ def tools(
         A tool, such as a planner's ``Finish``: calls follow each other, each answered, until this one is called without an error, and
         the text ends there. The budget is kept: what is left last is enough for that call.
     errors : {"show", "raise"}
-        What a tool raises, a timeout included, is shown to the model as its result, or raised.
+        What a tool raises, a timeout included, is shown to the model as its result, or raised. StopIteration and
+        StopAsyncIteration are raised as a `CallError` from them, since they would end the caller's loop.
     select : {"greedy", "score"}
         How the name of a tool is chosen: token by token, or by the scores of whole names, as in `choice`; that costs one
         forward pass for each prefix that a name goes on from, in each call.
     timeout : float, optional
-        Seconds that a call may take to run. A function that is too late is left to itself in its thread; a coroutine is
-        cancelled.
+        Seconds that a call may take to run; ``math.inf`` is no limit, as is None. A function that is too late is left to
+        itself in its thread; a coroutine is cancelled.
     confirm : callable, optional
         Given each `Call` before it is run, says whether it may be: True, False, or a text that says why not. A refused call has
         the refusal as its result, for the model to see. It may be a coroutine function; what it raises is raised.

@@ -21,6 +21,7 @@ from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import Example
 from guided.calls.tool_prompt import ShowTools, ToolPrompt, check_show_tools
+from guided.calls.waiting import seconds
 from guided.engine.index import Index
 from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
@@ -58,12 +59,13 @@ class ToolsGenerator(Generator[list[Call]]):
     until : str, optional
         The tool with whose call a text ends.
     errors : {"show", "raise"}
-        What a tool raises, a timeout included, is shown to the model as its result, or raised.
+        What a tool raises, a timeout included, is shown to the model as its result, or raised. StopIteration and
+        StopAsyncIteration are raised as a `CallError` from them, since they would end the caller's loop.
     select : {"greedy", "score"}
         How the name of a tool is chosen: token by token, or by the scores of whole names, at the cost of one forward pass
         for each prefix that a name goes on from.
     timeout : float, optional
-        Seconds that a call may take to run.
+        Seconds that a call may take to run; ``math.inf`` is no limit, as is None.
     confirm : callable, optional
         Says whether a call may be run (`guided.calls.running`).
     show_tools : {"auto", "template", "prompt", "never"}
@@ -105,10 +107,6 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
         if errors not in ("show", "raise"):
             raise ValueError(f"errors is 'show' or 'raise', not {shown(errors)}")
-        if timeout is not None and (
-            isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0
-        ):
-            raise ValueError(f"timeout is a number of seconds above 0, not {shown(timeout)}")
         if confirm is not None and not callable(confirm):
             raise TypeError(f"confirm is a function of a call, not {type(confirm).__name__}")
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
@@ -129,7 +127,7 @@ class ToolsGenerator(Generator[list[Call]]):
             call_prompt=call_prompt,
             errors=errors,
             select=select,
-            timeout=timeout,
+            timeout=seconds(timeout),
             confirm=confirm,
         )
 

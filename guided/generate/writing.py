@@ -21,7 +21,7 @@ from guided.calls.rendering import openings, render_results
 from guided.calls.running import CallRefused, Confirm, run, run_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.errors import LimitError, SchemaError, shown
+from guided.errors import CallError, LimitError, SchemaError, shown
 from guided.events import (
     Done,
     Event,
@@ -326,7 +326,7 @@ class Writing:
         self._n_open -= 1
         self._calls.append(call)
         if call.error is not None and manner.errors == "raise" and not isinstance(call.error, CallRefused):
-            raise call.error
+            raise _raisable(call, call.error)
         if call.name == manner.until and call.error is None:
             self._reason = "stop"
         elif tool is None:
@@ -381,3 +381,12 @@ class Writing:
         self._restore = self._decoding.place, len(self._decoding.tokens)
         text = prompt if isinstance(prompt, str) else prompt(self._text)
         self._decoding.insert(self._manner.model.encode(text + begun))
+
+
+def _raisable(call: Call, error: BaseException) -> BaseException:
+    """What a tool raised, as it can be raised through generators and coroutines, which take a StopIteration for their end."""
+    if not isinstance(error, StopIteration | StopAsyncIteration):
+        return error
+    wrapper = CallError(f"tool {shown(call.name)} raised {shown(error)}", "tool", call.span[0])
+    wrapper.__cause__ = error
+    return wrapper

@@ -241,6 +241,15 @@ class PushdownIndex:
             if state >= expected or state == self.final or self.trace(state, data) != (expected, len(data)):
                 raise ValueError(f"state {expected} cannot be reached as it is said")
 
+    def eos_tokens(self) -> Int32Array:
+        """The mask of the tokens that end a text."""
+        return _mask_of_tokens(self._eos, self.size)
+
+    def readable_tokens(self) -> Int32Array:
+        """The mask of the tokens that some state may allow: those with bytes, and those that end a text."""
+        with_bytes = [token for token, data in enumerate(self._tokens) if data]
+        return _mask_of_tokens((*with_bytes, *self._eos), self.size)
+
     def known_mask(self, state: int) -> Int32Array | None:
         """The mask of a state, if it has been made."""
         return self._masks[state]
@@ -280,3 +289,9 @@ class PushdownIndex:
         with self._lock:
             place = self.stacks.read(self._places[0], as_bytes(data), [])
             return place is not None and self.stacks.is_end(place)
+
+
+def _mask_of_tokens(tokens: Iterable[int], size: int) -> Int32Array:
+    bits = np.zeros(32 * mask_words(size), np.uint8)
+    bits[list(tokens)] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)

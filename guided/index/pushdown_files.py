@@ -71,7 +71,8 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
         and indptr[-1] == len(text)
         and bool((np.diff(indptr) >= 0).all())
         and bool((parent >= 0).all())
-        and bool((mask_of < len(masks)).all())
+        and bool(((mask_of >= -1) & (mask_of < len(masks))).all())
+        and not (masks & ~index.readable_tokens()).any()
     )
     if not fits:
         raise ValueError("its arrays refer to what they do not hold")
@@ -79,7 +80,13 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
     index.replay(
         (state, data[begin:end]) for state, begin, end in zip(parent.tolist(), ends[:-1], ends[1:], strict=True)
     )
+    ends_text = index.eos_tokens()
+    is_empty = [not mask.any() for mask in masks]
+    may_end = [bool((mask & ends_text).any()) for mask in masks]
     for state, mask in enumerate(mask_of.tolist()):
         if mask >= 0:
+            ends = state != index.final and index.is_accepting(state)
+            if is_empty[mask] != (state == index.final) or may_end[mask] != ends:
+                raise ValueError(f"the mask of state {state} is not its own")
             index.give_mask(state, masks[mask])
     index.explored = n_states

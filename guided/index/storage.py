@@ -14,28 +14,36 @@ Layout, all integers little-endian (docs/format.md has it as a table)::
 The header holds the caller's fields, the name, dtype, shape and offset (from ``data``) of each array, and the SHA-256 of
 everything from ``data`` on. So every byte of the file is covered by a digest, and no pickle is involved.
 
+Reading proceeds from what is small to what is large, and each step is checked before the next: 64 bytes; the header, which is at
+most 2 MiB; whether the arrays' shapes fill the file exactly; the caller's own check of fields and shapes; the arrays. So a file that is no
+index costs next to nothing, whatever its size.
+
 Invariant: equal arrays and fields give equal bytes. A file is written beside its place, forced to the disk and renamed, so
-a reader never sees a half. Digests tell damage, not malice: who can write the file can write its digest, so readers check
+a reader never sees a half. Digests detect damage, not malice: who can write the file can write its digest, so readers check
 ranges too (`guided.engine.files`).
 """
 
 import contextlib
 import hashlib
+import io
 import json
+import math
 import mmap as mapping
 import os
 import struct
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from guided.errors import IndexFormatError
+from guided.errors import IndexFormatError, shown
+from guided.files import open_regular
+from guided.limits import Limits
 
-__all__ = ["FORMAT_VERSION", "read_arrays", "write_arrays"]
+__all__ = ["FORMAT_VERSION", "ArrayShape", "CheckHeader", "read_arrays", "write_arrays"]
 
 FORMAT_VERSION = 2
 
@@ -49,7 +57,36 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "|u1": np.dtype("u1"),
     "|b1": np.dtype("?"),
 }
-_LARGEST_HEADER = 1 << 24
+# Why no more: parsed JSON takes up to 25 times the memory of its text.
+_LARGEST_HEADER = 1 << 21
+_CHUNK = 1 << 20
+# A larger file is verified in chunks before memory is allocated for it.
+_LARGE = 1 << 25
+
+
+class ArrayShape(NamedTuple):
+    """What the header says of one array.
+
+    Attributes
+    ----------
+    dtype : str
+        ``"<i4"``, ``"<i8"``, ``"|u1"`` or ``"|b1"``.
+    shape : tuple of int
+        One or two dimensions.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+CheckHeader: TypeAlias = Callable[[dict[str, Any], Mapping[str, ArrayShape]], None]
+
+
+class _Entry(NamedTuple):
+    """An array, and its offset from the start of the data."""
+
+    what: ArrayShape
+    offset: int
 
 
 def write_arrays(
@@ -69,7 +106,7 @@ def write_arrays(
     Raises
     ------
     IndexFormatError
-        The place cannot be written.
+        The place cannot be written, or the fields take more than 2 MiB as JSON.
     """
     table, offset = [], 0
     for name, array in arrays.items():
@@ -86,6 +123,10 @@ def write_arrays(
     header = json.dumps(
         {**fields, "arrays": table, "sha256": digest.hexdigest()}, sort_keys=True, ensure_ascii=True
     ).encode()
+    if len(header) > _LARGEST_HEADER:
+        raise IndexFormatError(
+            f"{path} cannot be written: its header has {len(header):,} bytes, at most {_LARGEST_HEADER:,} are allowed"
+        )
     padded = header.ljust(_aligned(_DIGEST_END + len(header)) - _DIGEST_END, b"\0")
     prefix = _PREFIX.pack(_MAGIC, FORMAT_VERSION, len(header), _DIGEST_END + len(padded) + offset)
     seal = hashlib.sha256(prefix + padded).digest()
@@ -93,7 +134,11 @@ def write_arrays(
 
 
 def read_arrays(
-    path: str | os.PathLike[str], *, mmap: bool = False
+    path: str | os.PathLike[str],
+    *,
+    mmap: bool = False,
+    limits: Limits | None = None,
+    check: CheckHeader | None = None,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Read a file: (fields, read-only arrays).
 
@@ -103,11 +148,15 @@ def read_arrays(
     mmap : bool
         Map the file and check its header only: a large file opens without being read. Damage of the arrays is then not noticed, and a
         file that is overwritten in place while mapped ends the process (SIGBUS); `write_arrays` replaces, which is safe.
+    limits : Limits, optional
+        The arrays may have ``index_bytes + mask_bytes`` bytes together.
+    check : callable, optional
+        Called with the fields and the arrays' shapes before any array is read; raises IndexFormatError if they are wrong.
 
     Raises
     ------
     IndexFormatError
-        The file is missing, cut, damaged, of another kind or another version.
+        The file is missing, no regular file, truncated, damaged, too large, of another kind or another version.
     TypeError
         The path is no path.
     """
@@ -115,59 +164,122 @@ def read_arrays(
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"a path is a str or a Path, not {type(path).__name__}")
     try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            content: bytes | mapping.mmap
-            if mmap and size:
-                content = mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ)
+        with open_regular(path) as file:
+            begin, size, header = _read_header(path, file, limits or Limits())
+            table = _array_table(path, header.pop("arrays", None), size - begin)
+            digest = header.pop("sha256", None)
+            if check is not None:
+                check(header, {name: entry.what for name, entry in table.items()})
+            data: memoryview
+            if mmap:
+                data = memoryview(mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ))[begin:]
             else:
-                content = file.read()
+                data = memoryview(_read_data(path, file, begin, size - begin, digest))
     except IsADirectoryError as error:
         raise IndexFormatError(f"{path} is a folder; give an index file, such as those in it") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except (OSError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "not enough memory"
         raise IndexFormatError(f"{path} cannot be read: {reason}") from error
-    begin, header = _checked_header(path, content)
-    if not mmap and hashlib.sha256(memoryview(content)[begin:]).hexdigest() != header.get("sha256"):
-        raise IndexFormatError(f"{path} is damaged: its content does not fit its checksum; compile it again")
     arrays = {}
-    try:
-        for entry in header.pop("arrays"):
-            dtype, shape = _DTYPES[entry["dtype"]], tuple(entry["shape"])
-            count = int(np.prod(shape, dtype=np.int64))
-            array = np.frombuffer(content, dtype, count, begin + entry["offset"]).reshape(shape)
-            arrays[entry["name"]] = array.astype(dtype.newbyteorder("="), copy=False)
-            arrays[entry["name"]].flags.writeable = False
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise IndexFormatError(f"{path} is damaged: its table of arrays is no such table") from error
+    for name, (what, offset) in table.items():
+        dtype = _DTYPES[what.dtype]
+        array = np.frombuffer(data, dtype, math.prod(what.shape), offset).reshape(what.shape)
+        arrays[name] = array.astype(dtype.newbyteorder("="), copy=False)
+        arrays[name].flags.writeable = False
     return header, arrays
 
 
-def _checked_header(path: str | os.PathLike[str], content: "bytes | mapping.mmap") -> tuple[int, dict[str, Any]]:
-    """Where the arrays begin, and the header; every byte before them has been checked."""
-    if len(content) < _DIGEST_END or content[:8] != _MAGIC:
-        raise IndexFormatError(f"{path} is no index file" + (": it is empty" if not len(content) else ""))
-    _, version, length, size = _PREFIX.unpack_from(content)
+def _read_header(
+    path: str | os.PathLike[str], file: io.BufferedReader, limits: Limits
+) -> tuple[int, int, dict[str, Any]]:
+    """Where the arrays begin, the size of the file, and the header; every byte before the arrays has been checked."""
+    actual = os.fstat(file.fileno()).st_size
+    front = file.read(_DIGEST_END)
+    if len(front) < _DIGEST_END or front[:8] != _MAGIC:
+        raise IndexFormatError(f"{path} is not an index file" + (": it is empty" if not front else ""))
+    _, version, length, size = _PREFIX.unpack_from(front)
     if version != FORMAT_VERSION:
         raise IndexFormatError(
             f"{path} has version {version} of the format, and this release reads version {FORMAT_VERSION}: compile it again"
         )
-    if size != len(content):
-        raise IndexFormatError(f"{path} is cut or grown: {len(content):,} bytes where its header says {size:,}")
+    if size != actual:
+        raise IndexFormatError(f"{path} is truncated or has trailing data: {actual:,} bytes, its header says {size:,}")
     begin = _aligned(_DIGEST_END + length)
     if length > _LARGEST_HEADER or begin > size:
-        raise IndexFormatError(f"{path} is damaged: its header is longer than it can be")
-    seal = hashlib.sha256(content[:32])
-    seal.update(content[_DIGEST_END:begin])
-    if seal.digest() != content[32:_DIGEST_END]:
+        raise IndexFormatError(
+            f"{path} is damaged: its header has {length:,} bytes, at most {_LARGEST_HEADER:,} and the file's size are possible"
+        )
+    allowed = limits.index_bytes + limits.mask_bytes
+    if size - begin > allowed:
+        raise IndexFormatError(
+            f"{path} has {size - begin:,} bytes of tables, and {allowed:,} are allowed "
+            "(Limits.index_bytes + Limits.mask_bytes): pass larger limits if you trust the file"
+        )
+    text = file.read(begin - _DIGEST_END)
+    if hashlib.sha256(front[:32] + text).digest() != front[32:]:
         raise IndexFormatError(f"{path} is damaged: its header does not fit its checksum; compile it again")
     try:
-        header = json.loads(content[_DIGEST_END : _DIGEST_END + length])
+        header = json.loads(text[:length])
     except (ValueError, RecursionError) as error:
-        raise IndexFormatError(f"{path} is damaged: its header is no JSON") from error
+        raise IndexFormatError(f"{path} is damaged: its header is not JSON") from error
     if not isinstance(header, dict):
-        raise IndexFormatError(f"{path} is damaged: its header is no JSON object")
-    return begin, header
+        raise IndexFormatError(f"{path} is damaged: its header is not a JSON object")
+    return begin, size, header
+
+
+def _array_table(path: str | os.PathLike[str], listed: object, n_bytes: int) -> dict[str, _Entry]:
+    """The arrays by name. They must fill the data in their order, each at the first possible place."""
+    table: dict[str, _Entry] = {}
+    end = 0
+    for place, item in enumerate(listed if isinstance(listed, list) else [listed]):
+        match item:
+            case {"name": str(name), "dtype": str(dtype), "shape": list(shape), "offset": int(offset)} if (
+                name not in table and dtype in _DTYPES and 1 <= len(shape) <= 2 and all(map(_is_length, shape))
+            ):
+                if offset != end:
+                    raise _damaged_table(path, f"array {shown(name)} is at offset {shown(offset)}, not at {end:,}")
+                table[name] = _Entry(ArrayShape(dtype, tuple(shape)), end)
+                end = _aligned(end + math.prod(shape) * _DTYPES[dtype].itemsize)
+                if end > n_bytes:
+                    raise _damaged_table(path, f"array {shown(name)} reaches beyond the end of the file")
+            case _:
+                raise _damaged_table(path, f"entry {place} is not a name, dtype, shape and offset")
+    if end != n_bytes:
+        raise _damaged_table(path, f"the arrays have {end:,} bytes, the file has {n_bytes:,}")
+    return table
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 40
+
+
+def _damaged_table(path: str | os.PathLike[str], reason: str) -> IndexFormatError:
+    return IndexFormatError(f"{path} is damaged: its table of arrays is wrong ({reason})")
+
+
+def _read_data(
+    path: str | os.PathLike[str], file: io.BufferedReader, begin: int, n_bytes: int, expected: object
+) -> bytearray:
+    """All arrays, verified."""
+    if n_bytes > _LARGE:
+        # Why twice: what does not fit its checksum must not cost memory. Once more below, since the file may change meanwhile.
+        digest, left = hashlib.sha256(), n_bytes
+        while left and (chunk := file.read(min(_CHUNK, left))):
+            digest.update(chunk)
+            left -= len(chunk)
+        _check_digest(path, digest.hexdigest(), expected)
+        file.seek(begin)
+    data = bytearray(n_bytes)
+    view, filled = memoryview(data), 0
+    while filled < n_bytes and (count := file.readinto(view[filled:])):
+        filled += count
+    _check_digest(path, hashlib.sha256(view[:filled]).hexdigest(), expected)
+    return data
+
+
+def _check_digest(path: str | os.PathLike[str], actual: str, expected: object) -> None:
+    if actual != expected:
+        raise IndexFormatError(f"{path} is damaged: its content does not fit its checksum; compile it again")
 
 
 def _aligned(offset: int) -> int:

@@ -3,16 +3,16 @@
 Arrays are compressed; everything that another array or number refers to is checked when it comes back.
 """
 
-import zlib
-from base64 import b64decode, b64encode
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from guided.arrays import Int32Array, freeze
+from guided.files import pack, unpack
 from guided.lalr.tables import Conflict, Indentation, LalrTables, Start
 from guided.lalr.terminals import Lexer, LexerContext, Terminal
+from guided.limits import Limits
 
 __all__ = ["packed", "unpacked"]
 
@@ -28,10 +28,7 @@ def packed(tables: LalrTables) -> dict[str, Any]:
     return {
         "symbols": list(tables.symbols),
         "end": tables.end,
-        "arrays": {
-            name: b64encode(zlib.compress(getattr(tables, name).astype("<i4").tobytes(), 6)).decode()
-            for name in _ARRAYS
-        },
+        "arrays": {name: pack(getattr(tables, name).astype("<i4").tobytes(), 6) for name in _ARRAYS},
         "rules": list(tables.rules),
         "starts": [asdict(start) for start in tables.starts],
         "terminals": [asdict(terminal) for terminal in lexer.terminals],
@@ -43,7 +40,7 @@ def packed(tables: LalrTables) -> dict[str, Any]:
     }
 
 
-def unpacked(content: dict[str, Any]) -> LalrTables:
+def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTables:
     """The tables of what `packed` gave.
 
     Raises
@@ -51,12 +48,10 @@ def unpacked(content: dict[str, Any]) -> LalrTables:
     ValueError
         It is something else, or refers to what it does not hold.
     """
+    most = (limits or Limits()).file_bytes
     try:
         arrays: dict[str, Int32Array] = {
-            name: freeze(
-                np.frombuffer(zlib.decompress(b64decode(content["arrays"][name], validate=True)), "<i4"), np.int32
-            )
-            for name in _ARRAYS
+            name: freeze(np.frombuffer(unpack(content["arrays"][name], most), "<i4"), np.int32) for name in _ARRAYS
         }
         lexer = Lexer(
             tuple(Terminal(str(one["name"]), str(one["pattern"]), int(one["flags"])) for one in content["terminals"]),
@@ -79,7 +74,7 @@ def unpacked(content: dict[str, Any]) -> LalrTables:
             conflicts=tuple(Conflict(**one) for one in content["conflicts"]),
             **arrays,
         )
-    except (KeyError, TypeError, IndexError, AttributeError, zlib.error) as error:
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"these are no tables of a grammar: {error}") from error
     if not _holds(tables):
         raise ValueError("its tables refer to what they do not hold")

@@ -16,6 +16,7 @@ from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
 
 from guided.errors import GrammarError, LimitError, shown
+from guided.files import read_text
 from guided.lalr.loading import import_sources, tables_of_object, tables_of_text
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
@@ -177,6 +178,6 @@ def source_of(
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise GrammarError(f"the file cannot be read: {error}", str(path)) from None

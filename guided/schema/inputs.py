@@ -21,12 +21,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pydantic
 
 from guided.errors import SchemaError, shown
+from guided.files import read_text
 from guided.schema.definitions import is_operation, schema_in
 from guided.schema.json_values import check_levels_of_text, parse_json
 from guided.schema.openapi import operation_schema
@@ -132,7 +132,7 @@ def _parsed(given: str | os.PathLike[str]) -> Any:
     text = given
     if isinstance(text, os.PathLike):
         try:
-            text = Path(text).read_text(encoding="utf-8-sig")
+            text = read_text(text)
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise SchemaError(f"{os.fspath(given)} cannot be read: {reason}", "", "schema") from error

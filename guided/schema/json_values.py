@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from guided.errors import LimitError, SchemaError
+from guided.limits import Limits
 
 __all__ = ["MOST_LEVELS", "check_levels", "check_levels_of_text", "parse_json", "text_of", "value_of"]
 
@@ -177,14 +178,20 @@ def text_of(value: Any) -> str:
         raise SchemaError(f"a schema is made of JSON values: {error}", "", "schema") from error
 
 
-def value_of(data: str) -> Any:
+def value_of(data: str, limits: Limits | None = None) -> Any:
     """What `text_of` gave the text of.
 
     Raises
     ------
     ValueError, InvalidOperation
-        It is none.
+        It is none; or it has more than `Limits.file_bytes` characters, or more values than 1 for 16 of these.
     """
+    # Why values: each takes 50 bytes and more in memory, however short it is written.
+    most, n_values = (limits or Limits()).file_bytes, sum(map(data.count, ",[{"))
+    if len(data) > most or n_values > most // 16:
+        raise ValueError(
+            f"the spec has {len(data):,} characters and {n_values:,} values, more than Limits.file_bytes allows"
+        )
     return json.loads(data, object_hook=_read_back)
 
 

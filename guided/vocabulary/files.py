@@ -13,10 +13,12 @@ Files that are no tokenizers but are often given for one are told by name. Every
 """
 
 import os
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from guided.errors import VocabularyError
+from guided.files import open_regular, read_open
+from guided.limits import Limits
 from guided.vocabulary.content import Content
 from guided.vocabulary.fields import json_document
 from guided.vocabulary.gguf import read_gguf
@@ -28,7 +30,6 @@ from guided.vocabulary.tokenizer_json import read_tokenizer_json
 __all__ = ["kind_of_file", "read_file"]
 
 _HEAD = 4096
-_LARGEST = 1 << 30
 _SUPPORTED = "tokenizer.json, tekken.json, SentencePiece .model, tiktoken ranks, GGUF"
 _OTHERS = (
     (b"version https://git-lfs", "a Git LFS pointer: fetch the file itself (git lfs pull)"),
@@ -57,7 +58,7 @@ def read_file(path: str | os.PathLike[str]) -> Content:
             raise VocabularyError("is no path: it holds a zero byte")
         if place.is_dir():
             raise VocabularyError("is a folder; give the tokenizer's file in it, such as tokenizer.json")
-        with place.open("rb") as file:
+        with open_regular(place) as file:
             return _read(file, os.fstat(file.fileno()).st_size, place.parent)
     except OSError as error:
         raise VocabularyError(f"{place}: cannot be read: {error.strerror or error}") from None
@@ -71,35 +72,35 @@ def kind_of_file(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     OSError
-        It cannot be read.
+        It cannot be read, or is not a regular file.
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD)
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         if head.startswith(b"GGUF"):
             return "GGUF"
         if text.startswith(b"{"):
-            return "tokenizer.json" if "model" in json_document(head + file.read()) else "tekken.json"
+            return "tokenizer.json" if "model" in json_document(head + read_open(file, is_text=True)) else "tekken.json"
     return "tiktoken ranks" if looks_like_ranks(text) else "SentencePiece"
 
 
-def _read(file: BinaryIO, n_bytes: int, folder: Path) -> Content:
+def _read(file: BufferedReader, n_bytes: int, folder: Path) -> Content:
     head = file.read(_HEAD)
     file.seek(0)
     if head.startswith(b"GGUF"):
         return read_gguf(file, n_bytes)
     if not head:
         raise VocabularyError("the file is empty")
-    if n_bytes > _LARGEST:
+    if n_bytes > Limits().file_bytes:
         raise VocabularyError(f"{n_bytes:,} bytes are too many for a tokenizer; are these the model's weights?")
-    data = file.read()
+    # Why before the whole is read: what is no tokenizer need not be in memory.
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
-        return _read_json(data, folder)
+        return _read_json(read_open(file, is_text=True), folder)
     if looks_like_ranks(text):
-        return read_ranks(data)
+        return read_ranks(read_open(file, is_text=True))
     if head.startswith(b"\n"):
-        return read_sentencepiece(data)
+        return read_sentencepiece(read_open(file))
     for beginning, what in _OTHERS:
         if head.startswith(beginning):
             raise VocabularyError(f"no tokenizer, but {what}; supported are {_SUPPORTED}")

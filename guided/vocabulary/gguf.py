@@ -7,11 +7,13 @@ little-endian order are read. Lengths are checked against what is left of the fi
 user-defined, unused and byte tokens as SentencePiece does. User-defined tokens stand for their text.
 """
 
+import os
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 from guided.errors import VocabularyError
+from guided.limits import Limits
 from guided.vocabulary.content import Content, assemble
 from guided.vocabulary.spelling import byte_level, byte_of, sentencepiece, utf8
 
@@ -20,7 +22,9 @@ __all__ = ["read_gguf"]
 _PREFIX = "tokenizer.ggml."
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_MOST_STRINGS, _LARGEST_ARRAY = 1 << 24, 1 << 28
+# Models have about 50 keys, and up to 600,000 merges.
+_MOST_KEYS, _MOST_VALUES = 1 << 12, 1 << 20
+_LISTS = (_PREFIX + "tokens", _PREFIX + "token_type")
 _ENDS, _NONE = ("eos", "eot", "eom"), 0xFFFFFFFF
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _SPELLINGS: Mapping[str, tuple[Callable[[str], bytes], Callable[[str], bytes]]] = {
@@ -73,15 +77,21 @@ class _Header:
 
     def __init__(self, file: BinaryIO, n_bytes: int) -> None:
         self._file, self._left = file, n_bytes
+        # Bytes that may still be kept in memory.
+        self._room = Limits().file_bytes
 
     def keys(self) -> dict[str, Any]:
-        """All keys; arrays of numbers and strings as lists."""
+        """The tokenizer's keys, arrays of numbers and strings as lists; other values are skipped."""
         magic, version, _, n_keys = self._unpack("<4sIQQ")
         if magic != b"GGUF" or version not in (2, 3):
             raise VocabularyError(f"GGUF version {version} is not supported (2 and 3 are, in little-endian order)")
+        if n_keys > _MOST_KEYS:
+            raise VocabularyError(f"it has {n_keys:,} keys; the file is damaged")
         found: dict[str, Any] = {}
         for _ in range(n_keys):
             name = self._string()
+            if name in found:
+                raise VocabularyError(f"it has the key {name!r:.60} twice; the file is damaged")
             found[name] = self._typed(self._unpack("<I")[0], name)
         return found
 
@@ -92,9 +102,11 @@ class _Header:
             return self._numbers(kind, 1, name)[0]
         inner, count = self._unpack("<IQ")
         if inner == _STRING:
-            if count > _MOST_STRINGS:
-                raise VocabularyError(f"{name:.60} has {count:,} strings; the file is damaged")
-            self._check(8 * count, name)
+            self._check_count(count, 8 * count, name)
+            if name not in _LISTS:
+                for _ in range(count):
+                    self._skip(self._unpack("<Q")[0])
+                return None
             return [self._string() for _ in range(count)]
         return list(self._numbers(inner, count, name))
 
@@ -102,9 +114,10 @@ class _Header:
         if kind not in _NUMBERS:
             raise VocabularyError(f"the value of {name!r:.60} has the unknown type {kind}")
         length = count * struct.calcsize(_NUMBERS[kind])
-        if length > _LARGEST_ARRAY:
-            raise VocabularyError(f"{name:.60} has {length:,} bytes; the file is damaged")
-        self._check(length, name)
+        self._check_count(count, length, name)
+        if count > 1 and name not in _LISTS:
+            self._skip(length)
+            return (None,)
         return self._unpack(f"<{count}{_NUMBERS[kind]}")
 
     def _string(self) -> str:
@@ -119,11 +132,24 @@ class _Header:
 
     def _take(self, length: int) -> bytes:
         self._check(length, "a value")
+        self._room -= length
+        if self._room < 0:
+            raise VocabularyError(f"its keys have more than {Limits().file_bytes:,} bytes; the file is damaged")
         data = self._file.read(length)
         if len(data) < length:
             raise VocabularyError("the file is cut")
         self._left -= length
         return data
+
+    def _skip(self, length: int) -> None:
+        self._check(length, "a value")
+        self._file.seek(length, os.SEEK_CUR)
+        self._left -= length
+
+    def _check_count(self, count: int, length: int, name: str) -> None:
+        if count > _MOST_VALUES:
+            raise VocabularyError(f"{name!r:.60} has {count:,} values; the file is damaged")
+        self._check(length, name)
 
     def _check(self, length: int, name: str) -> None:
         if length > self._left:

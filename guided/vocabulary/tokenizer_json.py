@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from guided.errors import VocabularyError
+from guided.files import read_bytes
 from guided.vocabulary.content import Content, assemble
 from guided.vocabulary.fields import json_document, member
 from guided.vocabulary.roundtrip import prove_round_trip
@@ -147,7 +148,7 @@ def _declared_eos(folder: Path) -> list[int | str]:
     """``eos_token`` of the configuration beside the file: a text, or an object that describes one."""
     path = folder / _CONFIG
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, is_text=True)
     except OSError:
         return []
     try:

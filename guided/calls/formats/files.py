@@ -12,6 +12,7 @@ from pathlib import Path
 
 from guided.calls.formats.format import Format
 from guided.errors import SchemaError, shown
+from guided.files import read_text
 
 __all__ = ["format_named", "format_names", "read_format"]
 
@@ -32,7 +33,7 @@ def format_named(item: "str | PathLike[str] | Format") -> Format:
     if isinstance(item, Format):
         return item
     if isinstance(item, PathLike):
-        return read_format(Path(item).read_text(encoding="utf-8"), Path(item).name.removesuffix(_SUFFIX))
+        return read_format(read_text(item), Path(item).name.removesuffix(_SUFFIX))
     if not isinstance(item, str):
         raise TypeError(f"a format is a name, a path or a Format, not {type(item).__name__}")
     if item not in format_names():

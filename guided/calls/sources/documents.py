@@ -5,19 +5,18 @@ Known by what they hold: documents of OpenAPI 3 and Swagger 2 (``openapi``, ``sw
 Anthropic's or MCP's form, and one definition. Files hold such a document as JSON, compressed by gzip or not.
 """
 
-import gzip
 import hashlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from guided.calls.sources import botocore, rest
 from guided.calls.tool import Entry, Tool
 from guided.errors import SchemaError
+from guided.files import gunzip, open_regular, read_open
 from guided.schema.json_values import check_levels
 
 __all__ = ["SOURCES", "read_tools"]
@@ -129,11 +128,13 @@ def _definitions(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def _content(path: str | os.PathLike[str]) -> tuple[Any, str]:
-    data = Path(path).read_bytes()
+    with open_regular(path) as file:
+        is_compressed = file.peek(len(_GZIP)).startswith(_GZIP)
+        data = read_open(file, is_text=not is_compressed)
     try:
-        if data.startswith(_GZIP):
-            data = gzip.decompress(data)
+        if is_compressed:
+            data = gunzip(data)
         return json.loads(data), hashlib.sha256(data).hexdigest()
-    except (ValueError, RecursionError, EOFError, OSError) as error:
+    except (ValueError, RecursionError) as error:
         hint = "; read YAML with a package for it, and pass what it gives" if _YAML.search(str(path)) else ""
         raise SchemaError(f"{path} is no JSON: {error}{hint}", "", "file") from error
