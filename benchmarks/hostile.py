@@ -36,6 +36,7 @@ ADVICE = {
     "token_length": "check the vocabulary",
     "index_bytes": "as for `transitions`",
     "mask_bytes": "nothing; more memory makes repeated masks faster",
+    "file_bytes": "pass larger limits if you trust the file",
 }
 
 
@@ -46,7 +47,10 @@ def limits_table() -> list[str]:
     rows = ["| limit | default | counts | passing it | what to do |", "|---|---|---|---|---|"]
     for field in fields(Limits):
         counts = " ".join(said[field.name].split()).replace("``", "`")
-        outcome = "no error: masks are built each time" if field.name == "mask_bytes" else "`LimitError`"
+        outcome = {
+            "mask_bytes": "no error: masks are built each time",
+            "file_bytes": "`IndexFormatError`, or the error of what reads the file",
+        }.get(field.name, "`LimitError`")
         rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")
     return rows
 

@@ -30,6 +30,8 @@ from guided.vocabulary.tokenizer_json import read_tokenizer_json
 __all__ = ["kind_of_file", "read_file"]
 
 _HEAD = 4096
+# Five times what the largest SentencePiece models have.
+_LARGEST_MODEL = 1 << 25
 _SUPPORTED = "tokenizer.json, tekken.json, SentencePiece .model, tiktoken ranks, GGUF"
 _OTHERS = (
     (b"version https://git-lfs", "a Git LFS pointer: fetch the file itself (git lfs pull)"),
@@ -100,7 +102,7 @@ def _read(file: BufferedReader, n_bytes: int, folder: Path) -> Content:
     if looks_like_ranks(text):
         return read_ranks(read_open(file, is_text=True))
     if head.startswith(b"\n"):
-        return read_sentencepiece(read_open(file))
+        return read_sentencepiece(read_open(file, _LARGEST_MODEL))
     for beginning, what in _OTHERS:
         if head.startswith(beginning):
             raise VocabularyError(f"no tokenizer, but {what}; supported are {_SUPPORTED}")

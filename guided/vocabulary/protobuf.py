@@ -25,6 +25,8 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         start = position
         key, position = _varint(data, position)
         number, wire = key >> 3, key & 7
+        if number == 0:
+            raise VocabularyError(f"damaged protocol buffer: field 0 at byte {start}")
         if wire == 0:
             value, position = _varint(data, position)
             yield number, value
@@ -35,7 +37,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             length = 8 if wire == 1 else 4
         else:
             raise VocabularyError(f"damaged protocol buffer: wire type {wire} at byte {start}")
-        if number == 0 or length > end - position:
+        if length > end - position:
             raise VocabularyError(f"cut or damaged protocol buffer: field {number} at byte {start} has {length} bytes")
         yield number, data[position : position + length]
         position += length

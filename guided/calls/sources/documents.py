@@ -17,6 +17,7 @@ from guided.calls.sources import botocore, rest
 from guided.calls.tool import Entry, Tool
 from guided.errors import SchemaError
 from guided.files import gunzip, open_regular, read_open
+from guided.limits import Limits
 from guided.schema.json_values import check_levels
 
 __all__ = ["SOURCES", "read_tools"]
@@ -130,7 +131,7 @@ def _definitions(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 def _content(path: str | os.PathLike[str]) -> tuple[Any, str]:
     with open_regular(path) as file:
         is_compressed = file.peek(len(_GZIP)).startswith(_GZIP)
-        data = read_open(file, is_text=not is_compressed)
+        data = read_open(file, Limits().file_bytes // 4 if is_compressed else None, is_text=not is_compressed)
     try:
         if is_compressed:
             data = gunzip(data)
