@@ -18,9 +18,9 @@ from guided.calls.rendering import render_result
 from guided.calls.running import run, run_async
 from guided.calls.tool import Tool
 from guided.errors import CallError
+from guided.events import ToolResult, ToolsResult
 from guided.generate.api import tools
 from guided.generate.generator import Generator
-from guided.generate.tool_events import ToolResult, ToolsResult
 from tests.calls.wanting import Wanting
 
 

@@ -152,7 +152,7 @@ def sparse(path: Path, front: bytes, size: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("size", [10_000, 30_000_000, 100_000_000, 500_000_000, 3_000_000_000_000])
+@pytest.mark.parametrize("size", [10_000, 30_000_000, 3_000_000_000_000])
 @pytest.mark.parametrize(
     "front",
     [b"", b"\x89GIDX\r\n\x1a\x02", b"{", b'{"model": [', b"IQ== 0\n", b"\n", b"GGUF\x03", b"\x1f\x8b"],

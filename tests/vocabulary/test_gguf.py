@@ -132,7 +132,10 @@ def test_tensors_after_the_front_are_not_read(tmp_path: Path) -> None:
         (file(("k", struct.pack("<IIQ", 9, 9, 1))), "the value of 'k' has the unknown type 9"),
         (file(("k", struct.pack("<IIQ", 9, 8, 2**24 + 1))), "'k' has 16,777,217 values; the file is damaged"),
         (file(("k", struct.pack("<IIQ", 9, 8, 5))), "cut or damaged: k has 40 bytes, 0 are left"),
-        (file(("k", struct.pack("<IIQ", 9, 10, 2**60))), "'k' has 1,152,921,504,606,846,976 values; the file is damaged"),
+        (
+            file(("k", struct.pack("<IIQ", 9, 10, 2**60))),
+            "'k' has 1,152,921,504,606,846,976 values; the file is damaged",
+        ),
         (file(("k", struct.pack("<IIQ", 9, 10, 5))), "cut or damaged: k has 40 bytes, 0 are left"),
         (file(("k", struct.pack("<IQ", 8, 2) + b"\xff\xff")), r"a string is not UTF-8: b'\\xff\\xff'"),
         (
