@@ -282,7 +282,7 @@ def test_a_hostile_schema_in_a_small_file_is_held_by_the_limits(made: Any, tmp_p
 
 
 def test_compressed_parts_do_not_grow_beyond_their_bound(made: Any, tmp_path: Path) -> None:
-    bomb = pack(bytes(10**9), 9)
+    bomb = pack(bytes(10**7), 9)
     with bounded(seconds=5), pytest.raises(ValueError, match="decompresses to more than"):
         unpack(bomb, 10**6)
     assert unpack(pack(b"abc"), 3) == b"abc"
@@ -290,16 +290,16 @@ def test_compressed_parts_do_not_grow_beyond_their_bound(made: Any, tmp_path: Pa
         with pytest.raises(ValueError, match=r"damaged|base64|padding|Incorrect"):
             unpack(wrong, 100)
     packer = zlib.compressobj(9, wbits=31)
-    data = packer.compress(bytes(10**8)) + packer.flush()
+    data = packer.compress(bytes(2 * 10**8)) + packer.flush()
     with bounded(seconds=5), pytest.raises(ValueError, match="decompresses to more than"):
         gunzip(data, 10**6)
     (tmp_path / "tools.json.gz").write_bytes(data)
-    with bounded(seconds=5, n_bytes=300e6), pytest.raises(SchemaError):
+    with bounded(seconds=5), pytest.raises(SchemaError, match="decompresses to more than"):
         guided.read_tools(tmp_path / "tools.json.gz")
     fields, arrays = made["inventory"]
     write_arrays(tmp_path / "a", {**fields}, {**arrays, "data": np.frombuffer(bomb.encode(), np.uint8)})
     with bounded(seconds=5), pytest.raises(IndexFormatError, match="decompresses to more than"):
-        load_index(tmp_path / "a", TOKENS)
+        load_index(tmp_path / "a", TOKENS, limits=Limits(file_bytes=10**6))
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,9 @@ def forged(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(seed=st.integers(0, 2**32))
-@pytest.mark.parametrize("kind", SPECS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind == "marked grammar" else []) for kind in SPECS]
+)
 def test_a_forged_file_is_refused_or_gives_an_index_that_works(kind: str, seed: int, made: Any, tmp_path: Path) -> None:
     draw = random.Random(seed)
     fields, arrays = forged(*made[kind], draw)
