@@ -14,6 +14,8 @@ from guided.calls.containers import with_description
 from guided.calls.parameters import Parameter
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType
+from guided.patterns.render import render
+from guided.patterns.tree import Alternate, Literal, Node
 
 __all__ = ["arguments_schema", "plain_json"]
 
@@ -94,11 +96,24 @@ def _escaped(name: str) -> str:
 
 
 def plain_json(value: Any) -> Any:
-    """A copy made of what `json.dumps` writes: dicts, lists, and numbers that are int or float."""
+    """A copy made of what `json.dumps` writes: dicts, lists, and numbers that are int or float; patterns are written as text."""
     if isinstance(value, Mapping):
-        return {key: plain_json(item) for key, item in value.items()}
+        found = {key: plain_json(item) for key, item in value.items() if not isinstance(item, Node)}
+        return found | _of_pattern(value["pattern"]) if isinstance(value.get("pattern"), Node) else found
     if isinstance(value, list | tuple):
         return [plain_json(item) for item in value]
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return value
+
+
+def _of_pattern(node: Node) -> dict[str, Any]:
+    """The keywords of JSON Schema for strings that a pattern matches from end to end; none if no pattern can be written."""
+    options = node.items if isinstance(node, Alternate) else (node,)
+    texts = [item.text for item in options if isinstance(item, Literal)]
+    if len(texts) == len(options):
+        return {"enum": texts}
+    try:
+        return {"pattern": f"^(?:{render(node)})$"}
+    except ValueError:
+        return {}

@@ -16,10 +16,9 @@ from guided.calls.decimals import decimal_multiples, decimals, floats, neighbor
 from guided.calls.numbers import integers, multiples
 from guided.calls.strings import any_text, quoted
 from guided.calls.values import Decode, ValueType, automaton_of, constant, nesting
-from guided.patterns.render import render
-from guided.patterns.tree import Alternate, Intersect, Literal, Node, alternate
+from guided.patterns.tree import Intersect, Literal, Node, alternate
 
-__all__ = ["bare", "boolean", "choice", "integer", "null", "number", "schema_of_pattern", "string", "text"]
+__all__ = ["bare", "boolean", "choice", "integer", "null", "number", "string", "text"]
 
 _LARGEST = Decimal(repr(sys.float_info.max))
 
@@ -154,7 +153,7 @@ def text(minimum: int = 0, maximum: int | None = None, patterns: tuple[Node, ...
 @lru_cache(maxsize=4096)
 def _text(minimum: int, maximum: int | None, patterns: tuple[Node, ...], name: str) -> ValueType:
     schema = _described("string", minLength=minimum or None, maxLength=maximum)
-    asked = [item for item in map(schema_of_pattern, patterns) if item]
+    asked = [{"pattern": item} for item in patterns]
     schema |= asked[0] if len(asked) == 1 else {"allOf": asked} if asked else {}
     return string(_text_node(minimum, maximum, patterns), name, schema=schema)
 
@@ -164,18 +163,6 @@ def _text_node(minimum: int, maximum: int | None, patterns: tuple[Node, ...]) ->
         return patterns[0] if len(patterns) == 1 else Intersect(patterns)
     length = any_text(minimum, maximum)
     return Intersect((length, *patterns)) if patterns else length
-
-
-def schema_of_pattern(node: Node) -> dict[str, Any]:
-    """The keywords of JSON Schema for strings that a pattern matches from end to end; none if no pattern can be written."""
-    options = node.items if isinstance(node, Alternate) else (node,)
-    texts = [item.text for item in options if isinstance(item, Literal)]
-    if len(texts) == len(options):
-        return {"enum": texts}
-    try:
-        return {"pattern": f"^(?:{render(node)})$"}
-    except ValueError:
-        return {}
 
 
 def string(
@@ -195,7 +182,7 @@ def string(
         JSON Schema of the values; by default with the pattern.
     """
     if schema is None:
-        schema = {"type": "string", **schema_of_pattern(value)}
+        schema = {"type": "string", "pattern": value}
 
     def decode(found: Any) -> Any:
         if type(found) is not str or not automaton_of(value).accepts(found.encode("utf-8", "surrogatepass")):
@@ -218,7 +205,7 @@ def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueTy
         The text -> Python value.
     """
     # Why Intersect: lookarounds see the text of the argument and nothing around it.
-    schema = {"type": "string", **schema_of_pattern(value)}
+    schema = {"type": "string", "pattern": value}
     return ValueType(name, Intersect((value,)), convert, is_bare=True, schema=schema)
 
 

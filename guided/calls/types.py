@@ -234,7 +234,7 @@ def _key(annotation: Any, place: Place) -> ValueType:
 @lru_cache(maxsize=4096)
 def _quoted_key(key: ValueType) -> ValueType:
     """A number as the key of an object, between quotes."""
-    return string(key.node, key.name, key.read, {"type": "string", "pattern": "^(?:0|-?[1-9][0-9]*)$"})
+    return string(key.node, key.name, key.read, {"type": "string", "pattern": key.node})
 
 
 def _literal(values: Sequence[Any], place: Place) -> ValueType:

@@ -53,7 +53,8 @@ class ValueType:
     others : Node or None
         Then the spellings of what is none, where there is something.
     schema : Mapping
-        JSON Schema of the values, for models and people; empty where nothing is known of them.
+        JSON Schema of the values, for models and people; empty where nothing is known of them. A ``pattern`` is a tree, which
+        `guided.calls.definitions.plain_json` writes.
     """
 
     name: str

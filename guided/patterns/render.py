@@ -145,6 +145,8 @@ def _set(charset: Charset) -> str:
         return "."
     if len(charset.ranges) >= _LONG and charset in _named_sets():
         return _named_sets()[charset]
+    if len(charset.ranges) >= _LONG:
+        return min(f"[{_members(charset)}]", f"[^{_members(inverse)}]", key=len)
     # Why: a set with the last code point in it is most likely meant as a complement.
     if charset.ranges[-1][1] == Charset.UNIVERSE.ranges[-1][1]:
         return f"[^{_members(inverse)}]"
@@ -153,12 +155,20 @@ def _set(charset: Charset) -> str:
 
 @cache
 def _named_sets() -> dict[Charset, str]:
-    found = {unicode_class(letter): f"\\{letter}" for letter in "dsw"}
-    return found | {~charset: name.upper() for charset, name in found.items()}
+    # The larger ones come first: \w holds all of \d.
+    found = {unicode_class(letter): f"\\{letter}" for letter in "wds"}
+    return {~charset: name.upper() for charset, name in reversed(found.items())} | found
 
 
 def _members(charset: Charset) -> str:
-    return "".join(
+    """What stands between brackets: the named sets that are part of a long set, then the other characters."""
+    named, whole = "", charset
+    if len(charset.ranges) >= _LONG:
+        for part, name in _named_sets().items():
+            if not part - whole and part & charset:
+                charset -= part
+                named += name
+    return named + "".join(
         _member(low) if low == high else f"{_member(low)}{'-' if high > low + 1 else ''}{_member(high)}"
         for low, high in charset.ranges
     )

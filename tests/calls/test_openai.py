@@ -97,6 +97,14 @@ def test_a_function_is_shown_with_its_types_and_descriptions() -> None:
     }
 
 
+@pytest.mark.parametrize("pattern", [r"[\w' ]{1,40}", r"[^\s,]+", r"\d{4}-\d{2}"])
+def test_patterns_are_shown_as_they_are_written(pattern: str) -> None:
+    def f(x: Annotated[str, guided.Regex(pattern)]) -> None: ...
+
+    shown = parameters_of(f)["properties"]["x"]["pattern"]
+    assert len(shown) <= len(pattern) + len("^(?:)$")
+
+
 def test_recursive_types_keep_their_definitions() -> None:
     def plant(tree: Tree, other: Tree | None = None) -> None: ...
 

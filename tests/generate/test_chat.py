@@ -206,6 +206,23 @@ def test_templates_without_calls_have_them_as_text(template: str) -> None:
     )
 
 
+def test_several_calls_are_text_where_a_template_takes_one() -> None:
+    """As Llama 3.1's does."""
+    refusal = (
+        "{% for m in messages %}{% if m.tool_calls and m.tool_calls | length > 1 %}{{ raise_exception('one call') }}"
+        "{% endif %}{% endfor %}"
+    )
+    text = prompt_of(refusal + QWEN, history(CALL, OTHER))
+    assert "<|im_start|>user\nResult of get_weather:\nresult 0\n\nResult of add:\nresult 1<|im_end|>" in text
+    assert "<tool_response>\nresult 0" in prompt_of(refusal + QWEN, history(CALL))
+
+
+def test_results_know_the_tool_they_are_of() -> None:
+    """Templates may ask for the name, which OpenAI's messages do not have."""
+    named = QWEN.replace("<tool_response>\\n'", "<tool_response>\\n' + message.name + ': '")
+    assert "<tool_response>\nget_weather: result 0" in prompt_of(named, history(CALL))
+
+
 def test_calls_as_text_are_in_the_format_in_use() -> None:
     assert '<T>get_weather(city="Berlin", day="today") =' in prompt_of(PLAIN, history(CALL), format="tooldec")
     gone = {"id": "x", "function": {"name": "gone", "arguments": {"odd name": [1, {"a": None}], "none": None}}}
