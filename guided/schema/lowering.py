@@ -13,6 +13,7 @@ Does not say which texts spell a value, nor whether a formula can be met.
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -46,6 +47,7 @@ _NARROWED = (
     "multiples at most 17 digits with no 0 at the end, where numbers are compared or divided: at"
 )
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_OF_NUMBERS = frozenset({*_BOUNDS, "multipleOf", "divisibleBy", "const", "enum"})
 
 
 class Lowering:
@@ -85,8 +87,8 @@ class Lowering:
         Formats that nobody knows, in the order met, where formats are asserted.
     misspelled : dict of (str, str) to str
         JSON Pointer and name of each unknown keyword that looks like a misspelling, and the keyword that is probably meant.
-    narrowed : dict
-        JSON Pointers of schemas that compare numbers or divide them, under ``numbers="any"``.
+    narrowed : dict of int to Location
+        Where schemas compare numbers or divide them, under ``numbers="any"``, by the identity of the schema.
 
     Raises
     ------
@@ -143,7 +145,7 @@ class Lowering:
         self._unenforced: dict[tuple[str, str], None] = {}
         self.unknown_formats: dict[str, None] = {}
         self.misspelled: dict[tuple[str, str], str] = {}
-        self.narrowed: dict[str, None] = {}
+        self.narrowed: dict[int, Location] = {}
         # Schema, context, location, depth, and whether it describes a part of a value whose objects are closed.
         self._places: list[tuple[Any, Context | None, Location, int, bool]] = []
         self._keys: dict[tuple[Any, ...], int] = {}
@@ -191,8 +193,9 @@ class Lowering:
         if len(misspelled) > _MOST_NAMED:
             found.append(f"{len(misspelled) - _MOST_NAMED:,} more unknown keywords look misspelled")
         if self.narrowed:
-            places = _listed([pointer or "/" for pointer in self.narrowed])
-            found.append(f"{_NARROWED} {places}")
+            places = [pointer_of(location) or "/" for location in islice(self.narrowed.values(), _MOST_NAMED)]
+            more = f", and {len(self.narrowed) - _MOST_NAMED:,} more" if len(self.narrowed) > _MOST_NAMED else ""
+            found.append(f"{_NARROWED} {_listed(places)}{more}")
         return tuple(found)
 
     def pointer(self, key: int) -> str:
@@ -259,7 +262,7 @@ class Lowering:
         if dialect.reference_stands_alone and "$ref" in schema:
             return
         if self.options.numbers == "any" and _compares_numbers(schema, dialect):
-            self.narrowed[pointer_of(location)] = None
+            self.narrowed[id(schema)] = location
         known = known_keywords(dialect)
         if known.issuperset(schema):
             return
@@ -454,6 +457,9 @@ def _listed(names: list[str]) -> str:
 def _compares_numbers(schema: dict[str, Any], dialect: Dialect) -> bool:
     """Does a schema say of numbers more than their type and sign?"""
     handlers = dialect.handlers
+    kinds = schema.get("type")
+    if type(kinds) is str and kinds != "integer" and _OF_NUMBERS.isdisjoint(schema):
+        return False
     for keyword in ("multipleOf", "divisibleBy"):
         if keyword in schema and keyword in handlers:
             return True
@@ -461,8 +467,8 @@ def _compares_numbers(schema: dict[str, Any], dialect: Dialect) -> bool:
         bound = schema.get(keyword)
         if bound and not isinstance(bound, bool) and keyword in handlers:
             return True
-    kinds = schema.get("type") if "type" in handlers and not dialect.integers_by_text else None
-    if kinds == "integer" or (isinstance(kinds, list) and "integer" in kinds and "number" not in kinds):
+    is_integer = kinds == "integer" or (isinstance(kinds, list) and "integer" in kinds and "number" not in kinds)
+    if is_integer and "type" in handlers and not dialect.integers_by_text:
         return True
     values = [schema[keyword] for keyword in ("const", "enum") if keyword in schema and keyword in handlers]
     while values:
