@@ -225,7 +225,8 @@ class LogitsProcessor:
                 "drafts of a model with another tokenizer; generate again, or use an assistant model with the same tokenizer"
             )
         if caller.function == "_sample":
-            for row in (masked.amax(dim=1) == float("-inf")).nonzero().flatten().tolist():
+            most = masked.amax(dim=1).tolist()
+            for row in [row for row, one in enumerate(most) if one == float("-inf")]:
                 node = rows.nodes[row]
                 if node.state not in (DEAD, self._texts[rows.kinds[row]].index.final):
                     raise ModelError(

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import guided
 from guided.integrations.logits_processor import LogitsProcessor
 from tests.integrations.tiny import EOS, tiny_index, tiny_model, tiny_tokenizer, tiny_vocabulary
+from tests.profiles import examples
 
 YEARS = r" (19|20)[0-9]{2}(, (19|20)[0-9]{2})*\."
 CALLS = r"\{(ab*|1[0-9]?|\{20*\})(, (ab*|1[0-9]?))*\}"
@@ -147,11 +148,11 @@ def test_batches_with_left_padding_and_an_index_for_each_prompt(mode: str) -> No
 
 @pytest.mark.parametrize("mode", ["prompt lookup", "assisted", "assisted by itself", "another tokenizer", "early exit"])
 def test_drafts_do_not_change_what_greedy_search_generates(mode: str) -> None:
-    for seed in range(3):
+    for seed in range(2):
         model = tiny_model(seed)
-        expected = generate(LogitsProcessor(tiny_index(YEARS)), [PROMPT], model, do_sample=False, max_new_tokens=25)
+        expected = generate(LogitsProcessor(tiny_index(YEARS)), [PROMPT], model, do_sample=False, max_new_tokens=18)
         processor = LogitsProcessor(tiny_index(YEARS))
-        assert generate(processor, [PROMPT], model, **options(mode), max_new_tokens=25) == expected
+        assert generate(processor, [PROMPT], model, **options(mode), max_new_tokens=18) == expected
 
 
 def test_drafts_by_a_model_with_the_same_tokenizer_are_accepted() -> None:
@@ -182,7 +183,7 @@ PATTERNS = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(
     pattern=PATTERNS,
     # Beam sampling fails in transformers 4.45 where there are fewer texts than beams.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from guided.integrations import row_history
 from guided.integrations.row_history import History
+from tests.profiles import examples
 
 INITIAL = [7, 11]
 
@@ -35,7 +36,7 @@ def assert_followed(history: History, prompt: tuple[int, ...], rows: list[tuple[
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_any_walk_over_a_tree_of_sequences(data: st.DataObject) -> None:
     """Rows of a call are any sequences shown before, or those and one token more: reordered, repeated, fewer, more, shorter."""
