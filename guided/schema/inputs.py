@@ -101,7 +101,7 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
 def _plain_schema(given: Any) -> Any:
     """A JSON Schema that is given as such. Opens no file."""
     if isinstance(given, str):
-        given = _parsed(given)
+        given = _parsed(given, advice="")
         if not isinstance(given, dict | bool):
             raise SchemaError(f"a schema is an object, true or false, not {shown(given)}", "", "schema")
     elif not isinstance(given, Mapping | bool):
@@ -128,7 +128,7 @@ def _type_of(given: Any) -> Any:
     )
 
 
-def _parsed(given: str | os.PathLike[str]) -> Any:
+def _parsed(given: str | os.PathLike[str], advice: str = "; a file is given as a pathlib.Path") -> Any:
     text = given
     if isinstance(text, os.PathLike):
         try:
@@ -140,7 +140,7 @@ def _parsed(given: str | os.PathLike[str]) -> Any:
         check_levels_of_text(text)
         return parse_json(text, parse_float=Decimal)
     except ValueError as error:
-        name, advice = "the text", "; a file is given as a pathlib.Path"
+        name = "the text"
         if isinstance(given, os.PathLike):
             name, advice = os.fspath(given), ""
         raise SchemaError(f"{name} is no JSON: {error}{advice}", "", "schema") from error
