@@ -7,6 +7,8 @@ PYTEST_ARGS ?=
 
 VENV := .venv
 BENCH := .venv-bench
+CONSTRAINTS ?= tests/constraints/oldest.txt
+WITH := .venv-$(basename $(notdir $(CONSTRAINTS)))
 BIN := $(VENV)/bin
 
 # Numba's cache does not tell code with bounds checks from code without: such runs have a cache of their own.
@@ -17,7 +19,7 @@ KERNEL_TESTS := tests/automata tests/index tests/lalr/test_machine.py tests/voca
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench docs clean
+.PHONY: help demo test test-all test-with lint bench docs clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,6 +37,9 @@ test-all: $(VENV) ## all tests with more examples and coverage; then those of th
 	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci $(wildcard $(KERNEL_TESTS))
 
+test-with: $(WITH)/.stamp ## the default tests with other versions: CONSTRAINTS=tests/constraints/oldest.txt
+	$(WITH)/bin/python -m pytest $(PARALLEL) --quiet -m "not (slow or model or network or exhaustive)" $(PYTEST_ARGS)
+
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -48,16 +53,20 @@ docs: $(VENV) ## check the documents: their links, and their code by running it
 	$(BIN)/python -m pytest tests/test_docs.py $(PYTEST_ARGS)
 
 clean: ## remove the environments and all that tools left behind
-	rm -rf $(VENV) $(BENCH) .cache dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(WITH) .cache dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find guided tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made anew, in place, when what it should hold has changed: its stamp is older than these two files.
 $(VENV): $(VENV)/.stamp ;
 $(BENCH): $(BENCH)/.stamp ;
-$(VENV)/.stamp: EXTRAS := dev
+$(VENV)/.stamp $(WITH)/.stamp: EXTRAS := dev
 $(BENCH)/.stamp: EXTRAS := bench
-$(VENV)/.stamp $(BENCH)/.stamp: pyproject.toml constraints.txt
+$(VENV)/.stamp $(BENCH)/.stamp: PINS := constraints.txt
+$(WITH)/.stamp: PINS := $(CONSTRAINTS)
+$(VENV)/.stamp $(BENCH)/.stamp: constraints.txt
+$(WITH)/.stamp: $(CONSTRAINTS)
+$(VENV)/.stamp $(BENCH)/.stamp $(WITH)/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	$(@D)/bin/python -m pip install --disable-pip-version-check -c $(PINS) -e '.[$(EXTRAS)]'
 	@touch $@
