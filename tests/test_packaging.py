@@ -209,9 +209,20 @@ def test_pins_are_exact_and_name_no_index() -> None:
         assert not re.search(r"index-url|find-links", (ROOT / name).read_text(encoding="utf-8")), name
 
 
+def test_the_oldest_constraints_are_the_declared_lower_bounds() -> None:
+    text = (ROOT / "tests" / "constraints" / "oldest.txt").read_text(encoding="utf-8")
+    oldest = dict(re.findall(r"^([\w.-]+)==([\w.]+)$", text, flags=re.MULTILINE))
+    versions = {canonicalize_name(name): version.split(".") for name, version in oldest.items()}
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    for dependency in declared:
+        name, least = dependency.split(">=")
+        bound = least.split(".")
+        assert versions[canonicalize_name(name)][: len(bound)] == bound, dependency
+
+
 def test_make_lists_its_targets_and_knows_them() -> None:
     listed = re.findall(r"^  make ([\w-]+)", run("make", "help", cwd=ROOT), flags=re.MULTILINE)
-    assert listed == ["help", "demo", "test", "test-all", "lint", "bench", "docs", "clean"]
+    assert listed == ["help", "demo", "test", "test-all", "test-with", "lint", "bench", "docs", "clean"]
     for target in listed:
         assert run("make", "--dry-run", target, cwd=ROOT)
 
