@@ -7,10 +7,11 @@ They appear on terminals only, and vanish when the work is done. Two switches tu
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from guided.locks import Rank, new_lock
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["is_shown", "notice", "progress", "silenced"]
 
 _logger = logging.getLogger("guided")
-_lock = threading.RLock()
+_lock = new_lock(Rank.DISPLAY)
 # One display for all lines: rich allows one at a time, and a line may begin while another is shown.
 _display: "Progress | None" = None
 _n_silencers = 0

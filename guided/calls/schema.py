@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from json import JSONDecoder
-from threading import Lock
 from typing import Any
 
 from guided.automata.pushdown import KEPT
@@ -20,6 +19,7 @@ from guided.calls.constraints import Caps, Unsatisfiable
 from guided.calls.schema_names import name_of
 from guided.errors import SchemaError
 from guided.limits import Limits
+from guided.locks import Rank, new_lock
 from guided.schema.atoms import JsonOptions
 from guided.schema.embedding import value_machine
 from guided.schema.formula import Formulas
@@ -115,7 +115,7 @@ class ValueScanner:
         machine = value_machine(Value(kind.document, kind.pointer), VALUES, Limits(), _ALL)
         self._stacks, self._end = Stacks(machine), machine.end
         # Threads that read calls of one type share what is known of it.
-        self._lock = Lock()
+        self._lock = new_lock(Rank.INDEX)
         self.start: Place = (machine.start, 0, *KEPT)
 
     def read(self, place: Place, byte: int, texts: list[bytes]) -> Place | None:

@@ -8,9 +8,9 @@ Calls and results of earlier turns that a chat template does not take are writte
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from guided.caching import cached_property
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.format import Format
 from guided.calls.lowering import layout_of

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
 from guided.arrays import Int32Array
+from guided.caching import cached_property
 from guided.engine.specs import StackSpec
 from guided.errors import VocabularyError, shown
 from guided.guide.end_tokens import EndTokens

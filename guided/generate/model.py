@@ -11,7 +11,6 @@ multiples of ``block`` to the next), and a later prompt reuses whole blocks only
 It knows no guide and no sampling, and no deep learning framework: those adapters live in ``guided.integrations``.
 """
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ import numpy.typing as npt
 from guided.calls.tool_prompt import ToolPrompt
 from guided.errors import LimitError, ModelError
 from guided.generate.chat import check_messages
+from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -176,7 +176,7 @@ class LanguageModel(ABC):
     def __init__(self, vocabulary: Vocabulary, block: int = 64, context_length: int | None = None) -> None:
         self.vocabulary, self.block, self.context_length = vocabulary, block, context_length
         self._idle: list[Session] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.INDEX)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.vocabulary.size:,} tokens>"

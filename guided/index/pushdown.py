@@ -8,14 +8,14 @@ Invariants: every control and cell that the automaton makes is live, and every b
 token never leads to a dead end. Masks are shared by content, read-only, and valid for ever. Same input, same states, in the order
 of first use.
 
-Threads: what is known is read without a lock; whoever finds something unknown takes the lock of the index and fills.
+Threads: what is known is read without a lock; whoever finds something unknown takes the lock of the index and fills. A fork waits for it
+(`guided.locks`), so the tables of a forked child are whole.
 
 Complexity: O(1) for a mask or a token seen before in a state. Else a mask costs a walk over the live prefixes of tokens, of which the part
 that does not depend on the stack is done once per control (`guided.index.plans`).
 """
 
 from collections.abc import Iterable
-from threading import RLock
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from guided.errors import LimitError
 from guided.index.pushdown_budget import Budgets
 from guided.index.pushdown_masks import MaskMaker, Masks, Shared
 from guided.limits import Limits
+from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["PushdownIndex", "Shared"]
@@ -65,7 +66,7 @@ class PushdownIndex:
         self._tokens = vocabulary.tokens
         self._eos = frozenset(vocabulary.eos)
         self._limits = limits
-        self._lock = RLock()
+        self._lock = new_lock(Rank.INDEX)
         self.stacks = Stacks(automaton)
         self._masker = masks(self.stacks, vocabulary, limits, shared or Shared(vocabulary), n_shared)
         self._next: dict[int, int] = {}

@@ -10,7 +10,6 @@ Not thread-safe: the index that asks holds a lock.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from threading import RLock
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from guided.kernels import plans as frame_kernel
 from guided.kernels import pushdown as kernel
 from guided.kernels.below import LEADS, bytes_below
 from guided.limits import Limits
+from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MaskMaker", "Masks", "Shared"]
@@ -57,7 +57,7 @@ class Shared:
         self._paths: dict[int, Paths] = {}
         self._below: tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array] | None = None
         # Room for a plan that is being made.
-        self.lock = RLock()
+        self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 

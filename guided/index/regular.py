@@ -18,7 +18,6 @@ Ref: Willard and Louf 2023, Algorithms 3 and 4; the sharing by functions is this
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
+from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown
 from guided.index.groups import Groups, groups_of, number_and_group
 from guided.index.walk import TokenFunctions, token_functions

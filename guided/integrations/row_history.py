@@ -15,7 +15,6 @@ on a device, where they are many, only the last tokens and the verdict leave it.
 call, of the row's bytes. The state of a rollback over n tokens is n nodes away.
 """
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from guided.arrays import Int64Array
+from guided.locks import Rank, new_lock
 
 if TYPE_CHECKING:
     import torch
@@ -169,7 +169,7 @@ class History:
         self._initial, self._advance = initial, advance
         # The last call first.
         self._calls: tuple[Rows, ...] = ()
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.INDEX)
 
     def follow(self, tokens: Tokens, kinds: list[int]) -> Rows:
         """The rows of a call with their states; they are kept."""

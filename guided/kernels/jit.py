@@ -18,11 +18,16 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event as events
+from numba.core.compiler_lock import global_compiler_lock
 
 from guided.interrupts import deferred
+from guided.locks import Rank, fork_safe, new_lock
 from guided.progress import is_shown, notice, progress
 
 __all__ = ["kernel", "kernels"]
+
+# Why: a child forked while a thread compiles or loads a kernel could load none.
+fork_safe(global_compiler_lock, Rank.COMPILER)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _logger = logging.getLogger("guided.kernels")
@@ -91,7 +96,7 @@ class _Notice(events.Listener):
     _PATIENCE = 1.0
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = new_lock(Rank.NOTICE)
         self._n_active = 0
         self._began = 0.0
         self._spent = 0.0

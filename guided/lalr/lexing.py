@@ -8,11 +8,10 @@ Labels are numbers of terminals, and `Lexing.ignored` for text that is ignored; 
 Complexity: O(states x columns) once; what is asked is remembered.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
+from guided.caching import cached_property
 from guided.kernels.outlasts import outlasts
 from guided.lalr.indents import Indenter
 from guided.lalr.scanner import NOTHING, Scanner

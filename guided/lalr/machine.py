@@ -15,13 +15,13 @@ Complexity: O(byte classes) for a row, O(rules reduced) for a reaction.
 """
 
 from collections.abc import Hashable
-from functools import cached_property
 from itertools import takewhile
 
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import END_ACTION, GUARD, LIVE, MANY, Pushdown, PushdownTables, Reaction, action_entry
+from guided.caching import cached_property
 from guided.errors import GrammarError, LimitError, nothing_completes
 from guided.kernels import lexemes as kernel
 from guided.lalr.cells import Cells

@@ -13,10 +13,10 @@ Here are the reactions of cells. What follows a key or a comma, and whether anyt
 from collections.abc import Hashable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from typing import cast
 
 from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, PushdownTables, Reaction
+from guided.caching import cached_property
 from guided.errors import SchemaError, too_few_values
 from guided.limits import Limits
 from guided.schema import arrays, objects

@@ -6,9 +6,9 @@ operation's: ``sqs.SendMessage``.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
+from guided.caching import cached_property
 from guided.engine.specs import fingerprint_of
 from guided.errors import SchemaError
 from guided.schema.json_values import text_of

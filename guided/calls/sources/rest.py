@@ -12,10 +12,10 @@ References lead anywhere in the document. Schemas are lowered when they are aske
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
+from guided.caching import cached_property
 from guided.engine.specs import fingerprint_of
 from guided.errors import SchemaError, shown
 from guided.schema.bundling import bundled
