@@ -27,6 +27,8 @@ __all__ = ["TOO_LONG", "bounded_scanner", "bounded_tables"]
 
 # Name of the terminal of ignored text that is too long. Lark gives no terminal such a name.
 TOO_LONG = "%ignore: too long"
+# Elementary steps of a compile that a state takes, most of them in what is asked of the scanner later.
+_STATE_COST = 15_000
 # It matches nothing: the scanner gives its label to others' matches.
 _NO_TEXT = r"[^\s\S]"
 
@@ -62,7 +64,7 @@ def bounded_scanner(scanner: Scanner, limit: int, limits: Limits) -> Scanner:
     Raises
     ------
     LimitError
-        There are more than ``states`` of ``limits``.
+        There are too many states for ``steps`` of ``limits``.
     """
     return _Product(scanner, limit, limits).made()
 
@@ -71,15 +73,19 @@ class _Product:
     """Pairs of a state and the characters of the run up to there, numbered as they are met."""
 
     def __init__(self, scanner: Scanner, limit: int, limits: Limits) -> None:
-        self.scanner, self.limit, self.limits = scanner, limit, limits
-        self.ignored, self.n_runs = scanner.n_terminals, limit + 1
+        self.scanner, self.limits, self.ignored = scanner, limits, scanner.n_terminals
+        self.rows: list[list[int]] = scanner.table.tolist()
+        self.leads_to_ignored = self._leading()
+        begun = sum(self.leads_to_ignored[state] for state in np.unique(scanner.starts).tolist() if state >= 0)
+        # Each of these has a state for each length of a run; where there is none, the bound does not matter.
+        self.limit = limit if begun else 0
+        self.n_runs = self.limit + 1
+        self._check(begun * self.n_runs)
         said = np.concatenate([scanner.events, scanner.ends])
         back = said[said[:, 0] == self.ignored, 1]
         # Beyond this a run is too long whatever its last lexeme gives back.
-        self.most = limit + 1 + int(back.max(initial=0))
-        self.rows: list[list[int]] = scanner.table.tolist()
+        self.most = self.limit + 1 + int(back.max(initial=0))
         self.counts = self._counts()
-        self.leads_to_ignored = self._leading()
         self.numbers: dict[tuple[int, int], int] = {}
         self.pairs: list[tuple[int, int]] = []
 
@@ -120,9 +126,13 @@ class _Product:
         found = self.numbers.setdefault(pair, len(self.pairs))
         if found == len(self.pairs):
             self.pairs.append(pair)
-            if found >= self.limits.states:
-                raise LimitError("states", found + 1, self.limits.states, "max_ignored is too large for this grammar")
+            self._check(found)
         return found
+
+    def _check(self, n_states: int) -> None:
+        steps = _STATE_COST * n_states
+        if steps > self.limits.steps:
+            raise LimitError("steps", steps, self.limits.steps, "max_ignored is too large for this grammar")
 
     def _said(self, said: list[int], run: int) -> tuple[int, int, int]:
         """A match with the bound: what it is, and the left class behind it."""

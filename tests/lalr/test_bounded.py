@@ -22,7 +22,6 @@ from guided.lalr.machine import LalrMachine
 from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.lalr.oracle import reaches_a_text
 from tests.lalr.test_prefix import LIMITS
 from tests.masks import bits
 
@@ -56,6 +55,20 @@ def parsed(parser: lark.Lark, text: str, limit: int) -> bool:
     return all(begin - end <= limit for end, begin in zip(ends, begins, strict=True))
 
 
+def can_be_completed(prefixes: Prefixes, state: int, letters: bytes) -> bool:
+    """Breadth first over further letters; True as well where that takes too long to say."""
+    seen, work = {state}, [state]
+    for one in work:
+        if prefixes.is_accepting(one) or len(seen) > 3_000:
+            return True
+        for byte in letters:
+            following = prefixes.step(one, byte)
+            if following != DEAD and following not in seen:
+                seen.add(following)
+                work.append(following)
+    return False
+
+
 def check(text: str, alphabet: str, limit: int, longest: int, lexer: str = "contextual") -> None:
     """All texts up to a length: accepted as the definition says; and alive exactly where some text goes on from there."""
     parser = lark.Lark(text, parser="lalr", lexer=lexer)
@@ -78,7 +91,7 @@ def check(text: str, alphabet: str, limit: int, longest: int, lexer: str = "cont
         if place is not None:
             alive.add(read)
             if not machine.dead_ends.doubts and len(alphabet.encode()) == len(alphabet):
-                assert reaches_a_text(prefixes, state, letters, 3_000), read
+                assert can_be_completed(prefixes, state, letters), read
         if state != DEAD and len(read) < longest:
             for character in alphabet:
                 after = None if place is None else stacks.read(place, character.encode())
@@ -198,3 +211,9 @@ def test_texts_of_any_length_of_run() -> None:
     index = guided.compile(guided.Grammar('start: "a" "b"\n%ignore /[ \\n]+/', max_ignored=40), BYTES)
     for count, where in itertools.product((0, 39, 40, 41, 80), ("{0}ab", "a{0}b", "ab{0}")):
         assert index.accepts(where.format(" " * count).encode()) == (count <= 40)
+
+
+def test_bounds_that_make_too_many_states_are_a_limit_error() -> None:
+    for limit in (1_000_000, 10**15):
+        with pytest.raises(LimitError, match="max_ignored is too large"):
+            guided.compile(guided.Grammar("json", max_ignored=limit), BYTES)
