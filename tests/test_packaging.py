@@ -232,3 +232,32 @@ def test_the_interpreter_that_makes_the_environment_can_be_named(tmp_path: Path)
     for name in ("pyproject.toml", "constraints.txt"):
         (tmp_path / name).touch()
     assert "/opt/python3.13 -m venv .venv" in run("make", "-n", "test", "PYTHON=/opt/python3.13", cwd=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_a_clean_install_says_what_a_model_needs_and_downloads_nothing(wheel: Path, tmp_path: Path) -> None:
+    """The core from PyPI, no torch: advice comes at once, and a vocabulary is enough for what needs only that."""
+    venv = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", str(venv), cwd=tmp_path)
+    python = venv / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel), cwd=tmp_path)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_"))}
+    environment |= {"GUIDED_CACHE": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    for command in (["run", "--choice", "a", "Say a"], ["demo"]):
+        done = subprocess.run(
+            [str(python), "-m", "guided", *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        advice = re.fullmatch(
+            r"Error: the default model needs .*, not installed here: run pip install (.*)\n", done.stderr
+        )
+        assert advice is not None, done.stderr
+        names = {Requirement(word.strip('"')).name for word in advice[1].split()}
+        assert names == {"torch", "transformers", "gguf", "accelerate", "safetensors", "tokenizers"}
+    assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.gguf"))

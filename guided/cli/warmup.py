@@ -6,6 +6,7 @@ Tests hold that all kernels are reached, and that real inputs need no further co
 """
 
 import os
+import pkgutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,7 @@ def warmup(as_json: JsonOption = False) -> int:
         raise UsageError("nothing to compile: NUMBA_DISABLE_JIT switches numba's compiler off")
     begin = time.perf_counter()
     with progress("compiling kernels") as say:
+        _import_all()
         warm(lambda what: say(f"compiling kernels: {what}"))
     seconds = time.perf_counter() - begin
     found = kernels()
@@ -147,6 +149,14 @@ def warm(advance: Callable[[str], None]) -> None:
     bits = np.zeros((1, vocabulary.size), np.int32)
     for out in (bits, np.empty_like(bits)):
         mask_bits(bits, [index.mask(0)], -1, out)
+
+
+def _import_all() -> None:
+    """Import the modules of all kernels, so that progress is counted against all of them."""
+    import guided.kernels as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        pkgutil.resolve_name(f"{package.__name__}.{module.name}")
 
 
 def kernels() -> dict[str, Any]:
