@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar, Unpack, cast
 from guided.calls.rendering import argument_json, json_value, render_result
 from guided.errors import shown
 from guided.events import Done, Event, Result, StreamEvent, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
-from guided.generate.chat import check_messages
 from guided.generate.generator import Generator, Options
+from guided.generate.messages import check_messages
 from guided.generate.model import Message
 from guided.generate.tools import ToolsGenerator, ToolStream, ToolStreamAsync
 

@@ -15,16 +15,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from guided.calls.tool_prompt import ToolPrompt
 from guided.errors import LimitError, ModelError
-from guided.generate.chat import check_messages
+from guided.generate.messages import check_messages
 from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from guided.calls.tool_prompt import ToolPrompt
 
 __all__ = [
     "Batch",
@@ -189,7 +191,7 @@ class LanguageModel(ABC):
     def session(self) -> Session:
         """A new, empty session."""
 
-    def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:  # noqa: ARG002 - for adapters
+    def prompt_tokens(self, prompt: Prompt, tools: "ToolPrompt | None" = None) -> list[int]:  # noqa: ARG002 - for adapters
         """The tokens of a prompt.
 
         Parameters

@@ -1,0 +1,99 @@
+"""Messages of OpenAI's API: what is accepted, and one shape for all of it.
+
+Apart from chat templates (`guided.generate.chat`), so that models without one, and programs without tools, do not import what those need.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["check_messages", "prepared_messages"]
+
+
+def check_messages(prompt: object) -> None:
+    """Refuse anything but a nonempty list of messages.
+
+    A message is a dict with a ``role`` and a ``content``: a str, or a list of parts ``{"type": "text", "text": ...}``. An assistant
+    message may have no content (or None), and ``tool_calls`` as OpenAI's API has them, with arguments as a JSON object or as a str
+    of one.
+
+    Raises
+    ------
+    TypeError
+        Something is of another type.
+    ValueError
+        Something is missing, or a part is none of text.
+    """
+    if isinstance(prompt, bytes | Mapping) or not isinstance(prompt, Sequence):
+        raise TypeError(f"a prompt is a str or a list of messages, not {type(prompt).__name__}")
+    if not prompt:
+        raise ValueError("a list of messages needs at least one message")
+    for place, message in enumerate(prompt):
+        if not isinstance(message, Mapping):
+            raise TypeError(f"prompt[{place}] must be a dict with 'role' and 'content', not {type(message).__name__}")
+        needed = {"role"} if message.get("role") == "assistant" else {"role", "content"}
+        missing = needed - message.keys()
+        if missing:
+            raise ValueError(f"prompt[{place}] has no {' and no '.join(map(repr, sorted(missing)))}")
+        if not isinstance(message["role"], str):
+            raise TypeError(f"prompt[{place}]['role'] must be a str, not {type(message['role']).__name__}")
+        if message.get("content") is None and message["role"] not in ("assistant", "tool"):
+            raise ValueError(f"prompt[{place}]['content'] is None; only the assistant's may be")
+        _text_of(message.get("content"), f"prompt[{place}]['content']")
+        _calls_of(message, f"prompt[{place}]")
+
+
+def prepared_messages(messages: Any) -> list[dict[str, Any]]:
+    """Return checked messages in one shape: content is a str, arguments of calls are objects, results have the names of their tools."""
+    check_messages(messages)
+    found, names = [], dict[str, str]()
+    for place, message in enumerate(messages):
+        mine = {**message, "content": _text_of(message.get("content"), "")}
+        mine.pop("tool_calls", None)
+        if calls := _calls_of(message, f"prompt[{place}]"):
+            mine["tool_calls"] = calls
+            names |= {call["id"]: call["function"]["name"] for call in calls}
+        if mine["role"] == "tool" and mine.get("name") is None and mine.get("tool_call_id") in names:
+            mine["name"] = names[mine["tool_call_id"]]
+        found.append(mine)
+    return found
+
+
+def _text_of(content: Any, place: str) -> str:
+    """The text of a content."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, Sequence) or isinstance(content, bytes):
+        raise TypeError(f"{place} must be a str or a list of text parts, not {type(content).__name__}")
+    texts = []
+    for number, part in enumerate(content):
+        text = part.get("text") if isinstance(part, Mapping) and part.get("type", "text") == "text" else part
+        if not isinstance(text, str):
+            kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+            raise ValueError(f"{place}[{number}] must be {{'type': 'text', 'text': ...}}, not a part of type {kind!r}")
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _calls_of(message: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
+    """The calls of a message, arguments as objects."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
+        raise TypeError(f"{place}['tool_calls'] must be a list, not {type(calls).__name__}")
+    found = []
+    for number, call in enumerate(calls):
+        where = f"{place}['tool_calls'][{number}]"
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise ValueError(f"{where} must be {{'id': ..., 'function': {{'name': ..., 'arguments': ...}}}}")
+        arguments = function.get("arguments", {})
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments or "{}")
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{where}['function']['arguments'] is not JSON: {error}") from error
+        if not isinstance(arguments, Mapping):
+            raise ValueError(f"{where}['function']['arguments'] must be a JSON object, not {type(arguments).__name__}")
+        inner = {**function, "arguments": dict(arguments)}
+        found.append({**call, "id": str(call.get("id") or ""), "type": "function", "function": inner})
+    return found
