@@ -7,9 +7,12 @@ docs/limits.md has what passes each of them, and what the worst inputs cost.
 
 from dataclasses import dataclass, fields
 
+from guided.keywords import suggest_keywords_of_class
+
 __all__ = ["Limits"]
 
 
+@suggest_keywords_of_class
 @dataclass(frozen=True, slots=True)
 class Limits:
     r"""Budgets of one compile. The defaults hold a compile of anything under about 5 s and 1 GB.

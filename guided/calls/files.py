@@ -6,6 +6,7 @@ from guided.calls.inventory import Inventory
 from guided.engine import files
 from guided.engine.files import add_stack_spec, read_index_file
 from guided.engine.index import Index
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -14,6 +15,7 @@ __all__ = ["load_index", "read_index_file"]
 add_stack_spec(Inventory)
 
 
+@suggest_keywords()
 def load_index(
     path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False, limits: Limits | None = None
 ) -> Index:

@@ -31,6 +31,7 @@ from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.specs import fingerprint_of
 from guided.engine.templates import Template
 from guided.errors import SchemaError, shown
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.tree import Node
@@ -112,6 +113,7 @@ class Tools:
     _tools: tuple[Tool, ...] | None = field(repr=False)
     _options: tuple[Any, ...] = field(repr=False)
 
+    @suggest_keywords()
     def __init__(
         self,
         tools: Iterable[AnyTool],

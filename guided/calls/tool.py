@@ -18,6 +18,7 @@ from guided.calls.constraints import Caps
 from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError
+from guided.keywords import suggest_keywords
 from guided.schema.json_values import check_levels
 
 __all__ = [
@@ -179,6 +180,7 @@ class Tool:
     is_definition: bool = field(repr=False)
     original: str = field(repr=False)
 
+    @suggest_keywords()
     def __init__(
         self,
         definition: Callable[..., Any] | Mapping[str, Any] | Definition | Entry,

@@ -10,6 +10,7 @@ from guided.engine.specs import Spec, StackSpec
 from guided.errors import LimitError, VocabularyError
 from guided.index.pushdown import PushdownIndex, Shared
 from guided.index.regular import build_regular
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
 from guided.vocabulary.vocabulary import Vocabulary
@@ -19,6 +20,7 @@ __all__ = ["compile", "remake"]
 _USUAL = Limits()
 
 
+@suggest_keywords()
 def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
     """Compile what may be said for a model's vocabulary.
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from guided.engine.specs import Lowered, fingerprint_of
 from guided.errors import GrammarError, VocabularyError, shown
 from guided.index.lexeme_masks import LexemeMasks
+from guided.keywords import suggest_keywords
 from guided.lalr.bounded import bounded_scanner, bounded_tables
 from guided.lalr.machine import LalrMachine
 from guided.lalr.packed import packed, unpacked
@@ -81,6 +82,7 @@ class Grammar:
     max_ignored: int | None
     _source: Source | None = field(repr=False)
 
+    @suggest_keywords()
     def __init__(
         self,
         grammar: GrammarLike,

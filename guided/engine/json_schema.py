@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, Ty
 from guided.engine.grammar import Grammar
 from guided.engine.specs import Lowered, fingerprint_of
 from guided.errors import LimitError, SchemaError, VocabularyError, shown
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
 from guided.schema.formula import Formulas
 from guided.schema.grammar.lark import MOST_RULES, lark_grammar
 from guided.schema.inputs import input_of
 from guided.schema.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.layout import whitespace_pattern
 from guided.schema.lowering import Lowering
 from guided.schema.machine import Machine
 from guided.schema.reader import TypeReader
@@ -129,6 +131,7 @@ class JsonSchema(Generic[T_co]):
     @overload
     def __init__(self: "JsonSchema[Any]", schema: Callable[..., Any], **options: Unpack[SchemaOptions]) -> None: ...
 
+    @suggest_keywords()
     def __init__(
         self,
         schema: Any,
@@ -153,6 +156,8 @@ class JsonSchema(Generic[T_co]):
         options = JsonOptions(
             whitespace, property_order, numbers, escapes, format, unsupported, strict_keywords, additional_properties
         )
+        if whitespace not in ("compact", "flexible") and options.indent is None:
+            whitespace_pattern(whitespace)
         given = input_of(schema, operation, source)
         if given.unenforced and unsupported == "refuse":
             pointer, keyword = given.unenforced[0]

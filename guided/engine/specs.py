@@ -30,6 +30,7 @@ from guided.automata.pushdown import Pushdown
 from guided.engine import interegular
 from guided.errors import SchemaError, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
+from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
 from guided.patterns.parse import parse
 
@@ -119,6 +120,7 @@ def fingerprint_of(kind: str, *parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
+@suggest_keywords_of_class
 @dataclass(frozen=True, slots=True)
 class Regex:
     r"""The texts that a regular expression matches from end to end, as ``re.fullmatch``.

@@ -16,6 +16,7 @@ from guided.generate.model import LanguageModel
 from guided.generate.structured import JsonGenerator, JsonSpec
 from guided.generate.texts import index_of
 from guided.generate.tools import ToolsGenerator
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 
 __all__ = ["generator", "tools"]
@@ -23,6 +24,7 @@ __all__ = ["generator", "tools"]
 T = TypeVar("T")
 
 
+@suggest_keywords()
 def tools(
     model: LanguageModel,
     tools: Tools | Iterable[AnyTool],
@@ -142,6 +144,7 @@ def generator(
 ) -> Generator[str]: ...
 
 
+@suggest_keywords()
 def generator(
     model: LanguageModel, spec_or_index: Spec | StackSpec | Index | None, *, limits: Limits | None = None
 ) -> Generator[Any]:

@@ -17,6 +17,7 @@ from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.stops import TextStream
+from guided.keywords import suggest_keywords
 
 __all__ = ["Generator", "Options", "Result", "Settings", "no_value"]
 
@@ -101,6 +102,7 @@ class Generator(Generic[T_co]):
         self._value = value
         self._free = FreeGuide(model.vocabulary) if index is None else None
 
+    @suggest_keywords()
     def __call__(
         self,
         prompt: Prompt,
@@ -157,6 +159,7 @@ class Generator(Generic[T_co]):
         )
         return self._returned(_result(list(events)))
 
+    @suggest_keywords(Options)
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Iterator[StreamEvent[T_co]]:
         """Generate one text, as events.
 
@@ -174,6 +177,7 @@ class Generator(Generic[T_co]):
         events = alone(self.model, self.script(self.prompt_tokens(prompt), settings, settings.sampler()))
         return cast("Iterator[StreamEvent[T_co]]", events)
 
+    @suggest_keywords(Options)
     def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[StreamEvent[T_co]]:
         """As `stream`, within a running event loop, which goes on meanwhile.
 
@@ -191,6 +195,7 @@ class Generator(Generic[T_co]):
         """Generate one text within a running event loop, as `stream_async` does; else as a call."""
         return self._returned(_result([event async for event in self.stream_async(prompt, **options)]))
 
+    @suggest_keywords(Options)
     def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[Result[T_co]]:
         """Generate one text per prompt, several at a time.
 

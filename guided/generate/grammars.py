@@ -9,6 +9,7 @@ from guided.engine.index import Index
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel
 from guided.generate.texts import index_of
+from guided.keywords import suggest_keywords
 from guided.lalr.sources import GrammarLike
 from guided.limits import Limits
 
@@ -50,6 +51,7 @@ def grammar(
 ) -> Generator[Any]: ...
 
 
+@suggest_keywords()
 def grammar(
     model: LanguageModel,
     grammar: Grammar | GrammarLike,

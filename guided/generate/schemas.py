@@ -9,6 +9,7 @@ from guided.engine.json_schema import JsonSchema, SchemaOptions
 from guided.generate.model import LanguageModel
 from guided.generate.structured import JsonGenerator
 from guided.generate.texts import index_of
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def json(
 ) -> JsonGenerator[Any]: ...
 
 
+@suggest_keywords(SchemaOptions)
 def json(
     model: LanguageModel,
     schema: Any,

@@ -13,6 +13,7 @@ from guided.errors import IndexFormatError, shown
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.scoring import ScoredChoice
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = ["choice", "index_of", "regex"]
 T = TypeVar("T")
 
 
+@suggest_keywords()
 def regex(
     model: LanguageModel,
     pattern: str | Regex,
@@ -106,6 +108,7 @@ def choice(
 ) -> Generator[T]: ...
 
 
+@suggest_keywords()
 def choice(
     model: LanguageModel,
     options: Any,

@@ -32,6 +32,7 @@ from guided.generate.generator import Generator, Options, Settings, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler
 from guided.generate.writing import CallPrompt, Manner, Writing
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
 
@@ -135,6 +136,7 @@ class ToolsGenerator(Generator[list[Call]]):
         """A prompt of the tools' own examples that ends with a question (`guided.calls.prompts`)."""
         return few_shot(self.spec, question, plain)
 
+    @suggest_keywords()
     def __call__(
         self,
         prompt: Prompt,
@@ -154,15 +156,18 @@ class ToolsGenerator(Generator[list[Call]]):
         """As a call, within a running event loop."""
         return cast("ToolsResult", await super().generate_async(prompt, **options))
 
+    @suggest_keywords(Options)
     def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[ToolsResult]:  # type: ignore[override]
         """As `Generator.batch`."""
         return cast("list[ToolsResult]", super().batch(prompts, width, **options))
 
+    @suggest_keywords(Options)
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStream":
         """Generate one text, as events; as `Generator.stream`, and calls may be asked for on the way (`ToolStream.enter`)."""
         writing = self._started(prompt, options)
         return ToolStream(alone(self.model, writing.script()), writing)
 
+    @suggest_keywords(Options)
     def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStreamAsync":
         """As `stream`, within a running event loop; as `Generator.stream_async`."""
         writing = self._started(prompt, options)

@@ -25,6 +25,7 @@ from guided.generate.model import LanguageModel
 from guided.integrations.llama_cpp import LlamaCpp
 from guided.integrations.packages import is_installed, require
 from guided.integrations.transformers import Model
+from guided.keywords import suggest_keywords
 from guided.progress import progress
 
 __all__ = ["DEFAULT_EOS", "DEFAULT_MODEL", "default_model_folder", "default_model_gguf", "load"]
@@ -98,6 +99,7 @@ def load(
 ) -> LanguageModel: ...
 
 
+@suggest_keywords()
 def load(
     path_or_name: str | PathLike[str] | None = None,
     dtype: str | None = None,

@@ -13,6 +13,7 @@ Complexity: O(states of the pattern) rows for each place; one row where register
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +24,24 @@ from guided.automata.build import from_tree
 from guided.automata.pushdown import COUNTS, KEPT, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
 from guided.errors import LimitError, SchemaError, VocabularyError, shown
 from guided.kernels import frames as kernel
+from guided.keywords import closest
 from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
 from guided.schema.nearest import distances_to, path_down
 
-__all__ = ["BLANK", "FLEXIBLE", "NEWLINE", "Lines", "Spaces", "dead_row", "direct", "expanded", "spaces_of", "within"]
+__all__ = [
+    "BLANK",
+    "FLEXIBLE",
+    "NEWLINE",
+    "Lines",
+    "Spaces",
+    "dead_row",
+    "direct",
+    "expanded",
+    "spaces_of",
+    "whitespace_pattern",
+    "within",
+]
 
 BLANK, NEWLINE = 0x20, 0x0A
 
@@ -113,13 +127,39 @@ class Spaces:
         return first
 
 
+@lru_cache(maxsize=16)
+def whitespace_pattern(source: str) -> Automaton:
+    """The automaton of a regular expression given as the option ``whitespace``.
+
+    Raises
+    ------
+    PatternError
+        It is malformed.
+    SchemaError
+        It matches nothing, or something other than JSON's whitespace.
+    """
+    spaces = from_tree(parse(source))
+    if spaces.is_empty():
+        raise SchemaError(f"the pattern {shown(source)} matches no text", "", "whitespace")
+    other = _other_than_blanks(spaces)
+    if other is not None:
+        raise SchemaError(
+            "whitespace must be 'compact', 'flexible', 'pretty(N)' or a regular expression that matches nothing but space, tab, "
+            f"line feed and carriage return; {shown(source)} matches {shown(other)}"
+            f"{closest(source, ('compact', 'flexible', 'pretty(2)'))}",
+            "",
+            "whitespace",
+        )
+    return spaces
+
+
 def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:
     """The whitespace of some options; none where the layout is in lines.
 
     Raises
     ------
     PatternError, SchemaError
-        The pattern is none, or none of whitespace.
+        As `whitespace_pattern`.
     LimitError
         It has too many states.
     VocabularyError
@@ -131,16 +171,7 @@ def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:
         source = FLEXIBLE
     else:
         source = options.whitespace
-    spaces = from_tree(parse(source))
-    if spaces.is_empty():
-        raise SchemaError(f"the pattern {shown(source)} matches no text", "", "whitespace")
-    other = _other_than_blanks(spaces)
-    if other is not None:
-        raise SchemaError(
-            f"whitespace is spaces, tabs and line ends, and the pattern {shown(source)} matches {shown(other)}",
-            "",
-            "whitespace",
-        )
+    spaces = whitespace_pattern(source)
     if spaces.n_states > _MOST_STATES:
         raise LimitError(
             "whitespace", spaces.n_states, _MOST_STATES, "every place of a text has these states before it"

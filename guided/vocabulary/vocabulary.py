@@ -19,6 +19,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from guided.errors import VocabularyError, shown
+from guided.keywords import suggest_keywords
 from guided.vocabulary.content import END_NAMES, Content
 from guided.vocabulary.files import read_file
 from guided.vocabulary.tokenizer_json import read_tokenizer
@@ -54,6 +55,7 @@ class Vocabulary:
 
     __slots__ = ("_eos", "_fingerprint", "_size", "_special", "_tokens", "_trie")
 
+    @suggest_keywords()
     def __init__(
         self,
         tokens: Sequence[bytes | None],

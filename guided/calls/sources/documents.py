@@ -17,6 +17,7 @@ from guided.calls.sources import botocore, rest
 from guided.calls.tool import Entry, Tool
 from guided.errors import SchemaError
 from guided.files import gunzip, open_regular, read_open
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.json_values import check_levels
 
@@ -28,6 +29,7 @@ _YAML = re.compile(r"\.ya?ml$", re.IGNORECASE)
 _GZIP = b"\x1f\x8b"
 
 
+@suggest_keywords()
 def read_tools(
     source: str | os.PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]],
     *,
