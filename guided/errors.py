@@ -20,6 +20,8 @@ carry the same as data. Every error survives pickling, since services send them 
 """
 
 import re
+import reprlib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "VocabularyError",
 ]
 
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxstring = 3, 4, 4, 4, 60
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -44,6 +48,9 @@ class GuidedError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_cut(message, 2_000))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({shown(str(self), 200)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: BaseException rebuilds from args alone, which would drop keyword-only data.
@@ -214,6 +221,22 @@ def shown(value: object, width: int = 60) -> str:
     except Exception:  # Why: it may be any object, and what it does is not the message's concern
         text = f"<{type(value).__name__}>"
     return _cut(text, width)
+
+
+def brief(value: object, width: int = 100) -> str:
+    """As `shown`, for values that may be large: containers are cut before they are written."""
+    try:
+        text = without_addresses(_BRIEF.repr(value))
+    except Exception:  # Why: as in `shown`
+        text = f"<{type(value).__name__}>"
+    return _cut(text, width)
+
+
+def listed(names: Sequence[str], most: int = 5, width: int = 20) -> str:
+    """The first names of a sequence, each cut short: ``a, b, c and 12 more``."""
+    shortened = [_cut("".join(_printable(name[:width])), width) for name in names[:most]]
+    more = len(names) - most
+    return ", ".join(shortened) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _cut(text: str, width: int = 400) -> str:

@@ -13,7 +13,7 @@ __all__ = ["Limits"]
 
 
 @suggest_keywords_of_class
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Limits:
     r"""Budgets of one compile. The defaults hold a compile of anything under about 5 s and 1 GB.
 
@@ -63,6 +63,18 @@ class Limits:
     index_bytes: int = 1 << 29
     mask_bytes: int = 1 << 28
     file_bytes: int = 1 << 27
+
+    def __repr__(self) -> str:
+        changed = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        }
+        shown = [
+            f"{name}={value}" if value < 1 << 63 else f"{name}=2**{value.bit_length() - 1} or more"
+            for name, value in changed.items()
+        ]
+        return f"Limits({', '.join(shown)})"
 
     def __post_init__(self) -> None:
         for field in fields(self):

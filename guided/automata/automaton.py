@@ -26,7 +26,7 @@ from guided.patterns.charset import Charset
 __all__ = ["Automaton"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Automaton:
     """A byte automaton; state 0 is the start. All arrays are read-only. Build one with `from_table` or a spec's ``lower``.
 
@@ -148,6 +148,9 @@ class Automaton:
     ) -> "Automaton":
         """The automaton of arrays in canonical form, which are frozen and not looked at."""
         return cls(freeze(table), freeze(classes), freeze(accepting), freeze(labels))
+
+    def __repr__(self) -> str:
+        return f"<Automaton with {self.n_states:,} states, {self.table.shape[1]} classes of bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: arrays that are unpickled can be written to.

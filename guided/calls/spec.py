@@ -30,7 +30,7 @@ from guided.engine.grammar import Grammar
 from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.specs import fingerprint_of
 from guided.engine.templates import Template
-from guided.errors import SchemaError, shown
+from guided.errors import SchemaError, listed, shown
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.patterns import tree
@@ -51,7 +51,7 @@ PARTS = {TEXT: "text", CALL: "call", CALL_END: "calls", REASONING: "reasoning"}
 Lowering: TypeAlias = "Automaton | Template | Inventory | MarkedGrammar"
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Tools:
     """Calls of tools, within running text or alone.
 
@@ -174,6 +174,12 @@ class Tools:
         }
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
+
+    def __repr__(self) -> str:
+        names = list(self.layouts) or [tool.name for tool in self.tools]
+        return (
+            f"<Tools {listed(names)}; format {shown(self.format.name, 30)}, tool_choice {shown(self.tool_choice, 40)}>"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: readers of values are closures, which are not pickled but made anew.

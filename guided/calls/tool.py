@@ -17,7 +17,7 @@ from guided.automata.build import one_budget
 from guided.calls.constraints import Caps
 from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
-from guided.errors import SchemaError
+from guided.errors import SchemaError, brief, shown
 from guided.keywords import suggest_keywords
 from guided.schema.json_values import check_levels
 
@@ -39,7 +39,7 @@ NAME = re.compile(r"[\w.\-/:]+")
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Example:
     """A question with the call that answers it, or with an answer alone.
 
@@ -59,6 +59,9 @@ class Example:
     answer: str
     call: Mapping[str, Any] | None = None
     result: Any = None
+
+    def __repr__(self) -> str:
+        return f"Example({shown(self.question)}, {shown(self.answer)}, call={brief(self.call, 60)}, result={brief(self.result, 60)})"
 
 
 class Source(Protocol):
@@ -129,7 +132,7 @@ def definition_of(item: Any) -> dict[str, Any] | None:
     return {"name": item.name, "description": getattr(item, "description", None), "inputSchema": schema}
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Tool:
     """A tool that a model can call.
 
@@ -220,6 +223,9 @@ class Tool:
         if not isinstance(definition, Entry):
             with one_budget():
                 self.parameters()
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name[:60]}: {shown(self.description, 80)}>"
 
     def parameters(self, caps: Caps = Caps(), strict: bool = True) -> tuple[Parameter, ...]:  # noqa: B008 - frozen
         """The parameters, lowered.

@@ -7,7 +7,7 @@ from typing import cast
 from guided.automata.automaton import Automaton
 from guided.engine.index import Index, Origin
 from guided.engine.specs import Spec, StackSpec
-from guided.errors import LimitError, VocabularyError
+from guided.errors import LimitError, VocabularyError, brief
 from guided.index.pushdown import PushdownIndex, Shared
 from guided.index.regular import build_regular
 from guided.keywords import suggest_keywords
@@ -93,7 +93,7 @@ def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spellin
     if not all(alphabet):
         notes = (*notes, "texts that need bytes without a token of their own are left out")
     origin = Origin(remake, spec, limits)
-    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin)
+    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin, brief(spec, 110))
 
 
 def remake(origin: Origin, vocabulary: Vocabulary) -> Index:

@@ -27,7 +27,7 @@ __all__ = ["Grammar"]
 _NO_TEXT = "no text can be parsed from it"
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Grammar:
     """The texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts, and no others. See docs/lark.md.
 
@@ -104,6 +104,9 @@ class Grammar:
         values = {"tables": tables, "start": start, "max_ignored": max_ignored, "_source": source}
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<Grammar from {shown(self.start, 40)}: {len(self.tables.lexer.terminals):,} terminals, {self.tables.n_states:,} states>"
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

@@ -11,7 +11,7 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.caching import cached_property
 from guided.engine.specs import StackSpec
-from guided.errors import VocabularyError, shown
+from guided.errors import VocabularyError, brief, shown
 from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
@@ -64,7 +64,7 @@ def _remade(origin: Origin, vocabulary: Vocabulary, journal: tuple[tuple[int, by
     return index
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Index:
     """For every state the tokens that may come next, and where each leads. Made by `guided.compile`.
 
@@ -82,6 +82,8 @@ class Index:
         Remarks of the compiler.
     origin : Origin, optional
         What it is made of, where it has a stack.
+    summary : str
+        The spec in short; empty where the index is from a file.
     """
 
     tables: RegularIndex | PushdownIndex
@@ -90,12 +92,29 @@ class Index:
     unenforced: tuple[tuple[str, str], ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
     origin: "Origin | None" = field(default=None, repr=False)
+    summary: str = ""
 
     def __reduce__(self) -> Any:
         if isinstance(self.tables, PushdownIndex):
             assert self.origin is not None, "an index with a stack knows its spec"
             return _remade, (self.origin, self.vocabulary, self.tables.journal)
-        return Index, (self.tables, self.vocabulary, self.spec_fingerprint, self.unenforced, self.notes)
+        return Index, (
+            self.tables,
+            self.vocabulary,
+            self.spec_fingerprint,
+            self.unenforced,
+            self.notes,
+            None,
+            self.summary,
+        )
+
+    def __repr__(self) -> str:
+        spec = self.summary or (
+            f"spec {self.spec_fingerprint[:12]}" if self.origin is None else brief(self.origin.spec, 110)
+        )
+        states = f"{self.n_states:,} states{'' if self.origin is None else ' so far'}"
+        limits = "" if self.origin is None or self.origin.limits == Limits() else ", limits of its own"
+        return f"<Index of {spec}: {len(self.vocabulary):,} tokens, {states}{limits}>"
 
     @property
     def initial(self) -> int:

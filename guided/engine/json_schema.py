@@ -7,8 +7,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 from guided.engine.grammar import Grammar
-from guided.engine.specs import Lowered, fingerprint_of
-from guided.errors import LimitError, SchemaError, VocabularyError, shown
+from guided.engine.specs import Lowered, fingerprint_of, options_of
+from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.atoms import JsonOptions
@@ -29,6 +29,8 @@ __all__ = ["JsonSchema", "SchemaOptions"]
 
 T_co = TypeVar("T_co", covariant=True)
 
+_SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
+
 
 class SchemaOptions(TypedDict, total=False):
     """The keyword arguments of `JsonSchema`."""
@@ -47,7 +49,7 @@ class SchemaOptions(TypedDict, total=False):
     additional_properties: bool
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class JsonSchema(Generic[T_co]):
     """The JSON texts (RFC 8259) whose values a schema allows; every keyword is enforced or refused. See docs/json-schema.md.
 
@@ -173,6 +175,11 @@ class JsonSchema(Generic[T_co]):
             ("_unenforced", given.unenforced),
         ):
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        given = self.schema if self._reader is None else self._reader.given
+        name = given.__name__ if isinstance(given, type) else brief(given, 80)
+        return f"<JsonSchema of {name[:80]}{options_of(self.options, *_SHOWN_OPTIONS)}>"
 
     def __hash__(self) -> int:
         return hash((self._text, self.options, self.engine))

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -28,7 +28,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
 from guided.automata.pushdown import Pushdown
 from guided.engine import interegular
-from guided.errors import SchemaError, shown
+from guided.errors import SchemaError, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
@@ -121,7 +121,7 @@ def fingerprint_of(kind: str, *parts: str | bytes) -> str:
 
 
 @suggest_keywords_of_class
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Regex:
     r"""The texts that a regular expression matches from end to end, as ``re.fullmatch``.
 
@@ -149,6 +149,9 @@ class Regex:
     pattern: str
     builder: Literal["guided", "interegular"] = "guided"
     ascii: bool = False
+
+    def __repr__(self) -> str:
+        return f"Regex({shown(self.pattern, 100)}{options_of(self, 'builder', 'ascii')})"
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
@@ -187,7 +190,7 @@ class Regex:
         return Automaton.from_interegular(interegular.build(self.pattern, limits), limits)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Choice(Generic[T_co]):
     """Exactly one of some texts. ``Choice[T]``: the value of a text is a T.
 
@@ -248,6 +251,9 @@ class Choice(Generic[T_co]):
         object.__setattr__(self, "options", tuple(texts))
         object.__setattr__(self, "values", values)
 
+    def __repr__(self) -> str:
+        return f"<Choice of {len(self.options):,}: {listed(self.options)}>"
+
     def read(self, text: str) -> T_co:
         """The value of an option's text.
 
@@ -280,6 +286,14 @@ class Choice(Generic[T_co]):
         LimitError
         """
         return from_strings((option.encode() for option in self.options), limits)
+
+
+def options_of(spec: Any, *names: str) -> str:
+    """The options of a dataclass that are not their defaults, as ``, name='value'``."""
+    defaults = {item.name: item.default for item in fields(spec)}
+    return "".join(
+        f", {name}={shown(getattr(spec, name), 40)}" for name in names if getattr(spec, name) != defaults[name]
+    )
 
 
 def _values_of(options: Any) -> tuple[Any, ...]:

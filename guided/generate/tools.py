@@ -211,7 +211,7 @@ class ToolsGenerator(Generator[list[Call]]):
         return Writing(self._manner, decoding, settings.stops)
 
     def __repr__(self) -> str:
-        return f"<ToolsGenerator of {', '.join(self.spec.layouts)} in format {self.spec.format.name}>"
+        return f"<ToolsGenerator of {self.spec!r}>"
 
 
 class ToolStream(Iterator[ToolEvent]):

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from guided.errors import shown
+
 __all__ = ["Explanation", "describe_bytes", "describe_terminals"]
 
 _MOST_TERMINALS = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """The verdict on one token in one state.
 
@@ -40,6 +42,12 @@ class Explanation:
     reason: str
     terminals: tuple[str, ...] = ()
     lexeme_begin: int | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Explanation(token={self.token}, data={shown(self.data, 40)}, allowed={self.allowed}, reason={shown(self.reason, 70)}, "
+            f"expected={shown(self.expected, 70)})"
+        )
 
     def __str__(self) -> str:
         shown = "no bytes" if self.data is None else repr(self.data)

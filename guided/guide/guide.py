@@ -69,6 +69,13 @@ class Guide:
         self._history: list[int] = []
         self._tokens: list[int] = []
 
+    def __repr__(self) -> str:
+        if self.is_finished:
+            status = "finished"
+        else:
+            status = "may end" if self.is_accepting else "not complete"
+        return f"<Guide after {len(self):,} tokens, {status}>"
+
     @property
     def state(self) -> int:
         """The state of the index that the text has reached."""

@@ -183,7 +183,7 @@ def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--lark", "--report"], "exclude each other"), (["-o", "x"], "needs --lark"), (["--numbers", "any"], "needs --lark"),
-        (["--lark", "--numbers", "all"], "'plain' or 'any'"), (["--lark", "--whitespace", "x"], "spaces, tabs and line ends"),
+        (["--lark", "--numbers", "all"], "'plain' or 'any'"), (["--lark", "--whitespace", "x"], "nothing but space, tab"),
         (["--lark", "--whitespace", "pretty(2)"], "whitespace"), (["--lark", "--max-rules", "1"], "rules: "),
         (["--lark", "-o", "/no/such/folder/x"], "/no/such/folder/x: "), (["--lark", "--max-rules", "0"], "max-rules"),
     ],

@@ -32,7 +32,7 @@ _GOES_ON = re.compile(r"[\w.\-/:+\"\[{]")
 _MAY_VARY = ("trigger", "before_name", "after_name", "close", "terminator")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Format:
     r"""How calls are written.
 
@@ -138,6 +138,9 @@ class Format:
     seen: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     source: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Format {shown(self.name)}>"
 
     def __post_init__(self) -> None:
         self._check_types()
