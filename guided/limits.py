@@ -65,16 +65,10 @@ class Limits:
     file_bytes: int = 1 << 27
 
     def __repr__(self) -> str:
-        changed = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if getattr(self, field.name) != field.default
-        }
-        shown = [
-            f"{name}={value}" if value < 1 << 63 else f"{name}=2**{value.bit_length() - 1} or more"
-            for name, value in changed.items()
-        ]
-        return f"Limits({', '.join(shown)})"
+        changed = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        shown = [f"{name}={_number(getattr(self, name))}" for name in changed[:6]]
+        more = f", and {len(changed) - 6} more" if len(changed) > 6 else ""
+        return f"Limits({', '.join(shown)}{more})"
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -83,3 +77,8 @@ class Limits:
                 raise TypeError(f"{field.name} is an int, not {type(value).__name__}")
             if value < 0:
                 raise ValueError(f"{field.name} is not negative, as the one given is")
+
+
+def _number(value: int) -> str:
+    # Python refuses to write numbers of more than 4,300 digits.
+    return str(value) if value < 1 << 63 else f"2**{value.bit_length() - 1} or more"

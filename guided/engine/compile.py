@@ -79,7 +79,9 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
     if not isinstance(lowered, Automaton):
         return _with_stack(lowered, vocabulary, limits, spelling)
     notes: tuple[str, ...] = getattr(spec, "notes", ())
-    return Index(build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, notes=notes)
+    return Index(
+        build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, notes=notes, summary=brief(spec, 110)
+    )
 
 
 def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
