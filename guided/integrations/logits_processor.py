@@ -2,17 +2,17 @@
 
 ``generate`` shows a processor whole sequences, prompt included, and never says where the prompt ends. Each call answers three questions:
 
-1. Which generation does it belong to? The list of processors through which it is called tells (`guided.integrations.callers`), so generations
-   in several threads, nested, or with prompts that continue each other stay apart.
+1. Which generation does it belong to? The list of processors through which it is called tells (`guided.integrations.callers`), so
+   generations in several threads, nested, or with prompts that continue each other stay apart.
 2. Where does the prompt end? At the length of the generation's first call.
 3. What is the state of each row? It is found by the row's tokens (`guided.integrations.row_history`), so rows may be reordered, copied,
    extended by drafts and rolled back.
 
-A state depends on the index and the generated tokens alone. A token that the index refuses leads to a dead state, from which only a rollback
-leads back; beam search and assisted decoding show such rows, and drop them.
+A state depends on the index and the generated tokens alone. A token that the index refuses leads to a dead state, from which only a
+rollback leads back; beam search and assisted decoding show such rows, and drop them.
 
-Assisted decoding also asks the processor while an assistant model drafts. Drafts by a model with the same tokenizer are masked, so that they
-have a chance to be accepted. Drafts in another tokenizer's tokens are not: they are checked when the main model verifies them.
+Assisted decoding also asks the processor while an assistant model drafts. Drafts by a model with the same tokenizer are masked, so that
+they have a chance to be accepted. Drafts in another tokenizer's tokens are not: they are checked when the main model verifies them.
 
 torch is imported when a processor is made, so that `guided` works without it.
 """
@@ -84,9 +84,9 @@ class LogitsProcessor:
 
     Notes
     -----
-    Thread-safe: one processor serves any number of ``generate`` calls, also in several threads at once. Each call of ``generate`` begins a new
-    text. A loop that calls a processor itself (``processor(input_ids, scores)``) shows all tokens so far at each step, and stays in one thread
-    for one text; see docs/logits.md.
+    Thread-safe: one processor serves any number of ``generate`` calls, also in several threads at once. Each call of ``generate`` begins
+    a new text. A loop that calls a processor itself (``processor(input_ids, scores)``) shows all tokens so far at each step, and stays in one
+    thread for one text; see docs/logits.md.
 
     Complexity: O(size) per row and step, which is the masking itself (`guided.integrations.masking`), and one comparison of the tokens with
     those of the last step. Masks stay on the device of the scores.
