@@ -12,10 +12,11 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from guided.cli.boundary import UsageError
@@ -101,16 +102,24 @@ def _module(source: str) -> ModuleType:
         raise _failed(source, error) from error
 
 
+class _SourceLoader(SourceFileLoader):
+    """Compiles a file each time: Python's cache misses an edit within the same second that keeps the file's size."""
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - the name of the method it replaces
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _from_file(path: Path) -> ModuleType:
     # Why a name of its own: one process may read files of the same name in several folders.
     name = next(name for name in _names(path.stem) if name not in sys.modules)
-    spec = spec_from_file_location(name, path)
+    spec = spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
     assert spec is not None, path
     assert spec.loader is not None, path
     module = module_from_spec(spec)
     # Why: annotations are looked up by the module's name, and files import their neighbours.
     sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))
+    # Absolute: Python keeps what it knows of a folder by the path that it was given, whatever folder is current then.
+    sys.path.insert(0, str(path.parent.absolute()))
     spec.loader.exec_module(module)
     return module
 

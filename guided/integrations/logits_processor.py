@@ -85,8 +85,8 @@ class LogitsProcessor:
     Notes
     -----
     Thread-safe: one processor serves any number of ``generate`` calls, also in several threads at once. Each call of ``generate`` begins
-    a new text. A loop that calls a processor itself (``processor(input_ids, scores)``) shows all tokens so far at each step, and stays in one
-    thread for one text; see docs/logits.md.
+    a new text. A loop that calls a processor itself (``processor(input_ids, scores)``) shows all tokens so far at each step, and stays
+    in one thread for one text; see docs/logits.md.
 
     Complexity: O(size) per row and step, which is the masking itself (`guided.integrations.masking`), and one comparison of the tokens with
     those of the last step. Masks stay on the device of the scores.
