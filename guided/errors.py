@@ -140,6 +140,12 @@ def too_few_values() -> SchemaError:
     return SchemaError(reason, "", "uniqueItems")
 
 
+def no_completion_found() -> SchemaError:
+    """The error of a value that exists, but of which the search for short ones has found none."""
+    reason = "no short text was found that completes what has been read, though there may be one; do without a budget here"
+    return SchemaError(reason, "", "schema")
+
+
 def nothing_completes(rule: str) -> GrammarError:
     """The error of a text that nothing completes, though each of its bytes could come."""
     reason = "no text completes what has been read: conflicts, or terminals that overlap, leave no way on"

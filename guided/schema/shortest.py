@@ -17,9 +17,9 @@ Complexity: O(alternatives) derivatives and a relaxation, once per formula.
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
-from guided.errors import LimitError, too_few_values
+from guided.errors import LimitError, no_completion_found, too_few_values
 from guided.schema import arrays, objects
 from guided.schema.formula import FALSE, TRUE, Atom
 from guided.schema.jobs import split
@@ -75,10 +75,18 @@ class Shortest:
         return found[0]
 
     def kind(self, formula: int) -> str:
-        """The type of a short value."""
-        self.cost(formula)
-        way = self._best[formula][1]
-        assert way is not None
+        """The type of a short value.
+
+        Raises
+        ------
+        SchemaError
+            None was found.
+        LimitError
+            The search passes a budget.
+        """
+        way = self._best[formula][1] if self.cost(formula) < INFINITE else None
+        if way is None:
+            raise no_completion_found()
         assert isinstance(way.name, str)
         return way.name
 
@@ -268,9 +276,33 @@ class Shortest:
                 return
 
     def _items(self, state: tuple[int], most: int | None) -> Iterator[_Way]:
+        yield from self._next_item(state, most)
+        yield from self._repeated_item(state, most)
+
+    def _next_item(self, state: tuple[int], most: int | None) -> list[_Way]:
         after = arrays.after_item(self._formulas, state)
-        if after is not None:
-            yield from self._pending((after[0],), after, 1, ITEM, most)
+        return [] if after is None else self._pending((after[0],), after, 1, ITEM, most)
+
+    def _repeated_item(self, state: tuple[int], most: int | None) -> Iterator[_Way]:
+        """Where items must not all differ: an item whose value comes again soon, and what must come between."""
+        formulas, nodes = self._formulas, self._formulas.nodes
+        members = formulas.members(state[0])
+        others = [one for one in members if nodes[one][0] != "!" or nodes[nodes[one][1]][0] != "uniqueItems"]
+        if len(others) == len(members):
+            return
+        for first in self._next_item((formulas.conjunction(others),), most):
+            value, rest = first.needs
+            between: list[Node] = []
+            for _ in range(_FEW):
+                ways = [way.needs for way in self._next_item(cast("tuple[int]", rest), most)]
+                for again, after in ways:
+                    both = formulas.conjunction((cast("int", value), cast("int", again)))
+                    if self._reading.is_satisfiable(both):
+                        yield _Way(len(between) + 2, (both, both, *between, after), ITEM)
+                if not ways:
+                    break
+                needed, rest = ways[0]
+                between.append(needed)
 
     def _pending(self, after: Single, formulas: tuple[int, ...], cost: int, name: int, most: int | None) -> list[_Way]:
         """A pending value and what is then left, for each term of what it is observed for."""
