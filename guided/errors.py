@@ -142,7 +142,9 @@ def too_few_values() -> SchemaError:
 
 def no_completion_found() -> SchemaError:
     """The error of a value that exists, but of which the search for short ones has found none."""
-    reason = "no short text was found that completes what has been read, though there may be one; do without a budget here"
+    reason = (
+        "no short text was found that completes what has been read, though there may be one; do without a budget here"
+    )
     return SchemaError(reason, "", "schema")
 
 
