@@ -7,7 +7,7 @@ processes. A fork therefore waits for the calls that hold them: mostly microseco
 Order: a thread that holds a lock may only wait for locks of later ranks, and makes none. The fork acquires them in the same order, so
 nothing deadlocks.
 
-Complexity: a fork acquires each lock that is alive, about 0.2 us each; otherwise these are plain locks.
+Complexity: a fork acquires each lock that is alive, some microseconds each; otherwise these are plain locks.
 """
 
 import os
