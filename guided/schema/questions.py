@@ -133,6 +133,8 @@ class Questions:
             self._nested -= 1
         del self._open[question]
         rests_on.discard(question)
+        # Why: among many open questions the sets of what rests on what cost more than the searches.
+        self.spend(len(rests_on) * len(self._resting.get(question, ())) // 256)
         self._close(question, answer, rests_on)
         return answer
 
