@@ -2,10 +2,8 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -179,23 +177,6 @@ def test_an_error_that_an_interrupt_caused_is_an_interrupt(monkeypatch: pytest.M
     monkeypatch.setattr(interrupts, "_received", 0.0)
     done = call("check", "x")
     assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_process_that_is_interrupted_says_so_in_one_line(tmp_path: Path) -> None:
-    pipe = tmp_path / "vocabulary"
-    os.mkfifo(pipe)
-    command = [sys.executable, "-m", "guided", "explain", "--regex", "a", "--vocabulary", str(pipe)]
-    # The pipe opens when the command has begun to read it.
-    # Why: what runs the tests in the background may have told all its children to ignore interrupts.
-    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as child,
-        pipe.open("wb"),
-    ):
-        child.send_signal(signal.SIGINT)
-        output, errors = child.communicate(timeout=60)
-    assert (child.returncode, output, errors) == (130, b"", b"Interrupted.\n")
 
 
 @pytest.mark.network
