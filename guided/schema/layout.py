@@ -13,7 +13,6 @@ Complexity: O(states of the pattern) rows for each place; one row where register
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from guided.kernels import frames as kernel
 from guided.keywords import closest
 from guided.patterns.parse import parse
 from guided.schema.atoms import JsonOptions
+from guided.schema.memo import Memo
 from guided.schema.nearest import distances_to, path_down
 
 __all__ = [
@@ -127,7 +127,9 @@ class Spaces:
         return first
 
 
-@lru_cache(maxsize=16)
+_patterns: Memo[Automaton] = Memo(16, 1 << 20)
+
+
 def whitespace_pattern(source: str) -> Automaton:
     """The automaton of a regular expression given as the option ``whitespace``.
 
@@ -138,6 +140,9 @@ def whitespace_pattern(source: str) -> Automaton:
     SchemaError
         It matches nothing, or something other than JSON's whitespace.
     """
+    known = _patterns.get(source)
+    if known is not None:
+        return known
     spaces = from_tree(parse(source))
     if spaces.is_empty():
         raise SchemaError(f"the pattern {shown(source)} matches no text", "", "whitespace")
@@ -150,7 +155,7 @@ def whitespace_pattern(source: str) -> Automaton:
             "",
             "whitespace",
         )
-    return spaces
+    return _patterns.put(source, spaces)
 
 
 def spaces_of(options: JsonOptions, alphabet: BoolArray) -> Spaces:

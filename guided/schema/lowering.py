@@ -24,7 +24,7 @@ from guided.schema.dialects import Dialect
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.keywords.enumerations import constant
 from guided.schema.keywords.unevaluated import close
-from guided.schema.misspellings import drafts_with, is_private, known_keywords, meant
+from guided.schema.misspellings import Misspellings, drafts_with, is_private
 from guided.schema.references import References
 from guided.schema.resources import Context, Target
 from guided.schema.site import Location, Site, loop, pointer_of, typed
@@ -104,6 +104,7 @@ class Lowering:
         "_flat",
         "_inside",
         "_keys",
+        "_misspellings",
         "_parts",
         "_places",
         "_room",
@@ -145,6 +146,7 @@ class Lowering:
         self._unenforced: dict[tuple[str, str], None] = {}
         self.unknown_formats: dict[str, None] = {}
         self.misspelled: dict[tuple[str, str], str] = {}
+        self._misspellings = Misspellings()
         self.narrowed: dict[int, Location] = {}
         # Schema, context, location, depth, and whether it describes a part of a value whose objects are closed.
         self._places: list[tuple[Any, Context | None, Location, int, bool]] = []
@@ -263,13 +265,13 @@ class Lowering:
             return
         if self.options.numbers == "any" and _compares_numbers(schema, dialect):
             self.narrowed[id(schema)] = location
-        known = known_keywords(dialect)
+        known = self._misspellings.known(dialect)
         if known.issuperset(schema):
             return
         for keyword in schema:
             if keyword in known or not isinstance(keyword, str) or is_private(keyword):
                 continue
-            intended = meant(keyword, dialect)
+            intended = self._misspellings.meant(keyword, dialect)
             if self.options.strict_keywords:
                 drafts = drafts_with(keyword)
                 reason = (

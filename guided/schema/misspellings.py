@@ -10,11 +10,9 @@ with the prefix ``x-``, with a prefix like ``ui:``, or that do not begin with a 
 Complexity: one comparison with each known keyword, for unknown keywords alone.
 """
 
-from functools import lru_cache
-
 from guided.schema.dialects import DRAFTS, Dialect
 
-__all__ = ["ANNOTATIONS", "distance", "drafts_with", "is_private", "known_keywords", "meant"]
+__all__ = ["ANNOTATIONS", "Misspellings", "distance", "drafts_with", "is_private", "known_keywords", "meant"]
 
 # Keywords of all drafts that enforce nothing by themselves.
 _CORE = frozenset({
@@ -47,14 +45,45 @@ _ALIASES = {"inclusiveMinimum": "minimum", "inclusiveMaximum": "maximum"}
 _IGNORED = str.maketrans("", "", "_-$ .:")
 # Letters of the shorter name from which on so many edits are still a misspelling.
 _SHORTEST = ((7, 2), (3, 1))
+_MOST_EDITS = 2
 # Letters of an unknown name that is looked at.
 _LONGEST = 40
 
 
-@lru_cache(maxsize=256)
 def known_keywords(dialect: Dialect) -> frozenset[str]:
     """The keywords that have a meaning in a dialect, and the annotations."""
     return frozenset({*dialect.handlers, *dialect.positions, *dialect.companions, *_CORE, *ANNOTATIONS})
+
+
+class Misspellings:
+    """What `known_keywords` and `meant` give, remembered for one schema.
+
+    Only so many different unknown keywords are compared with the known ones; further ones are not taken for misspellings.
+    """
+
+    __slots__ = ("_known", "_meant")
+
+    _MOST_COMPARED = 1000
+
+    def __init__(self) -> None:
+        self._known: dict[Dialect, frozenset[str]] = {}
+        self._meant: dict[tuple[str, Dialect], str | None] = {}
+
+    def known(self, dialect: Dialect) -> frozenset[str]:
+        """Return `known_keywords` of a dialect."""
+        found = self._known.get(dialect)
+        if found is None:
+            found = self._known[dialect] = known_keywords(dialect)
+        return found
+
+    def meant(self, keyword: str, dialect: Dialect) -> str | None:
+        """Return what `meant` says of an unknown keyword; None after too many."""
+        key = keyword, dialect
+        if key not in self._meant:
+            if len(self._meant) == self._MOST_COMPARED:
+                return None
+            self._meant[key] = meant(keyword, dialect)
+        return self._meant[key]
 
 
 def is_private(keyword: str) -> bool:
@@ -63,7 +92,6 @@ def is_private(keyword: str) -> bool:
     return not begins_plainly or keyword.lower().startswith("x-") or ":" in keyword[:-1]
 
 
-@lru_cache(maxsize=4096)
 def meant(keyword: str, dialect: Dialect) -> str | None:
     """The keyword of a dialect that an unknown one is a misspelling of; None if it does not look like one."""
     if keyword in _ELSEWHERE or is_private(keyword) or len(keyword) > _LONGEST:
@@ -71,17 +99,20 @@ def meant(keyword: str, dialect: Dialect) -> str | None:
     if keyword in _ALIASES:
         return _ALIASES[keyword]
     plain = _plain(keyword)
+    letters = set(plain)
     best: tuple[int, str] | None = None
-    for target in sorted({*dialect.handlers, *dialect.positions, *dialect.companions} - _DEFINITIONS):
-        other = _plain(target)
-        if plain == other:
+    for target, other, others in _TARGETS:
+        # A quick look first: an edit changes at most two letters of the set.
+        if abs(len(plain) - len(other)) > _MOST_EDITS or len(letters ^ others) > 2 * _MOST_EDITS:
+            continue
+        if plain == other and _enforces(dialect, target):
             return target
         shortest = min(len(plain), len(other))
         most = next((edits for length, edits in _SHORTEST if shortest >= length), 0)
         if target.startswith("$") != keyword.startswith("$") or abs(len(plain) - len(other)) > most:
             continue
         edits = distance(plain, other)
-        if edits <= most and (best is None or edits < best[0]):
+        if edits <= most and (best is None or edits < best[0]) and _enforces(dialect, target):
             best = edits, target
     return None if best is None else best[1]
 
@@ -105,5 +136,13 @@ def distance(one: str, other: str) -> int:
     return row[-1]
 
 
+def _enforces(dialect: Dialect, keyword: str) -> bool:
+    return keyword in dialect.handlers or keyword in dialect.positions or keyword in dialect.companions
+
+
 def _plain(keyword: str) -> str:
     return keyword.translate(_IGNORED).lower()
+
+
+# Keywords that may be meant, without case and punctuation, and their letters.
+_TARGETS = tuple((keyword, _plain(keyword), frozenset(_plain(keyword))) for keyword in sorted(_ENFORCED - _DEFINITIONS))

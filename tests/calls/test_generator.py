@@ -401,7 +401,7 @@ def test_generator_makes_one_of_a_spec() -> None:
     made = generator(Wanting(ADDED), Tools([add], "tooldec-positional"))
     assert isinstance(made, ToolsGenerator)
     assert made("?").text == ADDED
-    assert repr(made) == "<ToolsGenerator of add in format tooldec-positional>"
+    assert repr(made) == "<ToolsGenerator of <Tools add; format 'tooldec-positional', tool_choice 'auto'>>"
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_errors_of_index_files(index: tuple[str, list[str]], tmp_path: Path) -> 
         "check", "--regex", "a", "x", "y"
     )
     assert "unexpected argument 'y': expected only INDEX and TEXT" in errors_of("check", file, "x", "y")
-    assert "ranks is no index file" in errors_of("check", str(tmp_path / "ranks"), "x")
+    assert "ranks is not an index file" in errors_of("check", str(tmp_path / "ranks"), "x")
     assert "was compiled for another vocabulary" in errors_of(
         "check", file, "x", "--vocabulary", str(tmp_path / "ranks"), "--eos", "259"
     )

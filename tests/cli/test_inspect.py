@@ -99,7 +99,7 @@ def test_writes_a_graph(folder: Path) -> None:
 
 def test_errors(folder: Path) -> None:
     assert errors_of("inspect", "none") == "Error: none cannot be read: No such file or directory\n"
-    assert errors_of("inspect", "ranks") == "Error: ranks is no index file\n"
+    assert errors_of("inspect", "ranks") == "Error: ranks is not an index file\n"
     assert "--graph a.png: the file name must end in .dot, .gv or .svg" in errors_of(
         "inspect", "a.index", "--graph", "a.png"
     )

@@ -123,7 +123,6 @@ def test_the_limits_of_schemas_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     limits = {
         ("depth", json_values.MOST_LEVELS),
-        ("depth", liveness._DEEPEST),
         ("values", json_values._MOST_PARTS),
         ("names", kinds._MOST_NAMES),
         ("formulas", Formulas().limit),
