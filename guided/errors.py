@@ -40,6 +40,8 @@ __all__ = [
 
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxstring = 3, 4, 4, 4, 60
+# Objects of the package print in short themselves.
+_BRIEF.maxother = 200
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 

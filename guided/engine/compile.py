@@ -77,14 +77,16 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
     spelling = with_markers(vocabulary, getattr(spec, "markers", ()))
     lowered = cast("Spec", spec).lower(limits)
     if not isinstance(lowered, Automaton):
-        return _with_stack(lowered, vocabulary, limits, spelling)
+        return _with_stack(lowered, vocabulary, limits, spelling, brief(spec, 110))
     notes: tuple[str, ...] = getattr(spec, "notes", ())
     return Index(
         build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, notes=notes, summary=brief(spec, 110)
     )
 
 
-def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
+def _with_stack(
+    spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary, summary: str = ""
+) -> Index:
     if not vocabulary.eos:
         raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
     alphabet = _alphabet(spelling)
@@ -95,7 +97,7 @@ def _with_stack(spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spellin
     if not all(alphabet):
         notes = (*notes, "texts that need bytes without a token of their own are left out")
     origin = Origin(remake, spec, limits)
-    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin, brief(spec, 110))
+    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin, summary)
 
 
 def remake(origin: Origin, vocabulary: Vocabulary) -> Index:

@@ -83,7 +83,7 @@ class Index:
     origin : Origin, optional
         What it is made of, where it has a stack.
     summary : str
-        The spec in short; empty where the index is from a file.
+        The spec in short; empty where the index is from a file, or the origin has the spec.
     """
 
     tables: RegularIndex | PushdownIndex
