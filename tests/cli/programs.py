@@ -1,5 +1,6 @@
 """Running the program: in this process, or as a process of its own."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -11,12 +12,15 @@ from typer.testing import CliRunner, Result
 
 from guided.cli.app import app
 
+# click before 8.2 mixes the two streams unless it is told not to; later versions have no such option.
+_APART: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+
 __all__ = ["call", "errors_of", "process", "reply", "write_ranks"]
 
 
 def call(*arguments: str, stdin: bytes | None = None) -> Result:
     """The command in this process, its two streams apart."""
-    return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="guided")
+    return CliRunner(**_APART).invoke(app, list(arguments), input=stdin, prog_name="guided")
 
 
 def reply(*arguments: str) -> dict[str, Any]:

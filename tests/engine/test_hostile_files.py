@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import socket
 import time
 import tracemalloc
 import zlib
@@ -36,6 +35,7 @@ PERSON = {
 }
 TOOL = {"name": "f", "parameters": {"type": "object", "properties": {"a": PERSON}, "required": ["a"]}}
 MANY = [{"name": f"tool_{number}", "parameters": PERSON} for number in range(120)]
+SLOW_TO_WALK = {"grammar", "inventory", "marked grammar"}
 GRAMMAR = 'start: "(" start ")" | /[a-c]+/ ("," NUMBER)*\nNUMBER: /[0-9]+/\n%ignore " "\n'
 
 SPECS: dict[str, Callable[[], Any]] = {
@@ -112,12 +112,6 @@ def linked_fifo(path: Path) -> Path:
     os.mkfifo(path.with_suffix(".fifo"))
     path.symlink_to(path.with_suffix(".fifo"))
     return path
-
-
-def bound_socket(path: Path) -> Path:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(path)[:100])
-    return Path(str(path)[:100])
 
 
 PLACES: dict[str, Callable[[Path], Path]] = {
@@ -475,7 +469,7 @@ def forged(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(seed=st.integers(0, 2**32))
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind == "marked grammar" else []) for kind in SPECS]
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind in SLOW_TO_WALK else []) for kind in SPECS]
 )
 def test_a_forged_file_is_refused_or_gives_an_index_that_works(kind: str, seed: int, made: Any, tmp_path: Path) -> None:
     draw = random.Random(seed)
