@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +14,27 @@ from typer.testing import CliRunner, Result
 
 from guided.cli.app import app
 
-# click before 8.2 mixes the two streams unless it is told not to; later versions have no such option.
-_APART: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
-
 __all__ = ["call", "errors_of", "process", "reply", "write_ranks"]
+
+
+class _Runner(CliRunner):
+    """A runner that keeps the two streams apart under click 8.1 too."""
+
+    def __init__(self) -> None:
+        has_option = "mix_stderr" in inspect.signature(CliRunner).parameters
+        super().__init__(**({"mix_stderr": False} if has_option else {}))
+
+    @contextmanager
+    def isolation(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        with super().isolation(*arguments, **options) as streams:
+            # click 8.1 reads what was written to stderr without a flush; a real stderr is buffered by lines.
+            sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+            yield streams
 
 
 def call(*arguments: str, stdin: bytes | None = None) -> Result:
     """The command in this process, its two streams apart."""
-    return CliRunner(**_APART).invoke(app, list(arguments), input=stdin, prog_name="guided")
+    return _Runner().invoke(app, list(arguments), input=stdin, prog_name="guided")
 
 
 def reply(*arguments: str) -> dict[str, Any]:
