@@ -197,9 +197,10 @@ def closure(name: str, extras: frozenset[str]) -> set[str]:
 def pinned_version(requirement: Requirement) -> bool:
     """Is the installed version the one in constraints.txt, or is there none?"""
     try:
-        return version(requirement.name) == pins()[canonicalize_name(requirement.name)]
+        installed = version(requirement.name).partition("+")[0]  # a wheel for the CPU is 2.13.0+cpu
     except PackageNotFoundError:
         return True
+    return installed == pins()[canonicalize_name(requirement.name)]
 
 
 def test_what_is_needed_indirectly_is_pinned_too() -> None:
