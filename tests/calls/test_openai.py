@@ -109,7 +109,9 @@ def test_recursive_types_keep_their_definitions() -> None:
     def plant(tree: Tree, other: Tree | None = None) -> None: ...
 
     parameters = parameters_of(plant)
-    assert parameters["properties"]["tree"] == {"$ref": "#/$defs/Tree"}
+    reference = {"$ref": "#/$defs/Tree"}
+    # pydantic before 2.9 writes the second.
+    assert parameters["properties"]["tree"] in (reference, {"allOf": [reference]})
     assert parameters["$defs"]["Tree"]["properties"]["name"] == {"type": "string", "description": "its name"}
     validator = jsonschema.Draft202012Validator(parameters)
     assert validator.is_valid({"tree": {"name": "a", "trees": [{"name": "b"}]}})
