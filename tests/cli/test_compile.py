@@ -364,7 +364,7 @@ def test_an_interrupt_leaves_whole_files_only_and_the_next_run_goes_on(folder: P
             sleep(0.01)
         os.killpg(child.pid, signal.SIGINT)
         output, errors = child.communicate(timeout=60)
-    assert (child.returncode, output, errors) == (130, b"", b"")
+    assert (child.returncode, output, errors) == (130, b"", b"Interrupted.\n")
     vocabulary = read_vocabulary(Path("ranks"), [259])
     left = sorted(path.name for path in Path("indices").iterdir())
     done = [name for name in left if name != "manifest.json"]

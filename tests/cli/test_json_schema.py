@@ -187,7 +187,7 @@ def test_compile_takes_schemas_as_options(folder: Path) -> None:
     found = reply("inspect", "indices/schema.index")
     assert (found["kind"], found["explored"]) == ("json schema", 0)
     assert reply("inspect", "indices/Car.index")["spec"] != found["spec"]
-    assert "has no graph" in errors_of("inspect", "indices/Car.index", "--graph", "a.svg")
+    assert "has no finite graph" in errors_of("inspect", "indices/Car.index", "--graph", "a.svg")
 
 
 def test_inspect_says_what_is_not_enforced(folder: Path) -> None:
