@@ -111,6 +111,7 @@ def check(schema: Any) -> Index | None:
     return index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyword", WRAPS)
 def test_a_chain_of_one_keyword_from_a_deep_stack(keyword: str) -> None:
     deep(500, lambda: check(chain(WRAPS[keyword], 40, {"type": "string"})))
