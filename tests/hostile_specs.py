@@ -32,9 +32,22 @@ from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.real_vocabularies import real_vocabulary
 
-__all__ = ["CASES", "CPU_SECONDS", "INDEX", "MEGABYTES", "QUICK", "Outcome", "measure", "patterns", "vocabulary"]
+__all__ = [
+    "CASES",
+    "CPU_SECONDS",
+    "INDEX",
+    "MEGABYTES",
+    "QUICK",
+    "Outcome",
+    "measure",
+    "patterns",
+    "slowness",
+    "vocabulary",
+]
 
+# On the machine that made docs/limits.md; `slowness` compares another one with it.
 CPU_SECONDS, MEGABYTES = 5.0, 1000
+_LOOP_SECONDS = 0.2
 ANY = Repeat(Chars(Charset.UNIVERSE), 0, None)
 
 
@@ -239,6 +252,18 @@ def _compiled(make: Callable[[], Spec], shared: Vocabulary) -> str:
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
     assert peak is not None
     return f"{seconds}\n{int(peak[1]) // 1024}\n{kind}\n{detail}"
+
+
+def slowness() -> float:
+    """Return how many times longer a fixed loop takes than on the machine that made docs/limits.md, but at least 1."""
+
+    def loop() -> float:
+        before, table = time.process_time(), dict[int, int]()
+        for number in range(1_000_000):
+            table[number & 4095] = table.get(number * 7 & 4095, 0) + number
+        return time.process_time() - before
+
+    return max(1.0, min(loop() for _ in range(3)) / _LOOP_SECONDS)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from guided.engine.specs import Regex, Spec
 from guided.errors import LimitError, PatternError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.hostile_specs import CASES, CPU_SECONDS, INDEX, MEGABYTES, QUICK, Outcome, vocabulary
+from tests.hostile_specs import CASES, CPU_SECONDS, INDEX, MEGABYTES, QUICK, Outcome, slowness, vocabulary
 
 
 def marked(name: str) -> object:
@@ -54,7 +54,7 @@ def measured() -> Iterator[Callable[[str], Outcome]]:
 def test_hostile_cases_are_held(name: str, measured: Callable[[str], Outcome]) -> None:
     expected, outcome = CASES[name][0], measured(name)
     assert outcome.kind in expected.split(" or "), outcome.detail
-    assert outcome.seconds < CPU_SECONDS
+    assert outcome.seconds < CPU_SECONDS or outcome.seconds < CPU_SECONDS * slowness()
     assert outcome.megabytes < MEGABYTES
 
 
