@@ -47,7 +47,7 @@ __all__ = [
 
 # On the machine that made docs/limits.md; `slowness` compares another one with it.
 CPU_SECONDS, MEGABYTES = 5.0, 1000
-_LOOP_SECONDS = 0.2
+_LOOP_SECONDS = 0.15
 ANY = Repeat(Chars(Charset.UNIVERSE), 0, None)
 
 
