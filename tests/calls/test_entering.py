@@ -196,6 +196,7 @@ def test_a_request_is_never_forgotten() -> None:
             assert "double" in [call.name for call in result_of(events + list(stream)).calls]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", format_names())
 @pytest.mark.parametrize("tool", [None, "double", "add"])
 @pytest.mark.parametrize("select", ["greedy", "score"])

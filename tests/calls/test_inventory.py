@@ -113,6 +113,7 @@ def assert_same(one: Index, other: Index, data: st.DataObject, longest: int = 30
             break
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=examples(8))
 @given(st.data())
@@ -150,6 +151,7 @@ def test_T23_over_a_vocabulary_that_lacks_bytes(data: st.DataObject) -> None:
     assert_same(explicit, compile(spec.inventory(), vocabulary), data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=examples(10))
 @given(st.data())

@@ -64,6 +64,7 @@ def assert_same_masks(nested: guided.Index, lalr: guided.Index, text: bytes) -> 
                 return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["required", "auto"])
 @pytest.mark.parametrize("name", format_names())
 def test_every_format_has_a_grammar_of_the_same_calls(name: str, choice: str) -> None:
@@ -83,6 +84,7 @@ def test_every_format_has_a_grammar_of_the_same_calls(name: str, choice: str) ->
         assert parse_text(text, spec) == parse_text(text, Tools(tools, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_defined", [False, True])
 @pytest.mark.parametrize("style", ["tooldec", "tooldec-positional", "json"])
 @settings(max_examples=examples(8))

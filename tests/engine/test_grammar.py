@@ -34,6 +34,7 @@ def test_a_text_a_file_and_an_object_are_one_grammar(tmp_path: Path) -> None:
         assert spec.parse("acb").data == "start"
 
 
+@pytest.mark.slow
 def test_names() -> None:
     assert accepts(guided.Grammar("json"), '{"a": [1, null]}')
     assert accepts(guided.Grammar("python3"), "if x:\n    y = 1\n")

@@ -39,6 +39,7 @@ def compiled(name: str) -> tuple[LalrTables, Scanner]:
     return tables, scanner_of(tables.lexer, Limits())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_there_is_nothing_to_note(name: str) -> None:
     tables, _ = compiled(name)

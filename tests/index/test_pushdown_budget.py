@@ -259,6 +259,7 @@ WITHIN: list[tuple[Any, list[bytes]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schema", "texts"), WITHIN)
 @pytest.mark.parametrize("numbers", ["plain", "any"])
 def test_what_is_allowed_where_items_differ_keeps_the_budget(schema: Any, texts: list[bytes], numbers: str) -> None:

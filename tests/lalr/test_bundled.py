@@ -20,6 +20,7 @@ def mutants(text: str, letters: str, choice: random.Random) -> list[str]:
     return [text[:i] + text[j:], text[:i] + choice.choice(letters) + text[i:], text[:j] + text[i:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", grammar_names())
 def test_texts_are_larks(name: str) -> None:
     parser = parser_of(name)

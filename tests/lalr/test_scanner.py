@@ -88,6 +88,7 @@ def test_each_nasty_terminal(pattern: str) -> None:
     check(made(text), [*WORDS, *('"'.join(pair) for pair in itertools.pairwise(WORDS[:200]))], random.Random(0))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(
     lexers(),

@@ -56,6 +56,7 @@ def accepts(made: lark.Lark, text: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_lark_accepts_what_the_engine_accepts(kind: str) -> None:
     @settings(BRIEF, max_examples=examples(8))

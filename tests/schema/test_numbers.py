@@ -224,6 +224,7 @@ def conditions(w: Writer) -> dict[str, list[int]]:
     }
 
 
+@pytest.mark.exhaustive
 @BOTH
 @pytest.mark.parametrize("name", conditions(Writer()))
 def test_all_short_texts(w: Writer, name: str, options: JsonOptions) -> None:

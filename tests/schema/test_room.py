@@ -55,6 +55,7 @@ PIECES = _pieces(random.Random(1))
 VOCABULARY = Vocabulary([*(bytes([value]) for value in range(256)), *PIECES, None], eos=[256 + len(PIECES)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("numbers", "order"), [("plain", "schema"), ("any", "any")])
 @pytest.mark.parametrize("name", ITEMS)
 def test_tokens_from_one_item_to_the_next_may_come_where_their_bytes_may(name: str, numbers: str, order: str) -> None:
