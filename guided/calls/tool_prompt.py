@@ -1,4 +1,4 @@
-"""How a model is told which tools there are: `ToolPrompt`.
+"""Tool definitions in prompts: `ToolPrompt`.
 
 Two ways: the definitions go to the model's chat template, if it takes tools; or a system prompt lists them and shows how a call is written
 in the format in use. The text of the system prompt is documented in docs/tools.md.
@@ -37,7 +37,7 @@ def check_show_tools(way: object) -> None:
 
 
 class ToolPrompt:
-    """What a model is told of the tools that it can call.
+    """The tool definitions that a prompt shows to the model.
 
     Parameters
     ----------

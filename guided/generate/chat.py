@@ -87,7 +87,7 @@ class ChatTemplate:
         messages : list of messages
             See `check_messages`.
         tools : ToolPrompt, optional
-            The tools that the model is told of.
+            The tool definitions to include.
 
         Raises
         ------
@@ -145,8 +145,8 @@ class ChatTemplate:
             place = next((i for i, message in enumerate(messages) if message["role"] == "user"), None)
             if place is None or messages[0]["role"] in ("system", "developer"):
                 raise
-            told = {**messages[place], "content": f"{tools.prompt}\n\n{messages[place]['content']}"}
-            return self._with_calls([*messages[:place], told, *messages[place + 1 :]], None, tools.form)
+            merged = {**messages[place], "content": f"{tools.prompt}\n\n{messages[place]['content']}"}
+            return self._with_calls([*messages[:place], merged, *messages[place + 1 :]], None, tools.form)
 
     def _with_calls(self, messages: _Messages, definitions: list[dict[str, Any]] | None, form: Format | None) -> str:
         """The text, with calls and results as the template takes them."""
