@@ -34,7 +34,7 @@ class Conversation(Generic[T]):
     system : str, optional
         A system message to begin with.
     messages : iterable of messages
-        What has been said before, as OpenAI's API has it.
+        The messages so far, in the format of OpenAI's API.
     **options
         Arguments of every turn, such as ``max_tokens``, as in a call of the generator; those of a turn replace them.
 
@@ -82,7 +82,7 @@ class Conversation(Generic[T]):
         Parameters
         ----------
         content : str or message, optional
-            What the user says, or any one message. None: the generator answers the messages as they are, for example after
+            The message of the user as text, or any one message. None: the generator answers the messages as they are, for example after
             `add_result`.
         **options
             As in a call of the generator.
@@ -102,10 +102,10 @@ class Conversation(Generic[T]):
         turn = self._turn(content, options)
         if isinstance(self.generator, ToolsGenerator):
             for event in self.generator.stream(turn.messages, **turn.options):
-                turn.hear(event)
+                turn.record(event)
             return cast("Result[T]", turn.result)
         result = self.generator(turn.messages, **turn.options)
-        turn.hear(Done(result))
+        turn.record(Done(result))
         return result
 
     def stream(self, content: str | Message | None = None, **options: Unpack[Options]) -> "ConversationStream[T]":
@@ -118,10 +118,10 @@ class Conversation(Generic[T]):
         turn = self._turn(content, options)
         if isinstance(self.generator, ToolsGenerator):
             async for event in self.generator.stream_async(turn.messages, **turn.options):
-                turn.hear(event)
+                turn.record(event)
             return cast("Result[T]", turn.result)
         result = await self.generator.generate_async(turn.messages, **turn.options)
-        turn.hear(Done(result))
+        turn.record(Done(result))
         return result
 
     def stream_async(
@@ -167,22 +167,22 @@ class Conversation(Generic[T]):
         if waiting := self.pending:
             names = ", ".join(f"{call['function']['name']} ({call.get('id')})" for call in waiting)
             raise ValueError(f"calls wait for their results, give them with add_result: {names}")
-        said: list[dict[str, Any]] = []
+        new: list[dict[str, Any]] = []
         if isinstance(content, str):
-            said = [{"role": "user", "content": content}]
+            new = [{"role": "user", "content": content}]
         elif content is not None:
             check_messages([content])
-            said = [dict(content)]
-        return _Turn(self, said, {**self._options, **options})
+            new = [dict(content)]
+        return _Turn(self, new, {**self._options, **options})
 
 
 class _Turn:
     """One turn: collects the messages of a text from its events, and adds them at its end."""
 
-    def __init__(self, conversation: Conversation[Any], said: list[dict[str, Any]], options: Options) -> None:
-        self._conversation, self._said = conversation, said
+    def __init__(self, conversation: Conversation[Any], new: list[dict[str, Any]], options: Options) -> None:
+        self._conversation, self._new = conversation, new
         self.options = options
-        self.messages = [*conversation.messages, *said]
+        self.messages = [*conversation.messages, *new]
         self.result: Result[Any] | None = None
         generator = conversation.generator
         self._is_text = not isinstance(generator, ToolsGenerator) or generator.spec.is_running_text
@@ -195,8 +195,8 @@ class _Turn:
         self._results: list[str] = []
         self._arguments: dict[str, str | list[str]] = {}
 
-    def hear(self, event: Event) -> None:
-        """Take an event of the text."""
+    def record(self, event: Event) -> None:
+        """Record an event of the generator; the last one adds the turn to the conversation."""
         if isinstance(event, Text | ToolCallStarted) and self._results and self._is_text:
             self._end_message()
         match event:
@@ -222,7 +222,7 @@ class _Turn:
                     self._text = event.result.text
                 self._end_message()
                 self.result = event.result
-                self._conversation.messages.extend([*self._said, *self._answers])
+                self._conversation.messages.extend([*self._new, *self._answers])
 
     def _end_message(self) -> None:
         """Add the message of the assistant, and those of the results."""
@@ -261,7 +261,7 @@ class ConversationStream(Iterator[StreamEvent[T]]):
 
     def __next__(self) -> StreamEvent[T]:
         event = next(self._events)
-        self._turn.hear(event)
+        self._turn.record(event)
         return cast("StreamEvent[T]", event)
 
     def close(self) -> None:
@@ -283,7 +283,7 @@ class ConversationStreamAsync(AsyncIterator[StreamEvent[T]]):
 
     async def __anext__(self) -> StreamEvent[T]:
         event = await anext(self._events)
-        self._turn.hear(event)
+        self._turn.record(event)
         return cast("StreamEvent[T]", event)
 
     async def aclose(self) -> None:
