@@ -19,6 +19,7 @@ from guided.cli.specs import (
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
+    KindOptions,
     MaxIgnoredOption,
     RegexOption,
     StartOption,
@@ -93,10 +94,7 @@ def check(
         tool_choice,
         json_schema,
         grammar,
-        start,
-        ascii_only=ascii_only,
-        max_ignored=max_ignored,
-        strict_keywords=strict_keywords,
+        KindOptions(start, max_ignored, ascii_only, strict_keywords),
     )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     place = first_rejection(what.language(), data)

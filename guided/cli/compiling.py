@@ -16,6 +16,7 @@ from guided.cli.specs import (
     EosOption,
     FormatOption,
     JsonOption,
+    KindOptions,
     MaxIgnoredOption,
     StrictKeywordsOption,
     ToolChoiceOption,
@@ -124,9 +125,7 @@ def compile_specs(
         json_schema,
         grammar,
         options,
-        ascii_only=ascii_only,
-        max_ignored=max_ignored,
-        strict_keywords=strict_keywords,
+        KindOptions(None, max_ignored, ascii_only, strict_keywords),
     )
     if not sources:
         raise UsageError(

@@ -17,6 +17,7 @@ from guided.cli.specs import (
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
+    KindOptions,
     MaxIgnoredOption,
     RegexOption,
     StartOption,
@@ -95,10 +96,7 @@ def explain(
         tool_choice,
         json_schema,
         grammar,
-        start,
-        ascii_only=ascii_only,
-        max_ignored=max_ignored,
-        strict_keywords=strict_keywords,
+        KindOptions(start, max_ignored, ascii_only, strict_keywords),
         optional=True,
     )
     words = read_vocabulary(vocabulary, eos)

@@ -19,6 +19,7 @@ from guided.cli.specs import (
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
+    KindOptions,
     MaxIgnoredOption,
     ModelOption,
     RegexOption,
@@ -111,10 +112,7 @@ def run(
         tool_choice,
         json_schema,
         grammar,
-        start,
-        ascii_only=ascii_only,
-        max_ignored=max_ignored,
-        strict_keywords=strict_keywords,
+        KindOptions(start, max_ignored, ascii_only, strict_keywords),
     )
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:

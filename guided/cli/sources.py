@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from guided.cli.boundary import UsageError
 from guided.cli.kinds import KINDS, build_spec
+from guided.cli.specs import KindOptions
 from guided.cli.toolfiles import split_names
 from guided.files import read_text
 
@@ -75,30 +76,19 @@ def given_sources(
     json_schema: Sequence[str] | None,
     grammar: Sequence[str] | None,
     tool_options: Mapping[str, Any],
-    *,
-    ascii_only: bool = False,
-    max_ignored: int | None = None,
-    strict_keywords: bool = False,
+    kind_options: KindOptions,
 ) -> list[Source]:
-    """The specs that options give: one for each pattern, each source of tools, each schema and each grammar, and one of all choices."""
-    if ascii_only and not regex:
-        raise UsageError("--ascii needs --regex")
-    if max_ignored is not None and not grammar:
-        raise UsageError("--max-ignored needs --grammar")
-    grammar_options = {} if max_ignored is None else {"max_ignored": max_ignored}
-    if strict_keywords and not json_schema:
-        raise UsageError("--strict-keywords needs --json-schema")
-    schema_options = {"strict_keywords": True} if strict_keywords else {}
-    regex_options = {"ascii": True} if ascii_only else {}
+    """Return the specs that options give: one for each pattern, source of tools, schema and grammar, and one of all choices."""
+    options = kind_options.by_kind(regex=bool(regex), json_schema=bool(json_schema), grammar=bool(grammar))
     found = [
-        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, regex_options, ".", "--regex")
+        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, options["regex"], ".", "--regex")
         for number, pattern in enumerate(regex or (), start=1)
     ]
     if choice:
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
     found += [_tools(given, tool_options, "--tools") for given in tools or ()]
-    found += [_schema(given, schema_options) for given in json_schema or ()]
-    return [*found, *(_grammar(given, "--grammar", grammar_options) for given in grammar or ())]
+    found += [_schema(given, options["json_schema"]) for given in json_schema or ()]
+    return [*found, *(_grammar(given, "--grammar", options["grammar"]) for given in grammar or ())]
 
 
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:

@@ -33,6 +33,7 @@ __all__ = [
     "GrammarOption",
     "JsonOption",
     "JsonSchemaOption",
+    "KindOptions",
     "MaxIgnoredOption",
     "ModelOption",
     "RegexOption",
@@ -228,6 +229,56 @@ class Asked:
             return language_with_stack(spec)
 
 
+@dataclass(frozen=True, slots=True)
+class KindOptions:
+    """The options that belong to one kind of constraint each; None and False: not given.
+
+    Attributes
+    ----------
+    start : str, optional
+        With --grammar.
+    max_ignored : int, optional
+        With --grammar.
+    ascii_only : bool
+        With --regex.
+    strict_keywords : bool
+        With --json-schema.
+    """
+
+    start: str | None = None
+    max_ignored: int | None = None
+    ascii_only: bool = False
+    strict_keywords: bool = False
+
+    def by_kind(self, *, regex: bool, json_schema: bool, grammar: bool) -> dict[str, dict[str, Any]]:
+        """Return the options of the specs of each kind, by the names that `build_spec` takes.
+
+        Parameters
+        ----------
+        regex, json_schema, grammar : bool
+            Which kinds of constraints are given.
+
+        Raises
+        ------
+        UsageError
+            An option is given without a constraint of its kind.
+        """
+        found: dict[str, dict[str, Any]] = {"regex": {}, "json_schema": {}, "grammar": {}}
+        present = {"regex": regex, "json_schema": json_schema, "grammar": grammar}
+        for option, kind, name, value in (
+            ("--start", "grammar", "start", self.start),
+            ("--max-ignored", "grammar", "max_ignored", self.max_ignored),
+            ("--ascii", "regex", "ascii", self.ascii_only or None),
+            ("--strict-keywords", "json_schema", "strict_keywords", self.strict_keywords or None),
+        ):
+            if value is None:
+                continue
+            if not present[kind]:
+                raise UsageError(f"{option} needs --{kind.replace('_', '-')}")
+            found[kind][name] = value
+        return found
+
+
 def asked(
     arguments: Sequence[str] | None,
     name: str,
@@ -238,47 +289,37 @@ def asked(
     tool_choice: str,
     json_schema: str | None,
     grammar: str | None,
-    start: str | None,
+    kind_options: KindOptions,
     *,
-    ascii_only: bool = False,
-    max_ignored: int | None = None,
-    strict_keywords: bool = False,
     optional: bool = False,
 ) -> Asked:
-    """What the arguments ``[INDEX] NAME`` and the options say.
+    """Return the constraint and the text that the arguments ``[INDEX] NAME`` and the options give.
 
     Raises
     ------
     UsageError
-        There are too many arguments or options, or too few; the tools or the type can not be loaded.
+        There are too many arguments or options, or too few; the tools or the type cannot be loaded.
     SchemaError
-        The choices are no choice, a tool can not be lowered, or a type has no schema.
+        The list of choices is empty or has duplicates, a tool cannot be lowered, or a type has no schema.
     """
+    options = kind_options.by_kind(regex=regex is not None, json_schema=bool(json_schema), grammar=bool(grammar))
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar)
-    if start is not None and not grammar:
-        raise UsageError("--start needs --grammar")
-    if max_ignored is not None and not grammar:
-        raise UsageError("--max-ignored needs --grammar")
-    if ascii_only and regex is None:
-        raise UsageError("--ascii needs --regex")
-    if strict_keywords and not json_schema:
-        raise UsageError("--strict-keywords needs --json-schema")
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
         return Asked(file, None, text)
-    spec = _spec_of(
-        regex,
-        choice,
-        tools,
-        tool_format,
-        tool_choice,
-        json_schema,
-        grammar,
-        start,
-        ascii_only=ascii_only,
-        max_ignored=max_ignored,
-        strict_keywords=strict_keywords,
-    )
+    # Not the truth of the pattern: the empty pattern is a pattern.
+    only_one(regex=regex is not None, choice=choice, tools=tools, **{"json-schema": json_schema}, grammar=grammar)
+    here = Path()
+    if grammar:
+        spec = build_spec("grammar", grammar, options["grammar"], here)
+    elif json_schema:
+        spec = build_spec("json_schema", json_schema, options["json_schema"], here)
+    elif tools:
+        spec = build_spec("tools", tools, tool_options(tool_format, tool_choice), here)
+    elif regex is not None:
+        spec = build_spec("regex", regex, options["regex"], here)
+    else:
+        spec = build_spec("choice", [plain_text(option, "--choice") for option in choice or ()], {}, here)
     return Asked(None, spec, text)
 
 
@@ -306,52 +347,14 @@ def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: boo
     return index, given[0] if given else None
 
 
-def _spec_of(
-    regex: str | None,
-    choice: Sequence[str] | None,
-    tools: str | None,
-    tool_format: str,
-    tool_choice: str,
-    json_schema: str | None,
-    grammar: str | None,
-    start: str | None,
-    *,
-    ascii_only: bool,
-    max_ignored: int | None,
-    strict_keywords: bool,
-) -> "Spec | StackSpec":
-    """The spec that the options give.
-
-    Raises
-    ------
-    UsageError
-        None or several were given, or the tools or the type can not be loaded.
-    SchemaError
-        The choices are no choice, a tool can not be lowered, or a type has no schema.
-    """
-    # Why not its truth: the empty pattern is a pattern.
-    only_one(regex=regex is not None, choice=choice, tools=tools, **{"json-schema": json_schema}, grammar=grammar)
-    here = Path()
-    if grammar:
-        given = {"start": start, "max_ignored": max_ignored}
-        return build_spec("grammar", grammar, {name: value for name, value in given.items() if value is not None}, here)
-    if json_schema:
-        return build_spec("json_schema", json_schema, {"strict_keywords": True} if strict_keywords else {}, here)
-    if tools:
-        return build_spec("tools", tools, tool_options(tool_format, tool_choice), here)
-    if regex is not None:
-        return build_spec("regex", regex, {"ascii": True} if ascii_only else {}, here)
-    return build_spec("choice", [plain_text(option, "--choice") for option in choice or ()], {}, here)
-
-
 def tool_options(tool_format: str, tool_choice: str) -> dict[str, Any]:
-    """What ``--format`` and ``--tool-choice`` say, as data."""
+    """Return the values of ``--format`` and ``--tool-choice`` as the options of `Tools`."""
     chosen = tool_choice if tool_choice in ("auto", "required", "none") else tool_choice.split(",")
     return {"format": tool_format, "tool_choice": chosen}
 
 
 def plain_text(text: str, name: str) -> str:
-    """An argument that must be text: the shell passes bytes, and those that are no UTF-8 are refused."""
+    """Return an argument that must be text: the shell passes bytes, and those that are not UTF-8 are refused."""
     try:
         text.encode()
     except UnicodeEncodeError:
