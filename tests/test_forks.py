@@ -99,6 +99,7 @@ def status_of_child(run: Callable[[], bool]) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover  # coverage's own lock is not safe across forks
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_can_use_indices_that_threads_were_using() -> None:
     expected = [[walk(index, seed) for seed in range(5)] for index in compiled()]
@@ -117,6 +118,7 @@ def test_a_forked_child_can_use_indices_that_threads_were_using() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover  # coverage's own lock is not safe across forks
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_several_threads_fork_while_locks_come_and_go() -> None:
     statuses: list[int] = []

