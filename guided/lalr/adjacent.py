@@ -2,7 +2,7 @@
 
 Behind a lexeme the next one may begin at once, with a letter that ends what the lexeme could still have become, or behind some text that
 is ignored and begins so. ``follow(context, label)`` is a set of terminals each of which can come next, wherever in a text and however
-the lexeme was spelled. It is a lower bound: text that is ignored is taken to be one letter, and matches that lie back more than a
+the lexeme was spelled. It is a lower bound: at most one lexeme of ignored text is considered, and matches that lie back more than a
 letter are left out. For most grammars it is all that the context asks for, because a space ends everything.
 
 O(contexts * states with a match), on bits.
@@ -62,6 +62,7 @@ class Adjacent:
         self._labels = self._leading([sum({1 << one[0] for one in pair if one[0] != NOTHING}) for pair in said])
         self._groups: dict[int, dict[int, int]] = {}
         self._kill: dict[int, int] = {}
+        self._ignored_from: dict[int, list[int]] = {}
         self._known: dict[tuple[int, int], int] = {}
         self._known_behind: dict[tuple[int, int, frozenset[int]], int] = {}
         self._follow: dict[tuple[int, int], int] = {}
@@ -207,14 +208,31 @@ class Adjacent:
         return found
 
     def _passed(self, context: int, start: int, letters: int, found: int) -> int:
-        """Add what can come behind one letter of text that is ignored."""
+        """Add what can come behind one lexeme of ignored text that begins with one of some letters."""
         if found & self._ignored:
             for target, mask in self._grouped(start).items():
-                if mask & letters and self._passes(target):
-                    found |= self._at(self._starts[context][self._lexemes.events[target][2]], self._killing(target))
-                    if self._lexemes.ends[target][0] == NOTHING:
-                        found |= self._end
+                if mask & letters:
+                    for state in self._ignoring(target):
+                        found |= self._at(self._starts[context][self._lexemes.events[state][2]], self._killing(state))
+                        if self._lexemes.ends[state][0] == NOTHING:
+                            found |= self._end
         return found
+
+    def _ignoring(self, state: int) -> list[int]:
+        """The states with a match of ignored text that a state leads to, itself included."""
+        known = self._ignored_from.get(state)
+        if known is None:
+            known, seen, work = [], {state}, [state]
+            while work:
+                one = work.pop()
+                if self._passes(one):
+                    known.append(one)
+                for target in self._grouped(one):
+                    if target not in seen and self._reached[target] & self._ignored:
+                        seen.add(target)
+                        work.append(target)
+            self._ignored_from[state] = known
+        return known
 
     def _passes(self, state: int) -> bool:
         return self._lexemes.events[state][:2] == [self._label, 0]

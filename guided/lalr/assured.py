@@ -13,13 +13,13 @@ comes then is not what the rule is not reduced before. Greatest fixpoint where t
 O(rules * blocks + goals * items). Not a decision: a state that is not proved may be safe (`guided.lalr.coaccessible` decides).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.lalr.adjacent import Adjacent
-from guided.lalr.items import Items
+from guided.lalr.items import Items, productive
 from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["Assured", "assured_states"]
@@ -41,7 +41,8 @@ class Assured:
     can_come : dict of int to int
         By state: terminals, as bits. Behind any control that allows all of them, every stack with the state on top can become a text.
     is_complete : bool
-        They are all the states that the start and a terminal, but those of an Indenter, lead to.
+        They are all the states that the start and a terminal, but those of an Indenter, lead to. Left out are states that no text leads
+        to, because the lexer never reads a terminal on every way there.
     """
 
     can_come: dict[int, int]
@@ -49,7 +50,15 @@ class Assured:
 
 
 class _Proof:
-    def __init__(self, tables: LalrTables, items: Items, start: Start, next_of: Sequence[int], steps: Steps) -> None:
+    def __init__(
+        self,
+        tables: LalrTables,
+        items: Items,
+        start: Start,
+        reachable: Collection[int],
+        next_of: Sequence[int],
+        steps: Steps,
+    ) -> None:
         self.items, self.start, self.steps = items, start, steps
         self.start_symbol = tables.symbols.index(start.name, tables.end)
         self.end, self.every = 1 << tables.end, (2 << tables.end) - 1
@@ -68,6 +77,8 @@ class _Proof:
         self._solve()
         self.before: list[list[int]] = [[] for _ in items.kernels]
         for state in items.states:
+            if state not in reachable:
+                continue
             targets = {target for target in items.actions[state].values() if target >= 0}
             for target in targets.union(items.gotos[state].values()):
                 self.before[target].append(state)
@@ -258,9 +269,15 @@ def assured_states(
     newline, indent, dedent = of_indenter
     own = {newline: (indent, dedent), dedent: (dedent,)}
     every = (2 << tables.end) - 1
+    readable = adjacent.readable(items, tables.context.tolist())
+    if newline in readable:
+        readable |= {indent, dedent}
+    reachable = _reachable(items, start, readable)
     next_of = [every] * tables.end
     can_come: dict[int, int] = {}
     for state in items.states:
+        if state not in reachable:
+            continue
         terminal, context = items.reached_by[state], int(tables.context[state])
         if state == start.state:
             found = adjacent.begin(context, first_left)
@@ -275,9 +292,22 @@ def assured_states(
             can_come[state] = found & sum(1 << one for one in items.actions[state])
     goals = {state: (state, every & ~bits) for state, bits in can_come.items()}
     try:
-        proof = _Proof(tables, items, start, [bits & every for bits in next_of], steps)
+        proof = _Proof(tables, items, start, reachable, [bits & every for bits in next_of], steps)
         proof.prove(list(goals.values()))
     except LimitError:
         return Assured({}, False)
     proved = {state: can_come[state] for state, goal in goals.items() if goal in proof.proved}
     return Assured(proved, len(proved) == len(goals))
+
+
+def _reachable(items: Items, start: Start, readable: Collection[int]) -> set[int]:
+    """The states that the start leads to by terminals that the lexer reads, and by what derives strings of them."""
+    symbols = productive(items, readable)
+    found, work = {start.state}, [start.state]
+    while work:
+        state = work.pop()
+        for symbol, target in (*items.actions[state].items(), *items.gotos[state].items()):
+            if target >= 0 and symbol in symbols and target not in found:
+                found.add(target)
+                work.append(target)
+    return found

@@ -12,21 +12,22 @@ on to the end of some text. Reductions ask only for what lies below, so whether 
 So the state of a cell is found from the state of the cell below and the parser's state alone: the deterministic automaton, read from
 the bottom, of the regular set of co-accessible stacks (as pre* of the accepting stack). Cells are numbered, and remembered.
 
-Relations are kept as bits by letter. Worst case O(states * symbols * letters^2) bits: budgeted.
+Relations (`guided.lalr.relations`) are numbered, because few of them differ: 1,700 among the 8,800 of Python's grammar. The fixpoint
+looks at the rules of (p, X) again where a relation that they read has grown, innermost first; a pair of relations that was composed or
+joined before is a look-up, any other takes O(blocks^2). Budgeted by `Steps`.
 Ref: Bouajjani, Esparza and Maler, Reachability analysis of pushdown automata, 1997.
 """
 
-from collections.abc import Iterator
+from heapq import heappop, heappush
 
 from guided.automata.steps import Steps
 from guided.lalr.items import Item, Items
 from guided.lalr.letters import Letters
+from guided.lalr.relations import EMPTY, Relations
 from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["Coaccessible"]
 
-# From each letter to the letters, as bits.
-_Relation = dict[int, int]
 _STEP_COST = 20
 _TOO_MANY = "its conflicts leave too much open"
 
@@ -49,9 +50,11 @@ class Coaccessible:
         for letter, terminal in enumerate(letters.terminals):
             self._of_terminal.setdefault(terminal, []).append(letter)
         self._reducing: dict[Item, int] = {}
-        self._relations: dict[Item, _Relation] = {}
+        self._known = Relations(steps, _TOO_MANY)
+        # By state and symbol; EMPTY where there is none.
+        self._relations: dict[tuple[int, int], int] = {}
+        self._rests: dict[tuple[int, Item], int] = {}
         self._solve()
-        self._rests: dict[tuple[int, Item], _Relation] = {}
         self._cells: dict[tuple[int, tuple[int, ...]], int] = {}
         self._said: list[tuple[int, dict[Item, int], dict[int, int], int]] = []
         self._above: dict[tuple[int, int], int] = {}
@@ -76,7 +79,7 @@ class Coaccessible:
 
     def empty(self) -> list[int]:
         """The rules' symbols that no text is ever read for."""
-        found = {symbol for (_, symbol), relation in self._relations.items() if relation}
+        found = {symbol for (_, symbol), relation in self._relations.items() if relation != EMPTY}
         every = {symbol for state in self._items.states for symbol in self._items.gotos[state]}
         return sorted(every - found)
 
@@ -87,7 +90,7 @@ class Coaccessible:
             begun = self._begun(state, values)
             live = self._before(state, values)
             if state == self._start.state:
-                live |= _backward(self._relation(state, self._start_symbol), self._end)
+                live |= self._known.backward(self._relation(state, self._start_symbol), self._end)
             found = self._cells[key] = len(self._said)
             self._said.append((state, values, begun, live))
             self._steps.spend(_STEP_COST * len(begun), _TOO_MANY)
@@ -118,10 +121,10 @@ class Coaccessible:
         found = 0
         for item, value in values.items():
             if value:
-                found |= _backward(self._rest(state, item), value)
+                found |= self._known.backward(self._rest(state, item), value)
         return found
 
-    def _rest(self, state: int, item: Item) -> _Relation:
+    def _rest(self, state: int, item: Item) -> int:
         """The relation of what is left of an item's rule, its reduction included."""
         key = state, item
         found = self._rests.get(key)
@@ -130,22 +133,22 @@ class Coaccessible:
             found = self._rests[key] = self._read(state, rule, dot)
         return found
 
-    def _read(self, state: int, rule: int, dot: int) -> _Relation:
+    def _read(self, state: int, rule: int, dot: int) -> int:
+        """The relation of the rest of a rule, read in a state: what remains before its first letter, and behind it."""
         side = self._items.sides[rule]
         if dot == len(side):
-            return {letter: 1 << letter for letter in _bits(self._reduced(state, rule))}
+            return self._known.identity(self._reduced(state, rule))
         read = self._relation(state, side[dot])
         for symbol in side[dot:-1]:
+            if read == EMPTY:
+                return EMPTY
             state = self._items.after(state, symbol)
             dot += 1
-            if not read:
-                return read
-            read = self._composed(read, self._relation(state, side[dot]))
-        kept = self._reduced(self._items.after(state, side[-1]), rule)
-        return {letter: bits & kept for letter, bits in read.items() if bits & kept}
+            read = self._known.composed(read, self._relation(state, side[dot]))
+        return self._known.within(read, self._reduced(self._items.after(state, side[-1]), rule))
 
-    def _relation(self, state: int, symbol: int) -> _Relation:
-        return self._relations.get((state, symbol), {})
+    def _relation(self, state: int, symbol: int) -> int:
+        return self._relations.get((state, symbol), EMPTY)
 
     def _reduced(self, state: int, rule: int) -> int:
         """The letters on which a state reduces a rule."""
@@ -159,79 +162,81 @@ class Coaccessible:
             )
         return found
 
-    def _composed(self, first: _Relation, second: _Relation) -> _Relation:
-        self._steps.spend(_STEP_COST * (len(first) * len(second) // 4 + 1), _TOO_MANY)
-        found: _Relation = {}
-        known: dict[int, int] = {}
-        for letter, bits in first.items():
-            image = known.get(bits)
-            if image is None:
-                image = 0
-                for middle, more in second.items():
-                    if bits >> middle & 1:
-                        image |= more
-                known[bits] = image
-            if image:
-                found[letter] = image
-        return found
-
     def _solve(self) -> None:
-        """The least relations. Where one grows, those whose rules read it are looked at again."""
-        items, letters = self._items, self._letters
-        readers: dict[Item, list[tuple[int, int]]] = {}
-        work: list[tuple[int, int]] = []
+        """The least relations. Where one grows, those whose rules read it are looked at again, the innermost first."""
+        items, letters, known = self._items, self._letters, self._known
+        found: list[int] = []
+        place: dict[tuple[int, int], int] = {}
         for state in items.states:
             for terminal, target in items.actions[state].items():
                 if target >= 0:
                     context = self._contexts[target]
-                    relation = {
-                        letter: bits
+                    rows = {
+                        letter: letters.after.get((context, letters.classes[letter]), 0)
                         for letter in self._of_terminal.get(terminal, ())
-                        if (bits := letters.after.get((context, letters.classes[letter]), 0))
                     }
-                    if relation:
-                        self._relations[state, terminal] = relation
-            for symbol in items.gotos[state]:
+                    place[state, terminal] = len(found)
+                    found.append(known.of_rows(rows))
+        n_terminals = len(found)
+        for key in self._inside_out():
+            place[key] = len(found)
+            found.append(EMPTY)
+        readers: list[list[int]] = [[] for _ in found]
+        # Of each symbol's place: its rules, as places of their parts and the letters on which they are reduced.
+        rules: list[list[tuple[list[int], int]]] = [[] for _ in found]
+        for (state, symbol), number in place.items():
+            if number < n_terminals:
+                continue
+            for rule in items.rules_of[symbol]:
+                at, parts = state, []
+                for part in items.sides[rule]:
+                    self._steps.spend(_STEP_COST, _TOO_MANY)
+                    parts.append(place[at, part])
+                    readers[parts[-1]].append(number)
+                    at = items.after(at, part)
+                rules[number].append((parts, self._reduced(at, rule)))
+        waiting = list(range(n_terminals, len(found)))
+        is_waiting = bytearray([0] * n_terminals + [1] * len(waiting))
+        while waiting:
+            number = heappop(waiting)
+            is_waiting[number] = 0
+            before = after = found[number]
+            for parts, kept in rules[number]:
+                self._steps.spend(_STEP_COST * (1 + len(parts)), _TOO_MANY)
+                if not parts:
+                    after = known.joined(after, known.identity(kept))
+                    continue
+                read = found[parts[0]]
+                for part in parts[1:]:
+                    if read == EMPTY:
+                        break
+                    read = known.composed(read, found[part])
+                after = known.joined(after, known.within(read, kept))
+            if after != before:
+                found[number] = after
+                for reader in readers[number]:
+                    if not is_waiting[reader]:
+                        is_waiting[reader] = 1
+                        heappush(waiting, reader)
+        self._relations = {key: found[number] for key, number in place.items()}
+
+    def _inside_out(self) -> list[tuple[int, int]]:
+        """States with the symbols of rules that can be read there, each behind those that its rules read, as far as they are no circle."""
+        items = self._items
+        order: list[tuple[int, int]] = []
+        seen: set[tuple[int, int]] = set()
+        work = [(state, symbol, False) for state in items.states for symbol in items.gotos[state]]
+        while work:
+            state, symbol, is_done = work.pop()
+            if is_done:
+                order.append((state, symbol))
+            elif (state, symbol) not in seen:
+                seen.add((state, symbol))
+                work.append((state, symbol, True))
                 for rule in items.rules_of[symbol]:
-                    work.append((state, rule))
                     at = state
                     for part in items.sides[rule]:
-                        self._steps.spend(_STEP_COST, _TOO_MANY)
-                        if part in items.rules_of:
-                            readers.setdefault((at, part), []).append((state, rule))
+                        if part in items.rules_of and (at, part) not in seen:
+                            work.append((at, part, False))
                         at = items.after(at, part)
-        waiting = set(work)
-        while work:
-            job = work.pop()
-            waiting.discard(job)
-            state, rule = job
-            self._steps.spend(_STEP_COST, _TOO_MANY)
-            key = state, items.origins[rule]
-            relation = self._relations.setdefault(key, {})
-            grew = False
-            for letter, bits in self._read(state, rule, 0).items():
-                before = relation.get(letter, 0)
-                if bits | before != before:
-                    relation[letter] = bits | before
-                    grew = True
-            if grew:
-                for reader in readers.get(key, ()):
-                    if reader not in waiting:
-                        waiting.add(reader)
-                        work.append(reader)
-
-
-def _backward(relation: _Relation, bits: int) -> int:
-    """The letters related to one of some letters."""
-    found = 0
-    for letter, image in relation.items():
-        if image & bits:
-            found |= 1 << letter
-    return found
-
-
-def _bits(bits: int) -> Iterator[int]:
-    while bits:
-        lowest = bits & -bits
-        yield lowest.bit_length() - 1
-        bits ^= lowest
+        return order

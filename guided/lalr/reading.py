@@ -56,7 +56,10 @@ def read_tables(lark: Lark, analysis: LALR_Analyzer) -> LalrTables:
     terminals = sorted(lark.parser.lexer_conf.terminals, key=_preference)
     read, contexts = _lexer(lexer, terminals, states)
     known = {*nonterminals, _END, *(terminal.name for terminal in terminals)}
-    declared = sorted({symbol for state in states for symbol in table.states[state]} - known)
+    # Lark keeps rules that no start leads to where they name each other: their terminals may be in no state.
+    used = {str(symbol) for state in states for symbol in table.states[state]}
+    used |= {str(symbol.name) for rule in lark.rules for symbol in rule.expansion}
+    declared = sorted(used - known)
     symbols = (*(str(terminal.name) for terminal in terminals), *declared, _END, *nonterminals)
     symbol_of = {name: number for number, name in enumerate(symbols)}
     end = symbol_of[_END]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark.indenter import PythonIndenter
 
+import guided
 from guided.arrays import DEAD
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
@@ -30,6 +31,7 @@ from tests.grammars.loading import parser_of
 from tests.lalr.oracle import reaches_a_text
 from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_prefix import BLOCKS, LIMITS, Blocks, grammars, prefixes_of
+from tests.masks import bits
 from tests.profiles import examples
 
 
@@ -148,6 +150,80 @@ def test_blocks_can_be_completed() -> None:
 )  # fmt: skip
 def test_python(python: Prefixes, text: str, lives: bool) -> None:
     assert (python.read(python.initial, text.encode()) != DEAD) == lives
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["single_input", "file_input"])
+def test_python_without_an_indenter_keeps_no_comment_that_nothing_ends(start: str) -> None:
+    # Why: a line break ends a comment, and is no ignored text: behind the dot of `a.#` nothing reads it.
+    parser = lark.Lark(PYTHON.read_text(), parser="lalr", start=start, source_path=str(PYTHON))
+    index = guided.compile(
+        guided.Grammar(parser, start=start),
+        guided.Vocabulary([bytes([byte]) for byte in range(128)] + [None], eos=[128]),
+    )
+    assert not [note for note in index.notes if note.startswith("dead ends are possible")]
+    for begin, dead in [
+        (b"a.", b"#"),
+        (b"x = ", b"#"),
+        (b"f(", b"#"),
+        (b"a[1", b"#"),
+        (b"not ", b"#"),
+        (b"if a:", b"\n"),
+    ]:
+        guide = index.guide()
+        guide.advance_many(begin)
+        allowed = bits(guide.mask())
+        assert dead[0] not in allowed, begin + dead
+        assert ord(" ") in allowed, begin
+    for text in [b"a#", b"a.b # c", b"#", b"f(a) # b"]:
+        assert index.accepts(text), text
+
+
+def test_a_start_that_leaves_rules_aside_is_compiled() -> None:
+    # Lark keeps the rules of blocks, whose terminals no state of this start has.
+    index = guided.compile(
+        guided.Grammar("python", start="eval_input"),
+        guided.Vocabulary([bytes([byte]) for byte in range(128)] + [None], eos=[128]),
+    )
+    assert index.accepts(b"f(a) + 1\n")
+    assert not index.accepts(b"x = 1\n")
+
+
+def test_terminals_that_the_lexer_never_reads_leave_no_doubt() -> None:
+    # COMMENT is a part of _NL, which is tried first: what stands behind COMMENT is never met.
+    text = r"""
+start: (line | _NL)*
+line: NAME _NL | NAME COMMENT _NL | NAME ":" _NL _IN line+ _OUT
+NAME: /[a-z]/
+COMMENT: /#[^\n]*/
+_NL: /(\n[ \t]*|#[^\n]*)+/
+%declare _IN _OUT
+%ignore / +/
+"""
+    prefixes = prefixes_of(lark.Lark(text, parser="lalr", postlex=Blocks()))
+    assert prefixes.dead_ends.notes == ("no text is ever read for COMMENT",)
+    for state in states_up_to(prefixes, b"a:\n #", 5):
+        assert reaches_a_text(prefixes, state, b"a:\n #", 3_000), prefixes.hypotheses(state)
+
+
+def test_ignored_text_of_several_letters_separates() -> None:
+    # A second line end can only come behind a continued line: line breaks that stand together are one lexeme.
+    text = r"""
+start: block _NL
+block: NAME ":" _NL _IN (NAME _NL)+ _OUT
+NAME: /[a-z]/
+_NL: /(\n[ \t]*)+/
+%declare _IN _OUT
+%ignore / +/
+%ignore /\\\n/
+"""
+    parser = lark.Lark(text, parser="lalr", postlex=Blocks())
+    prefixes = prefixes_of(parser)
+    assert prefixes.dead_ends.notes == ()
+    assert prefixes.is_accepting(prefixes.read(prefixes.initial, b"a:\n b\n\\\n\n"))
+    parser.parse("a:\n b\n\\\n\n")
+    for state in states_up_to(prefixes, b"a:\n \\", 6):
+        assert reaches_a_text(prefixes, state, b"a:\n \\", 3_000), prefixes.hypotheses(state)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,135 @@
+"""`Relations`: binary relations on a small set (letters), numbered so that equal relations are one, with the results of operations kept.
+
+A relation is stored as *blocks*: pairs (image, begin) of sets, as bits. Each member of ``begin`` is related to all members of ``image`` and
+to nothing else; the begins of a relation are disjoint and its images differ. The relations of a grammar have few blocks, because most
+letters behave alike.
+
+Complexity: O(blocks of one * blocks of the other) for an operation that is made for the first time, a look-up afterwards.
+"""
+
+from guided.automata.steps import Steps
+
+__all__ = ["EMPTY", "Relations"]
+
+# Image -> begin, as bits.
+_Blocks = dict[int, int]
+# Number of the relation that holds of nothing.
+EMPTY = 0
+_STEP_COST = 20
+
+
+class Relations:
+    """The relations that have been met.
+
+    Parameters
+    ----------
+    steps : Steps
+        Each new result spends from it.
+    advice : str
+        Of the error where they are spent.
+    """
+
+    def __init__(self, steps: Steps, advice: str) -> None:
+        self._steps, self._advice = steps, advice
+        self._blocks: list[_Blocks] = [{}]
+        self._numbers: dict[frozenset[tuple[int, int]], int] = {frozenset(): EMPTY}
+        self._composed: dict[tuple[int, int], int] = {}
+        self._joined: dict[tuple[int, int], int] = {}
+        self._within: dict[tuple[int, int], int] = {}
+
+    def of_rows(self, rows: dict[int, int]) -> int:
+        """The relation of some members, each with its image as bits."""
+        blocks: _Blocks = {}
+        for member, image in rows.items():
+            if image:
+                blocks[image] = blocks.get(image, 0) | 1 << member
+        return self._number(blocks)
+
+    def identity(self, members: int) -> int:
+        """The relation of each of some members to itself."""
+        blocks: _Blocks = {}
+        while members:
+            lowest = members & -members
+            blocks[lowest] = lowest
+            members ^= lowest
+        return self._number(blocks)
+
+    def composed(self, first: int, second: int) -> int:
+        """The pairs (a, c) for which some b has (a, b) in the first and (b, c) in the second."""
+        if first == EMPTY or second == EMPTY:
+            return EMPTY
+        key = first, second
+        found = self._composed.get(key)
+        if found is None:
+            one, other = self._blocks[first], self._blocks[second]
+            self._steps.spend(_STEP_COST * (len(one) * len(other) + 1), self._advice)
+            blocks: _Blocks = {}
+            for middle, begin in one.items():
+                image = 0
+                for end, entry in other.items():
+                    if entry & middle:
+                        image |= end
+                if image:
+                    blocks[image] = blocks.get(image, 0) | begin
+            found = self._composed[key] = self._number(blocks)
+        return found
+
+    def joined(self, first: int, second: int) -> int:
+        """The union of two."""
+        if first == second or second == EMPTY:
+            return first
+        if first == EMPTY:
+            return second
+        key = (first, second) if first < second else (second, first)
+        found = self._joined.get(key)
+        if found is None:
+            found = self._joined[key] = self._number(self._union(self._blocks[first], self._blocks[second]))
+        return found
+
+    def within(self, relation: int, members: int) -> int:
+        """The pairs whose second is one of some members."""
+        if relation == EMPTY or not members:
+            return EMPTY
+        key = relation, members
+        found = self._within.get(key)
+        if found is None:
+            blocks: _Blocks = {}
+            for image, begin in self._blocks[relation].items():
+                if image & members:
+                    blocks[image & members] = blocks.get(image & members, 0) | begin
+            self._steps.spend(_STEP_COST * len(blocks), self._advice)
+            found = self._within[key] = self._number(blocks)
+        return found
+
+    def backward(self, relation: int, members: int) -> int:
+        """What is related to at least one of some members, as bits."""
+        found = 0
+        for image, begin in self._blocks[relation].items():
+            if image & members:
+                found |= begin
+        return found
+
+    def _number(self, blocks: _Blocks) -> int:
+        number = self._numbers.setdefault(frozenset(blocks.items()), len(self._blocks))
+        if number == len(self._blocks):
+            self._blocks.append(blocks)
+        return number
+
+    def _union(self, first: _Blocks, second: _Blocks) -> _Blocks:
+        self._steps.spend(_STEP_COST * (len(first) * len(second) + 1), self._advice)
+        blocks: _Blocks = {}
+        left = dict(second)
+        for image, begin in first.items():
+            rest = begin
+            for other, entry in second.items():
+                both = entry & begin
+                if both:
+                    blocks[image | other] = blocks.get(image | other, 0) | both
+                    rest &= ~entry
+                    left[other] &= ~begin
+            if rest:
+                blocks[image] = blocks.get(image, 0) | rest
+        for image, begin in left.items():
+            if begin:
+                blocks[image] = blocks.get(image, 0) | begin
+        return blocks
