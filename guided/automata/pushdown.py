@@ -54,6 +54,7 @@ __all__ = [
     "PER_CELL",
     "PER_CELL_BELOW",
     "PLAN",
+    "RUN",
     "UNLIMITED",
     "WIDTH",
     "Pushdown",
@@ -70,6 +71,8 @@ _ROOM, _GROWTH = 3968, 4
 _DEFERRED = -3
 
 ACTION = -16
+# A way out of a string that still needs more code points than this is one byte so many times, where a byte will do.
+RUN = 256
 # No maximum in the register of code points.
 UNLIMITED = 1 << 30
 # In place of the code points allowed: exactly as many as needed, for each cell above the lowest, or for each of these but the top one.

@@ -96,6 +96,10 @@ class Stacks:
         """The top cell of a stack, and the node below (-1: none)."""
         return self.cells[node], self._below[node]
 
+    def depth(self, node: int) -> int:
+        """The number of cells above the lowest."""
+        return self.nodes.item(node, 2)
+
     def read(
         self, place: Place, data: bytes, texts: list[bytes] | None = None, records: list[Record] | None = None
     ) -> Place | None:

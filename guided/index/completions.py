@@ -4,6 +4,11 @@ A *completion* of a place is the text that the automaton's policy gives (`Pushdo
 tokens, by longest match, bounds the least number that completes a text from there. The policy is a function of the place, so the
 completion after a token of a completion is its rest, and the bound falls by one.
 
+A string that still needs many characters is completed by a *run*: one byte over and over, in the longest token that consists of it.
+A completion of more than `_LONGEST` bytes, runs left out, is not cut into tokens. Its bound is its *weight*: its bytes, and the
+tokens of its runs. The weight is computed part by part, one part for each cell of the stack, and each part once; so a completion can
+be much longer than what is read of it. Weight and count agree: the count is never above the weight, and both fall with each token.
+
 What comes next may hang on the very bytes read on top of a cell that records: the next item of an array differs from this one. Then
 `Completions.most` bounds the completions of all texts that may stand there. The policy takes the least of what differs, so a text
 changes its completion only where it is something that the completion would have brought in later: those few are tried.
@@ -14,8 +19,9 @@ Complexity: O(tokens x longest token) to the first step at whose end a token end
 """
 
 from collections.abc import Hashable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
 from guided.automata.stacks import Record, Spot, Stacks
 from guided.errors import SchemaError
 from guided.index.plans import WalkTrie
@@ -28,16 +34,51 @@ NEVER = FAR + 1
 _NOWHERE = 1 << 40
 _LONGEST = 1 << 16
 _MOST_PLACES = 1 << 20
+# Steps after which a completion is weighed before it is written down further, and steps of weighing.
+_MANY_STEPS, _MOST_STEPS = 256, 1 << 17
+# Bytes of a completion kept behind where it is cut into tokens.
+_KEPT = 4096
 # Values of a completion that the one at hand may be instead.
 _MOST_OTHERS = 16
 
 
 class Step(NamedTuple):
-    """A step of a completion: its text, where it leads, and how long the completion is."""
+    """A step of a completion.
+
+    Attributes
+    ----------
+    text : bytes
+        Of a run: the token that it consists of.
+    after : Spot
+    weight : int
+        Of the completion from the beginning of the step: an upper bound of its tokens.
+    tokens : int
+        Of a run: how often the token comes; 0 for any other step.
+    """
 
     text: bytes
     after: Spot
-    length: int
+    weight: int
+    tokens: int = 0
+
+    @property
+    def own(self) -> int:
+        """What the step adds to the weight."""
+        return self.tokens or len(self.text)
+
+
+# What a completion hangs on until it leaves a cell: control, cell, wish, code points needed, and how many cells are below.
+_Part: TypeAlias = tuple[int, int, Hashable, int, int]
+
+
+class _Exit(NamedTuple):
+    """How completions leave a cell: their weight until then, and the place (but for what is below the cell) and byte that leaves it."""
+
+    weight: int
+    control: int
+    cell: int
+    needed: int
+    byte: bytes
 
 
 class Completions:
@@ -57,6 +98,7 @@ class Completions:
         self._trie = trie
         self._wishes: dict[int, Hashable] = {}
         self._steps: dict[Spot, Step] = {}
+        self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[Spot, int] = {}
         self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
 
@@ -67,14 +109,16 @@ class Completions:
             return found
         if len(self._bounds) > _MOST_PLACES:
             self._bounds.clear()
-        whole = self._length(spot)
+        whole = self._weight(spot)
         if whole > _LONGEST:
-            found = self._bounds[spot] = NEVER if whole >= _NOWHERE else FAR
+            found = self._bounds[spot] = NEVER if whole >= _NOWHERE else min(whole, FAR)
             return found
         ahead, following = self._trie.max_depth, self._following(spot)
-        text, at, count = b"", 0, 0
+        text, at, begin, count = b"", 0, 0, 0
         spots = {0: spot}
         passed: list[tuple[Spot, int]] = []
+        # A token does not go from other text into a run.
+        is_before_run = False
         while True:
             here = spots.get(at)
             if here is not None:
@@ -82,10 +126,25 @@ class Completions:
                 if known is not None:
                     break
                 passed.append((here, count))
-            while len(text) < at + ahead and (step := next(following, None)) is not None:
-                text += step.text
-                spots[len(text)] = step.after
-            at += self._match(text[at : at + ahead])
+                step = self._steps[here]
+                if step.tokens:
+                    count += step.tokens
+                    text, begin, spots, following, is_before_run = (
+                        b"",
+                        at,
+                        {at: step.after},
+                        self._following(step.after),
+                        False,
+                    )
+                    continue
+            while not is_before_run and begin + len(text) < at + ahead and (later := next(following, None)) is not None:
+                is_before_run = later.tokens > 0
+                if not is_before_run:
+                    text += later.text
+                    spots[begin + len(text)] = later.after
+            if at - begin > _KEPT:
+                text, begin = text[at - begin :], at
+            at += self._match(text[at - begin : at - begin + ahead])
             count += 1
         for before, until in passed:
             self._bounds[before] = count - until + known
@@ -93,7 +152,7 @@ class Completions:
 
     def steps(self, spot: Spot) -> Iterator[Step]:
         """The steps of a completion that is not too long to be written down."""
-        self._length(spot)
+        self._weight(spot)
         return self._following(spot)
 
     def most(self, spot: Spot) -> tuple[int, bool]:
@@ -103,7 +162,7 @@ class Completions:
         """
         if not spot[1]:
             return self.bound(spot), True
-        if self._length(spot) > _LONGEST:
+        if self._weight(spot) > _LONGEST:
             return FAR, False
         asked = self._asked(spot)
         if not asked:
@@ -115,7 +174,7 @@ class Completions:
     def first(self, spot: Spot) -> bytes:
         """The bytes of the first token of the completion, by longest match."""
         text = b""
-        if self._length(spot) <= _LONGEST:
+        if self._weight(spot) <= _LONGEST:
             for step in self._following(spot):
                 text += step.text
                 if len(text) >= self._trie.max_depth:
@@ -141,41 +200,128 @@ class Completions:
         return None if after is None else (after, tuple(texts))
 
     def _following(self, spot: Spot) -> Iterator[Step]:
-        """The steps of a completion whose length has just been asked for, and is not too long."""
+        """The steps of a completion that is known to be not too long."""
         while not self._stacks.is_end(spot[0]):
+            if spot not in self._steps:
+                self._weight(spot)
             step = self._steps[spot]
             yield step
             spot = step.after
 
-    def _length(self, spot: Spot) -> int:
-        """The length of a completion; its steps are noted."""
+    def _weight(self, spot: Spot) -> int:
+        """An upper bound of the tokens of a completion: its bytes, but for runs; `_NOWHERE` where there is none. Its steps are noted.
+
+        Of one that is too long to be written down only the first steps are.
+        """
         if len(self._steps) > _MOST_PLACES:
             self._steps.clear()
-        path: list[tuple[Spot, bytes, Spot]] = []
-        written = length = 0
+        path: list[tuple[Spot, Step]] = []
+        on_path: set[Spot] = set()
+        written = passed = weight = 0
+        is_weighed = False
         while not self._stacks.is_end(spot[0]):
             known = self._steps.get(spot)
             if known is not None:
-                length = known.length
+                weight = known.weight
                 break
+            step = None if spot in on_path else self._step(spot)
+            if step is None:
+                weight = _NOWHERE
+                break
+            path.append((spot, step))
+            on_path.add(spot)
+            written += len(step.text)
+            passed += step.own
+            spot = step.after
+            if not is_weighed and not spot[1] and (len(path) > _MANY_STEPS or written > _LONGEST):
+                is_weighed = True
+                weight = self._far_weight(spot)
+                if weight + passed > _LONGEST:
+                    break
+                weight = 0
             if written > _LONGEST:
-                length = _LONGEST
+                weight = FAR
                 break
-            control, node, needed, _ = spot[0]
+        for before, step in reversed(path):
+            weight = min(weight + step.own, _NOWHERE)
+            self._steps[before] = step._replace(weight=weight)
+        return weight
+
+    def _step(self, spot: Spot) -> Step | None:
+        """The next step of a completion, without its weight; None where there is none."""
+        (control, node, needed, allowed), texts = spot
+        cell, below = self._stacks.top(node)
+        text = self._automaton.way_out(control, cell, self.wish(below), needed)
+        if not text:
+            return None
+        if needed > RUN and not texts and text == text[:1] * RUN and self._is_loop(control, text[0]):
+            token = self._longest_of(text[:1])
+            tokens = -(-(needed - RUN) // len(token))
+            read = tokens * len(token)
+            left = allowed if allowed == UNLIMITED else allowed - read
+            return Step(token, ((control, node, needed - read, left), texts), 0, tokens)
+        return Step(text, self.read(spot, text), 0)
+
+    def _is_loop(self, control: int, byte: int) -> bool:
+        """Does a byte lead from a control to itself, as one character?"""
+        tables = self._automaton.tables
+        return tables.rows.item(control, byte) == control and tables.info.item(control, COUNTS) == 1
+
+    def _longest_of(self, byte: bytes) -> bytes:
+        """The longest token, up to the length of a run, that a byte makes alone."""
+        spelled, most = self._tokens_with(byte + byte)
+        longest = max((length for length in range(2, min(most, RUN) + 1) if byte * length in spelled), default=1)
+        return byte * longest
+
+    def _far_weight(self, spot: Spot) -> int:
+        """The weight of a completion that may be too long to be written down, by what its parts on top of each cell weigh.
+
+        A completion reads the same on top of a cell, whatever is below it, as long as the same is wished; so each part is read once.
+        """
+        place, texts = spot
+        weight = n_steps = 0
+        # Parts that have begun: (what they hang on, weight before, cells below).
+        begun: list[tuple[_Part, int, int]] = []
+        open_parts: set[Hashable] = set()
+        while not self._stacks.is_end(place):
+            control, node, needed, _ = place
             cell, below = self._stacks.top(node)
-            text = self._automaton.way_out(control, cell, self.wish(below), needed)
-            if not text:
-                self._steps[spot] = Step(text, spot, _NOWHERE)
-                length = _NOWHERE
-                break
-            after = self.read(spot, text)
-            path.append((spot, text, after))
-            written += len(text)
-            spot = after
-        for spot, text, after in reversed(path):
-            length += len(text)
-            self._steps[spot] = Step(text, after, length)
-        return length
+            depth = self._stacks.depth(node)
+            part = control, cell, self.wish(below), needed, depth
+            found = self._exits.get(part)
+            if found is not None:
+                weight += found.weight
+                on = self._stacks.push(found.cell, below)
+                place = self.read(((found.control, on, found.needed, UNLIMITED), texts), found.byte)[0]
+            else:
+                n_steps += 1
+                key = part[:4]
+                if key in open_parts or n_steps > _MOST_STEPS:
+                    return _NOWHERE if key in open_parts else FAR
+                begun.append((part, weight, depth))
+                open_parts.add(key)
+                step = self._step((place, texts))
+                if step is None:
+                    return _NOWHERE
+                if step.tokens:
+                    weight, place = weight + step.tokens, step.after[0]
+                    continue
+                before, last = place, step.text[-1:]
+                for at in range(len(step.text)):
+                    last = step.text[at : at + 1]
+                    before, place = place, self.read((place, texts), last)[0]
+                    weight += 1
+                    if self._stacks.depth(place[1]) < depth:
+                        break
+                found = _Exit(0, before[0], self._stacks.top(before[1])[0], before[2], last)
+            after = self._stacks.depth(place[1])
+            while begun and begun[-1][2] > after:
+                ended, until, _ = begun.pop()
+                open_parts.discard(ended[:4])
+                self._exits[ended] = found._replace(weight=weight - until)
+            if texts:
+                return FAR
+        return weight
 
     def wish(self, node: int) -> Hashable:
         """What is wished of the value that stands on a stack."""
@@ -248,7 +394,7 @@ class Completions:
         Why these: a completion takes the least of what differs, so it is the longest after a text that it would have taken itself.
         """
         (first, (place, texts), byte, n_read, _), *later = asked
-        most = self._length(spot)
+        most = self._weight(spot)
         others = {one.record.data for one in later if one.record.action == first.action}
         if len(others) > _MOST_OTHERS:
             return FAR
@@ -260,7 +406,7 @@ class Completions:
             after = self._read((place, other), byte)
             if after is not None:
                 try:
-                    most = max(most, n_read + self._length(after))
+                    most = max(most, n_read + self._weight(after))
                 except (
                     SchemaError
                 ):  # Why: the item at hand may be unable to be this text, and then nothing need follow it

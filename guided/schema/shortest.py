@@ -15,20 +15,21 @@ and a few of the other members and alternatives. So costs are upper bounds, and 
 Complexity: O(alternatives) derivatives and a relaxation, once per formula.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
 from guided.errors import LimitError, no_completion_found, too_few_values
 from guided.schema import arrays, objects
-from guided.schema.formula import FALSE, TRUE, Atom
-from guided.schema.jobs import split
+from guided.schema.formula import FALSE, TRUE
+from guided.schema.jobs import split, told
+from guided.schema.marks import VALUE
 from guided.schema.nearest import distances_by_characters, distances_to
 from guided.schema.plain import PlainState, ones
 from guided.schema.reading import Reading
 from guided.schema.structure import LITERALS
 
-__all__ = ["CLOSE", "INFINITE", "ITEM", "Node", "Shortest", "Single", "parted"]
+__all__ = ["CLOSE", "INFINITE", "ITEM", "Node", "Shortest", "Single", "Truths"]
 
 INFINITE = 1 << 40
 # Steps of a state beside the labels of keys.
@@ -40,6 +41,8 @@ _FEW, _FEW_TERMS = 4, 16
 
 Single: TypeAlias = "objects.ObjectState | tuple[int]"
 Node: TypeAlias = "int | PlainState | Single"
+# Formulas of a pending value, and whether they hold.
+Truths: TypeAlias = tuple[tuple[int, bool], ...]
 
 
 class _Way(NamedTuple):
@@ -60,6 +63,7 @@ class Shortest:
         self._is_ordered = reading.kinds.options.property_order == "schema"
         self._best: dict[Node, tuple[int, _Way | None]] = {}
         self._lengths: dict[tuple[int, int], int] = {}
+        self._needs: dict[int, int] = {}
 
     def cost(self, node: Node) -> int:
         """Bytes of a short text for a formula of a value, or to the end of a state; INFINITE where there is none.
@@ -305,23 +309,56 @@ class Shortest:
                 between.append(needed)
 
     def _pending(self, after: Single, formulas: tuple[int, ...], cost: int, name: int, most: int | None) -> list[_Way]:
-        """A pending value and what is then left, for each term of what it is observed for."""
+        """A pending value and the state that its report leads to, for the reports that leave least to be done."""
         parts = split(self._formulas, formulas)
         if parts is None:
             return []
         (must, *_), rest = parts
         found: dict[tuple[Node, ...], None] = {}
-        for term in self._reading.terms(rest[0]):
-            literals, others = parted(self._formulas.nodes, term)
-            value = self._formulas.conjunction(
-                (must, *(formula if holds else self._formulas.negation(formula) for formula, holds in literals))
-            )
-            state = _with(after, self._formulas.conjunction(others))
-            if self._reading.is_satisfiable(value) and self._is_live(state):
+        for truths, left in self.reports(must, rest[0]):
+            value = self._formulas.conjunction((must, *self.literals(truths)))
+            state = _with(after, left)
+            if self._is_live(state):
                 found[value, state] = None
-                if most is not None:
+                if most is not None and len(found) >= (_FEW if len(truths) <= 1 else 1):
                     break
         return [_Way(cost, needs, name) for needs in found]
+
+    def reports(self, must: int, formula: int) -> Iterator[tuple[Truths, int]]:
+        """Truths of pending values that a formula speaks of, and what is then left of it, which speaks of none.
+
+        What is left is the very state that comes after a value with this report, not a stronger one that would do: so a cost falls
+        with each step of a way. Those that leave less to be done come first. ``must``: what holds of the value anyway.
+        """
+        formulas = self._formulas
+        todo: list[tuple[Truths, int, int]] = [((), formula, must)]
+        while todo:
+            truths, left, value = todo.pop()
+            if not formulas.marks.of(left) & VALUE:
+                yield truths, left
+                continue
+            pending = min(atom[1] for atom in formulas.atoms(left) if atom[0] == "value")
+            branches = []
+            for holds in (True, False):
+                after = told(formulas, (left,), {pending: TRUE if holds else FALSE})[0]
+                both = formulas.conjunction((value, *self.literals(((pending, holds),))))
+                if after != FALSE and self._reading.is_satisfiable(both):
+                    branches.append(((*truths, (pending, holds)), after, both))
+            todo += sorted(branches, key=lambda branch: self._to_be_done(branch[1]), reverse=True)
+
+    def literals(self, truths: Truths) -> list[int]:
+        """The formulas that hold where others have these truths."""
+        return [formula if holds else self._formulas.negation(formula) for formula, holds in truths]
+
+    def _to_be_done(self, formula: int) -> int:
+        """About how many members or items a state still needs."""
+        found = self._needs.get(formula)
+        if found is None:
+            counts = {"contains": 2, "minItems": 1, "minProperties": 1}
+            atoms = list(self._formulas.atoms(formula))
+            found = sum(int(atom[counts[atom[0]]]) for atom in atoms if atom[0] in counts)
+            found = self._needs[formula] = found + sum(atom[0] == "required" for atom in atoms)
+        return found
 
     def key_length(self, table: int, label: int) -> int:
         """Bytes of a shortest key of a label, without quotes: exact for names, and for others where patterns tell them apart."""
@@ -339,18 +376,3 @@ class Shortest:
 
 def _with(state: Single, formula: int) -> Single:
     return state._replace(formulas=(formula,)) if isinstance(state, objects.ObjectState) else (formula,)
-
-
-def parted(nodes: Sequence[Atom], term: Sequence[int]) -> tuple[list[tuple[int, bool]], list[int]]:
-    """What a term says of the pending value, as formulas and whether they hold, and its other literals."""
-    values: list[tuple[int, bool]] = []
-    others: list[int] = []
-    for literal in term:
-        node = nodes[literal]
-        if node[0] == "value":
-            values.append((node[1], True))
-        elif node[0] == "!" and nodes[node[1]][0] == "value":
-            values.append((nodes[node[1]][1], False))
-        else:
-            others.append(literal)
-    return values, others

@@ -15,7 +15,6 @@ the shortest to a state whose end is alive and serves the wish.
 Complexity: O(1) for what was asked before, else a few look-ups of costs, and O(bytes) of the way.
 """
 
-from collections.abc import Callable
 from itertools import islice
 from typing import TypeAlias
 
@@ -24,22 +23,19 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array
 from guided.automata.pushdown import ACTION, GUARD, action_entry
 from guided.schema import objects
-from guided.schema.formula import FALSE
+from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import Job
 from guided.schema.layout import BLANK, NEWLINE
 from guided.schema.nearest import path_down
 from guided.schema.plain import PlainState
-from guided.schema.shortest import CLOSE, INFINITE, Shortest, Single, parted
+from guided.schema.shortest import CLOSE, INFINITE, Shortest, Single
 from guided.schema.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
-from guided.schema.terms import Literals
 from guided.schema.witness_ways import Content, Frame, Parts, Ways, Wish, Wishes
 
 __all__ = ["Content", "Parts", "Wishes", "Witness"]
 
 _MOST_WISHES = 16
-_MOST_TERMS = 8
-# Steps of the search for them.
-_MOST_WORK = 1_000
+_MOST_REPORTS = 8
 _MOST_KEYS = 16
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
@@ -204,15 +200,10 @@ class Witness(Ways):
         best: dict[tuple[int, int], int] = {}
         for goal, left in self._goals(state, own):
             formula = goal.formulas[0] if isinstance(goal, objects.ObjectState) else goal[0]
-            dead: list[Literals] = []
-            for term in islice(self._reading.first_terms(formula, _holding(dead), _MOST_WORK), _MOST_TERMS):
-                literals, others = parted(self._formulas.nodes, term)
-                cost = left + self._shortest.cost(_single(goal, self._formulas.conjunction(others)))
-                if cost >= left + INFINITE:
-                    dead.append(self._reading.contradiction(goal, tuple(others)))
-                    continue
-                care = sum(1 << places[value] for value, _ in literals)
-                bits = sum(1 << places[value] for value, holds in literals if holds)
+            for truths, after in islice(self._shortest.reports(TRUE, formula), _MOST_REPORTS):
+                cost = left + self._shortest.cost(_single(goal, after))
+                care = sum(1 << places[value] for value, _ in truths)
+                bits = sum(1 << places[value] for value, holds in truths if holds)
                 best[care, bits] = min(cost, best.get((care, bits), cost))
         ordered = sorted((cost, care, bits) for (care, bits), cost in best.items() if cost < 2 * INFINITE)
         found: list[Wish] = []
@@ -318,8 +309,3 @@ class Witness(Ways):
 
 def _single(state: objects.ObjectState | tuple[int, ...], formula: int) -> Single:
     return state._replace(formulas=(formula,)) if isinstance(state, objects.ObjectState) else (formula,)
-
-
-def _holding(dead: list[Literals]) -> Callable[[Literals], bool]:
-    """Do some literals hold any of those that cannot hold together?"""
-    return lambda literals: any(one <= literals for one in dead)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, WIDTH, PushdownTables, action_entry
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, RUN, WIDTH, PushdownTables, action_entry
 from guided.schema import objects
 from guided.schema.jobs import Job
 from guided.schema.key_frames import KeyFrames
@@ -24,8 +24,6 @@ from guided.schema.structure import QUOTE, Structure
 
 __all__ = ["Content", "Frame", "Parts", "Ways", "Wish", "Wishes"]
 
-# So many characters that a string still needs are given at once.
-_PIECE = 1024
 _SPACE = 0x20
 
 
@@ -182,7 +180,7 @@ class Ways:
             place = rows.item(place, byte)
         row = rows[place]
         fill = _SPACE if row[_SPACE] == place else int(np.flatnonzero(row == place)[0])
-        return path + bytes([fill]) * needed + last if needed <= _PIECE else path + bytes([fill]) * _PIECE
+        return path + bytes([fill]) * needed + last if needed <= RUN else path or bytes([fill]) * RUN
 
     def _nearest(self, control: int, entry: int) -> bytes | None:
         """The shortest text from a control to a quote with this entry, or to any action where it is 0."""

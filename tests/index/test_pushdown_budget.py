@@ -230,6 +230,76 @@ def test_a_text_that_needs_too_much_is_far() -> None:
     assert index.remaining(index.initial) >= 10**7
 
 
+COUNTED: list[tuple[Any, int]] = [
+    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, len("[1,1]")),
+    ({"contains": {"const": "ab"}, "minContains": 3, "maxContains": 5}, len('["ab","ab","ab"]')),
+    ({"contains": {"enum": [10, "ab"]}, "minContains": 5, "maxContains": 9}, len("[10,10,10,10,10]")),
+    ({"contains": {"const": 1}, "minContains": 100, "maxContains": 200}, 201),
+    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3, "minItems": 4}, len("[1,1,0,0]")),
+    ({"allOf": [{"contains": {"const": i}, "minContains": i + 1, "maxContains": 9} for i in range(3)]}, len("[0,1,1,2,2,2]")),
+    ({"not": {"contains": {"const": 0}, "minContains": 0, "maxContains": 2}}, len("[0,0,0]")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "shortest"), COUNTED)
+def test_items_that_are_counted_are_completed(schema: Any, shortest: int) -> None:
+    index = compiled({"type": "array", **schema}, whitespace="compact")
+    assert index.remaining(index.initial) == shortest
+    for spare in (0, 3, 40):
+        assert index.accepts(walk(index, random.Random(spare), spare))
+
+
+@pytest.mark.parametrize("name", [name for name in SCHEMAS if name not in HANGING])
+@pytest.mark.parametrize("longest", [4, 12])
+def test_completions_too_long_to_be_written_down_end_in_time(
+    name: str, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completions, "_LONGEST", longest)
+    monkeypatch.setattr(completions, "_MANY_STEPS", 2)
+    pairs = [b'{"', b'":', b'","', b'"}', b"}}", b"[[", b"],", b"00", b"000", b"  ", b"aaa"]
+    index = compiled(
+        SCHEMAS[name], Vocabulary([*(bytes([value]) for value in range(256)), *pairs, None], eos=[256 + len(pairs)])
+    )
+    for spare in (0, 5, 30):
+        assert index.accepts(walk(index, random.Random(spare), spare))
+
+
+def doubled(value: Any, times: int) -> Any:
+    """Arrays of two within each other."""
+    for _ in range(times):
+        value = {"type": "array", "items": value, "minItems": 2, "maxItems": 2}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("schema", "tokens"),
+    [
+        ({"type": "string", "minLength": 65_540}, 65_542),
+        ({"type": "string", "minLength": 200_000}, 200_002),
+        ({"type": "object", "required": ["a"], "properties": {"a": {"minLength": 200_000, "type": "string"}}}, 200_008),
+        (doubled({"const": 0}, 18), 2**18 + 3 * (2**18 - 1)),
+    ],
+)
+def test_long_texts_have_bounds(schema: Any, tokens: int) -> None:
+    index = compiled(schema, whitespace="compact")
+    assert index.remaining(index.initial) == tokens
+    for spare in (0, 2, 50):
+        draw, guide, left = random.Random(spare), index.guide(), tokens + spare
+        for _ in range(100):
+            allowed = [token for token in bits(guide.mask_within(left)) if token not in index.vocabulary.eos]
+            guide.advance(draw.choice(allowed))
+            left -= 1
+            assert guide.remaining <= left
+
+
+def test_a_long_string_takes_few_long_tokens() -> None:
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), b" " * 250, b" " * 300, None], eos=[258])
+    schema = {"type": "array", "items": {"type": "string", "minLength": 50_000}, "minItems": 2}
+    index = compiled(schema, vocabulary, whitespace="compact")
+    assert index.remaining(index.initial) < 2 * (50_000 // 250 + 260)
+    assert index.accepts(walk(index, random.Random(1), 3))
+
+
 def test_items_that_differ_and_need_too_much_are_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completions, "_LONGEST", 200)
     items = {"type": "string", "minLength": 150}
