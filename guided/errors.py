@@ -10,6 +10,7 @@
         ├── VocabularyError     a tokenizer that cannot be read, or cannot spell what was asked for
         ├── LimitError          a budget was passed: what, how much was needed, how much is allowed
         ├── TokenRejected       a token that the guide does not allow here
+        ├── StateEvicted        a state's number that an index no longer keeps; guides find their state again
         ├── IndexFormatError    an index file that is damaged, foreign, or made for another vocabulary
         ├── CallError           the text of a tool call that is no call: class name, argument or syntax
         ├── IncompleteError     the value of a text that a stop string cut before it was complete
@@ -34,6 +35,7 @@ __all__ = [
     "ModelError",
     "PatternError",
     "SchemaError",
+    "StateEvicted",
     "TokenRejected",
     "VocabularyError",
 ]
@@ -188,6 +190,23 @@ class TokenRejected(GuidedError):
     def __init__(self, token: int, expected: str) -> None:
         self.token, self.expected = token, expected
         super().__init__(f"token {shown(token)} is not allowed here; expected {expected}")
+
+
+class StateEvicted(GuidedError):
+    """The number of a state that an index no longer keeps, since it passed `Limits.growth_bytes` meanwhile.
+
+    A guide finds its state again and never raises this: only code that keeps numbers of states itself meets it.
+
+    Attributes
+    ----------
+    state : int
+    """
+
+    def __init__(self, state: int) -> None:
+        self.state = state
+        super().__init__(
+            f"state {state} is no longer kept: the index grew by more than limits.growth_bytes; keep a guide in place of its number"
+        )
 
 
 class IndexFormatError(GuidedError):

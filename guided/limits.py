@@ -42,6 +42,9 @@ class Limits:
         Bytes of an index's tables, in memory and on disk.
     mask_bytes : int
         Bytes of masks that an index keeps. Passing it is no error: further masks are built each time.
+    growth_bytes : int
+        Bytes of memory, roughly, that an index with a stack grows by while texts are read, masks included. Passing it is no error: the
+        index drops what it has computed, except for what `Index.explore` made, and computes it again where it is needed.
     file_bytes : int
         Bytes of a text file that is read whole (a tokenizer, tool definitions), and of a spec in an index file, decompressed.
 
@@ -62,6 +65,7 @@ class Limits:
     token_length: int = 1 << 20
     index_bytes: int = 1 << 29
     mask_bytes: int = 1 << 28
+    growth_bytes: int = 1 << 26
     file_bytes: int = 1 << 27
 
     def __repr__(self) -> str:

@@ -67,6 +67,8 @@ _BY_CONTROL = ("rows", "info", "live")
 # Rows that new tables have room for, and by how much the room grows: what is not touched costs nothing, what is copied does. Less
 # than 4 MiB, from which numpy asks for pages of 2 MiB.
 _ROOM, _GROWTH = 3968, 4
+# Bytes of memory of a control, a reaction and a cell, as measured.
+_PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
 # Instead of a number in `results`.
 _DEFERRED = -3
 
@@ -136,6 +138,10 @@ class Pushdown(Protocol):
     @property
     def end(self) -> int:
         """Control in which a whole text has been read."""
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory the automaton takes, as it has grown so far."""
 
     def fill(self, control: int, byte: int) -> None:
         """Make the entry of a control for a byte known (and any others on the way)."""
@@ -239,6 +245,16 @@ class PushdownTables:
         self.reactions: dict[int, Reaction | None] = {}
         self._result_ids: dict[Reaction, int] = {}
         self._allow_ids: dict[tuple[int, ...], int] = {}
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory the tables take."""
+        return (
+            _PER_CONTROL * self.n_controls
+            + _PER_REACTION * self.n_reactions
+            + _PER_CELL * self.n_cells
+            + 8 * (self.n_guards + self.n_allows)
+        )
 
     def control(self, row: npt.NDArray[np.int32], *, counts: int = 0, end_action: int = 0, plan: int = -1) -> int:
         """A new control with this row (copied)."""

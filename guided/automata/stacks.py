@@ -32,6 +32,9 @@ from guided.automata.pushdown import (
 
 __all__ = ["Place", "Record", "Spot", "Stacks", "Texts"]
 
+# Bytes of memory of a node, as measured.
+_PER_NODE = 250
+
 # Where a text stands: control, stack node, code points needed and allowed.
 Place = tuple[int, int, int, int]
 # What was read on top of each cell of a stack that records, the lowest first.
@@ -80,6 +83,11 @@ class Stacks:
         self.nodes[0] = 0, -1, 0
         # Of each stack, how many of its cells record.
         self._depths: list[int] = [0]
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory the stacks take."""
+        return _PER_NODE * len(self.cells)
 
     def is_end(self, place: Place) -> bool:
         """May a text end at this place?"""

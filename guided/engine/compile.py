@@ -92,7 +92,15 @@ def _with_stack(
     alphabet = _alphabet(spelling)
     lowered = spec.pushdown(limits, alphabet)
     shared = _shared(spelling, lowered.family)
-    tables = PushdownIndex(lowered.automaton, spelling, limits, shared, lowered.n_common, lowered.masks)
+    tables = PushdownIndex(
+        lowered.automaton,
+        spelling,
+        limits,
+        shared,
+        lowered.n_common,
+        lowered.masks,
+        lambda: spec.pushdown(limits, alphabet).automaton,
+    )
     notes = lowered.notes
     if not all(alphabet):
         notes = (*notes, "texts that need bytes without a token of their own are left out")

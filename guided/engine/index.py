@@ -57,7 +57,7 @@ def _origin_of(
     return Origin(remake, kind.from_data(data), limits)
 
 
-def _remade(origin: Origin, vocabulary: Vocabulary, journal: tuple[tuple[int, bytes], ...]) -> "Index":
+def _remade(origin: Origin, vocabulary: Vocabulary, journal: dict[int, tuple[int, bytes]]) -> "Index":
     index = origin.remake(origin, vocabulary)
     assert isinstance(index.tables, PushdownIndex)
     index.tables.replay(journal)
@@ -249,6 +249,16 @@ class Index:
             self._checked(state)
         return self.tables.mask(state)
 
+    def state_after(self, tokens: Sequence[int]) -> int:
+        """The state after tokens that were read from the start before, whether the index still keeps it or not. O(bytes).
+
+        Raises
+        ------
+        ValueError
+            They cannot follow each other.
+        """
+        return self.tables.state_after(tokens)
+
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """The mask of tokens after which ``budget - 1`` more can complete a text."""
         return self.tables.mask_within(self._checked(state), budget)
@@ -316,7 +326,7 @@ class Index:
         return Explanation(token, None, allowed, 0, expected, reason)
 
     def _checked(self, state: int) -> int:
-        last = max(self.final, self.tables.n_states - 1)
+        last = max(self.final, self.tables.last)
         if not 0 <= state <= last:
             raise ValueError(f"states run from 0 to {last}, not {shown(state)}")
         return state

@@ -70,6 +70,12 @@ class EndTokens:
             return self.final if 0 <= state != self.final and self._steps.is_accepting(state) else -1
         return -1 if token in self._closed else self._steps.next(state, token)
 
+    def state_after(self, tokens: Sequence[int]) -> int:
+        """The state after tokens that were read from the start before."""
+        has_ended = len(tokens) > 0 and tokens[-1] in self._ends
+        state = self._steps.state_after(tokens[:-1] if has_ended else tokens)
+        return self.final if has_ended else state
+
     def is_accepting(self, state: int) -> bool:
         """May the text end here?"""
         return self._steps.is_accepting(state)

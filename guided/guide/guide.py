@@ -1,24 +1,33 @@
 """`Guide`: where one text stands in an index. Sans-IO: no model, no torch, nothing but states.
 
 Everything that changes where a text stands lives here. The index is immutable and shared; a guide is a list of states, cheap to make, fork
-and roll back. States are integers of the index's choosing, so the same guide runs over every kind of index.
+and roll back. States are integers of the index's choosing, so the same guide runs over every kind of index. An index may drop states to
+bound its memory: then the guide, which has the tokens, has it read them again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import index as as_index
-from typing import Protocol
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.errors import GuidedError, LimitError, TokenRejected, shown
+from guided.errors import GuidedError, LimitError, StateEvicted, TokenRejected, shown
 from guided.guide.explanation import Explanation
 
 __all__ = ["Guide", "Steps"]
 
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+# Times that a state is found again in a row, while other texts have it dropped, before a call gives up.
+_MOST_EVICTED = 100
+
 
 class Steps(Protocol):
-    """What a guide needs of an index: states as integers, and where tokens lead."""
+    """What a guide needs of an index: states as integers, and where tokens lead.
+
+    Whatever takes a state raises `StateEvicted` where the index no longer keeps it.
+    """
 
     @property
     def initial(self) -> int:
@@ -36,6 +45,9 @@ class Steps(Protocol):
 
     def next(self, state: int, token: int) -> int:
         """The state after a token, or -1."""
+
+    def state_after(self, tokens: Sequence[int]) -> int:
+        """The state after tokens that were read from the start before, kept or not."""
 
     def is_accepting(self, state: int) -> bool:
         """May the text end here?"""
@@ -84,7 +96,7 @@ class Guide:
     @property
     def is_accepting(self) -> bool:
         """May the text end here? True once it has ended."""
-        return self._state == self._steps.final or self._steps.is_accepting(self._state)
+        return self._state == self._steps.final or self._ask(self._steps.is_accepting)
 
     @property
     def is_finished(self) -> bool:
@@ -94,7 +106,30 @@ class Guide:
     @property
     def remaining(self) -> int:
         """Least number of tokens to a text that may end, EOS not counted; 0 where it may end now."""
-        return 0 if self.is_finished else self._steps.remaining(self._state)
+        return 0 if self.is_finished else self._ask(self._steps.remaining)
+
+    def _ask(
+        self,
+        question: Callable[Concatenate[int, _Arguments], _Answer],
+        *arguments: _Arguments.args,
+        **keywords: _Arguments.kwargs,
+    ) -> _Answer:
+        """Ask the index about the state, which it finds again where it has dropped it."""
+        for _ in range(_MOST_EVICTED):
+            try:
+                return question(self._state, *arguments, **keywords)
+            except StateEvicted:
+                self._state = self._steps.state_after(self._tokens)
+        return question(self._state, *arguments, **keywords)
+
+    def _next(self, state: int, token: int, read: Sequence[int] = (), count: int = 0) -> int:
+        """The state after a token, or -1. The first ``count`` tokens of ``read`` led to ``state`` from where the guide stands."""
+        for _ in range(_MOST_EVICTED):
+            try:
+                return self._steps.next(state, token)
+            except StateEvicted:
+                state = self._steps.state_after([*self._tokens, *read[:count]])
+        return self._steps.next(state, token)
 
     def mask(self, out: Int32Array | None = None) -> Int32Array:
         """The allowed tokens. O(1) on a state seen before; all zeros once the guide is finished.
@@ -111,7 +146,11 @@ class Guide:
         ValueError
             ``out`` has another shape, or is read-only.
         """
-        mask = self._steps.mask(self._state)
+        # PERF: not by `_ask`, which costs a call at every step (python -m benchmarks.regex).
+        try:
+            mask = self._steps.mask(self._state)
+        except StateEvicted:
+            mask = self._ask(self._steps.mask)
         if out is None:
             return mask
         if not isinstance(out, np.ndarray) or out.dtype != np.int32:
@@ -124,14 +163,16 @@ class Guide:
 
     def fits(self, token: int, budget: int) -> bool:
         """Is an allowed token in `mask_within` of a budget? Without making that mask."""
-        after = self._steps.next(self._state, token)
-        if after < 0:
-            return False
-        try:
-            return after == self._steps.final or self._steps.remaining(after) < budget
-        except GuidedError:
-            # No end is known from there; where there is none at all, the mask within the budget says so.
-            return False
+        for _ in range(_MOST_EVICTED):
+            after = self._next(self._state, token)
+            try:
+                return after == self._steps.final or (after >= 0 and self._steps.remaining(after) < budget)
+            except StateEvicted:
+                continue
+            except GuidedError:
+                break
+        # No end is known from there; where there is none at all, the mask within the budget says so.
+        return False
 
     def mask_within(self, budget: int) -> Int32Array:
         """The allowed tokens that leave a complete text within reach of ``budget`` tokens, this one included and EOS not counted.
@@ -145,7 +186,7 @@ class Guide:
         """
         if budget < self.remaining:
             raise LimitError("tokens", self.remaining, budget, "no complete text is that short")
-        return self._steps.mask_within(self._state, budget)
+        return self._ask(self._steps.mask_within, budget)
 
     def advance(self, token: int) -> None:
         """Read one token. O(1). EOS is a token like any other, and finishes the guide.
@@ -157,9 +198,12 @@ class Guide:
         TypeError
             ``token`` is no integer.
         """
-        state = self._steps.next(self._state, token)
+        try:
+            state = self._steps.next(self._state, token)
+        except StateEvicted:
+            state = self._next(self._state, token)
         if state < 0:
-            raise TokenRejected(as_index(token), self._steps.explain(self._state, as_index(token)).expected)
+            raise TokenRejected(as_index(token), self._ask(self._steps.explain, as_index(token)).expected)
         self._history.append(self._state)
         self._tokens.append(token)
         self._state = state
@@ -167,9 +211,8 @@ class Guide:
     def advance_many(self, tokens: Iterable[int]) -> int:
         """Read tokens up to the first that is not allowed; how many were read."""
         count = 0
-        step = self._steps.next
         for token in tokens:
-            state = step(self._state, token)
+            state = self._next(self._state, token)
             if state < 0:
                 break
             self._history.append(self._state)
@@ -180,9 +223,9 @@ class Guide:
 
     def validate(self, tokens: Sequence[int]) -> int:
         """How many of the tokens `advance_many` would read; the guide stays where it is."""
-        state, step = self._state, self._steps.next
+        state = self._state
         for count, token in enumerate(tokens):
-            state = step(state, token)
+            state = self._next(state, token, tokens, count)
             if state < 0:
                 return count
         return len(tokens)
@@ -225,11 +268,11 @@ class Guide:
 
     def forced(self) -> bytes:
         """Bytes that must come next whatever is chosen; empty where the text may end or there is a choice."""
-        return b"" if self.is_finished else self._steps.forced(self._state)
+        return b"" if self.is_finished else self._ask(self._steps.forced)
 
     def explain(self, token: int) -> Explanation:
         """Why a token is or is not allowed here: the byte where it dies, and what was expected; in a grammar, the terminals too."""
-        return self._steps.explain(self._state, as_index(token), self._tokens)
+        return self._ask(self._steps.explain, as_index(token), self._tokens)
 
     def __len__(self) -> int:
         """Number of tokens read."""

@@ -39,6 +39,11 @@ class LexemeMasks(MaskMaker):
         self._jobs: Int32Array = np.empty((_FIRST_JOBS, 5), np.int32)
         self._plans = self._no_plans()
 
+    @property
+    def n_bytes(self) -> int:
+        """See `MaskMaker`."""
+        return super().n_bytes + self._plans.n_bytes
+
     def _no_plans(self) -> LexemePlans:
         return LexemePlans(self._automaton, self.shared, self.size)
 

@@ -1,8 +1,13 @@
 """`PushdownIndex`: the tokens that may come next where an automaton has a stack; tables made as texts need them.
 
 A state is (control, stack, registers), interned to an int; 0 is the start, 1 is what EOS leads to. Stacks are nodes (top cell, node below),
-hash-consed, so a state costs the same however deep it is, and rollback is free. What has been computed stays: the mask of a state, the
+hash-consed, so a state costs the same however deep it is, and rollback is free. What has been computed is kept: the mask of a state, the
 state after a token, and all entries of the automaton's tables.
+
+Memory: where what texts have made known exceeds `Limits.growth_bytes`, the index begins anew with a fresh automaton. It keeps the states
+and masks that `explore` made, and the state that is being asked about. Numbers of states are never used twice: one that is no longer kept
+raises `StateEvicted`, and a guide, which has the tokens, finds it again by `state_after`. So memory is bounded whatever texts come, and no
+text makes another fail.
 
 Invariants: every control and cell that the automaton makes is live, and every byte it reads has a token of its own, so an allowed
 token never leads to a dead end. Masks are shared by content, read-only, and valid for ever. Same input, same states, in the order
@@ -15,7 +20,9 @@ Complexity: O(1) for a mask or a token seen before in a state. Else a mask costs
 that does not depend on the stack is done once per control (`guided.index.plans`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 
 import numpy as np
 
@@ -23,7 +30,7 @@ from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Place, Spot, Stacks, Texts
 from guided.encoding import as_bytes
-from guided.errors import LimitError
+from guided.errors import LimitError, StateEvicted
 from guided.index.pushdown_budget import Budgets
 from guided.index.pushdown_masks import MaskMaker, Masks, Shared
 from guided.limits import Limits
@@ -33,6 +40,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["PushdownIndex", "Shared"]
 
 _MOST_FORCED = 1000
+# Bytes of memory, as measured, of a state with its number and how it was reached, and of a known step.
+_PER_STATE, _PER_STEP = 700, 120
 
 
 class PushdownIndex:
@@ -46,7 +55,8 @@ class PushdownIndex:
     size : int
         Width of masks in tokens.
 
-    ``masks`` is what makes them: by tokens, or by lexemes (`guided.index.lexeme_masks`).
+    ``masks`` is what makes them: by tokens, or by lexemes (`guided.index.lexeme_masks`). ``anew`` makes the automaton once more; an index
+    without it keeps all that it computes.
     """
 
     initial, final = 0, 1
@@ -59,41 +69,134 @@ class PushdownIndex:
         shared: Shared | None = None,
         n_shared: int = 0,
         masks: type[MaskMaker] = Masks,
+        anew: Callable[[], Pushdown] | None = None,
     ) -> None:
-        self.automaton = automaton
         self.vocabulary = vocabulary
         self.size = vocabulary.size
         self._tokens = vocabulary.tokens
         self._eos = frozenset(vocabulary.eos)
         self._limits = limits
         self._lock = new_lock(Rank.INDEX)
+        self._shared = shared or Shared(vocabulary)
+        self._n_shared, self._masks_of = n_shared, masks
+        self._anew = anew
+        # Calls during which nothing may be dropped.
+        self._n_keeping = 0
+        # The number of the next state.
+        self._free = 2
+        # States that `explore` found or made: the first ones.
+        self.explored = 0
+        self._begin(automaton)
+
+    def _begin(self, automaton: Pushdown) -> None:
+        """Keep nothing but the first two states. Readers without the lock see a table as it was or empty."""
+        self.automaton = automaton
         self.stacks = Stacks(automaton)
-        self._masker = masks(self.stacks, vocabulary, limits, shared or Shared(vocabulary), n_shared)
-        self._next: dict[int, int] = {}
+        self._masker = self._masks_of(self.stacks, self.vocabulary, self._limits, self._shared, self._n_shared)
+        start = (automaton.start, 0, *KEPT)
+        self._places: dict[int, Place] = {self.initial: start, self.final: (-1, -1, 0, 0)}
+        self._state_ids: dict[tuple[Place, Texts], int] = {(start, ()): self.initial}
         # Of each state on whose stack some cell records, the bytes read on top of each.
         self._texts: dict[int, Texts] = {}
-        self._journal: list[tuple[int, bytes]] = []
-        # States that `explore` found or made.
-        self.explored = 0
-        start = (automaton.start, 0, *KEPT)
-        self._places: list[Place] = [start, (-1, -1, 0, 0)]
-        self._state_ids: dict[tuple[Place, Texts], int] = {(start, ()): 0}
-        self._masks: list[Int32Array | None] = [None, freeze(np.zeros(mask_words(self.size), np.int32))]
+        self._n_text_bytes = 0
+        # Of each state, from which other one it was reached, and by which bytes.
+        self._reached: dict[int, tuple[int, bytes]] = {}
+        # Was any of them reached by more than a token?
+        self._has_leaps = False
+        self._next: dict[int, int] = {}
+        self._ends: dict[int, bool] = {self.final: True}
+        self._masks: dict[int, Int32Array] = {self.final: freeze(np.zeros(mask_words(self.size), np.int32))}
         self._budgets = Budgets(self, self._tokens, self._eos, self._masker.shared.trie)
+        self._settled = self.n_bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory are kept for texts, masks included. O(1)."""
+        return (
+            _PER_STATE * len(self._places)
+            + _PER_STEP * len(self._next)
+            + self._n_text_bytes
+            + self.stacks.n_bytes
+            + self._masker.n_bytes
+            + self.automaton.n_bytes
+        )
+
+    def _make_room(self, state: int) -> None:
+        """Begin anew where too much is kept. The state stays, with its number.
+
+        Raises
+        ------
+        LimitError
+            What the state's own text makes known takes more than half of the room.
+        """
+        if self._anew is None or self._n_keeping or self.n_bytes - self._settled <= self._limits.growth_bytes:
+            return
+        text = self._text_of(state) if state in self._places else None
+        self._begin_anew()
+        if text is not None and state not in self._places:
+            texts: list[bytes] = []
+            place = self.stacks.read(self._places[self.initial], text, texts)
+            assert place is not None, "the text was read before"
+            self._enter(state, place, tuple(texts), (self.initial, text))
+            self._has_leaps = True
+            # Were it more than half of the room, there would soon be none again, and the text would be read over and over.
+            taken = self.n_bytes - self._settled
+            if 2 * taken > self._limits.growth_bytes:
+                raise LimitError("growth_bytes", 2 * taken, self._limits.growth_bytes, "one text alone takes too much")
+
+    def _begin_anew(self) -> None:
+        """Keep nothing but what was explored."""
+        assert self._anew is not None
+        explored = list(islice(self._reached.items(), max(self.explored - 2, 0)))
+        states = [self.initial, *(state for state, _ in explored)]
+        masks = {state: mask for state in states if (mask := self._masks.get(state)) is not None}
+        self._begin(self._anew())
+        self.replay(dict(explored))
+        for state, mask in masks.items():
+            self.give_mask(state, mask)
+        self._settled = self.n_bytes
+
+    def _text_of(self, state: int) -> bytes:
+        """The bytes that led to a state."""
+        pieces: list[bytes] = []
+        while state != self.initial:
+            state, data = self._reached.get(state, (self.initial, b""))
+            pieces.append(data)
+        return b"".join(reversed(pieces))
+
+    def _kept(self, state: int) -> Place:
+        """The place of a state that something unknown is asked of. The lock is held.
+
+        Raises
+        ------
+        StateEvicted
+            It is no longer kept.
+        """
+        self._make_room(state)
+        return self.place(state)
 
     @property
     def n_states(self) -> int:
-        """States made so far, the one after EOS among them."""
+        """States that are kept, the one after EOS among them."""
         return len(self._places)
 
     def place(self, state: int) -> Place:
-        """Control, stack node and registers of a state."""
-        return self._places[state]
+        """Control, stack node and registers of a state.
+
+        Raises
+        ------
+        StateEvicted
+            It is no longer kept.
+        """
+        found = self._places.get(state)
+        if found is None:
+            raise StateEvicted(state)
+        return found
 
     @property
     def last(self) -> int:
-        """The largest number of a state."""
-        return len(self._places) - 1
+        """The largest number of a state so far."""
+        return self._free - 1
 
     def reads(self, token: int) -> bool:
         """Does a token stand for bytes?"""
@@ -107,7 +210,7 @@ class PushdownIndex:
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as they go: (the state reached, how many were read)."""
         with self._lock:
-            place, texts = self._places[state], list(self._texts.get(state, ()))
+            place, texts = self._kept(state), list(self._texts.get(state, ()))
             for count, byte in enumerate(data):
                 before = tuple(texts)
                 after = self.stacks.read(place, bytes([byte]), texts)
@@ -119,7 +222,7 @@ class PushdownIndex:
     def onward(self, state: int) -> list[int]:
         """Bytes that may follow a state, ascending."""
         with self._lock:
-            place, texts = self._places[state], self._texts.get(state, ())
+            place, texts = self._kept(state), self._texts.get(state, ())
             live = self._live(place[0]) if place[0] >= 0 else []
             return [byte for byte in live if self.stacks.read(place, bytes([byte]), list(texts)) is not None]
 
@@ -127,6 +230,7 @@ class PushdownIndex:
         """The longest byte string, up to a thousand, that every continuation of a state begins with."""
         found = bytearray()
         with self._lock:
+            self._make_room(state)
             place, texts = self.spot(state)
             while len(found) < _MOST_FORCED and not self.stacks.is_end(place):
                 step = self._only_step(place, texts)
@@ -155,10 +259,11 @@ class PushdownIndex:
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
-        found = self._masks[state]
+        found = self._masks.get(state)
         if found is None:
             with self._lock:
-                found = self._masker.mask(self._places[state], self._texts.get(state, ()))
+                place = self._kept(state)
+                found = self._masker.mask(place, self._texts.get(state, ()))
                 if self.is_accepting(state):
                     found = found.copy()
                     for token in self._eos:
@@ -185,31 +290,63 @@ class PushdownIndex:
         if token in self._eos:
             return self.final if self.is_accepting(state) else DEAD
         data = self._tokens[token] if token < len(self._tokens) else None
+        start = self._kept(state)
         texts = list(self._texts.get(state, ()))
-        place = self.stacks.read(self._places[state], data, texts) if data else None
+        place = self.stacks.read(start, data, texts) if data else None
         return DEAD if place is None else self._state(place, tuple(texts), (state, data or b""))
 
     def _state(self, place: Place, texts: Texts, how: tuple[int, bytes]) -> int:
         """The number of a place. ``how``: from which state by which bytes."""
         found = self._state_ids.get((place, texts))
         if found is None:
-            found = len(self._places)
-            if found >= self._limits.states:
-                raise LimitError("states", found + 1, self._limits.states, "the index has grown too large")
-            self._places.append(place)
-            self._masks.append(None)
-            self._state_ids[place, texts] = found
-            if texts:
-                self._texts[found] = texts
-            self._journal.append(how)
+            if len(self._places) >= self._limits.states:
+                raise LimitError("states", len(self._places) + 1, self._limits.states, "the index has grown too large")
+            found, self._free = self._free, self._free + 1
+            self._enter(found, place, texts, how)
         return found
+
+    def _enter(self, state: int, place: Place, texts: Texts, how: tuple[int, bytes]) -> None:
+        # Readers without the lock look for a mask first, and for the place last.
+        self._reached[state] = how
+        if texts:
+            self._texts[state] = texts
+            self._n_text_bytes += sum(map(len, texts))
+        self._n_text_bytes += len(how[1])
+        self._state_ids.setdefault((place, texts), state)
+        self._places[state] = place
+
+    def state_after(self, tokens: Sequence[int]) -> int:
+        """The state after tokens that were read from the start before, whether it is still kept or not. O(bytes).
+
+        Raises
+        ------
+        ValueError
+            They cannot follow each other.
+        """
+        has_ended = len(tokens) > 0 and tokens[-1] in self._eos
+        data = b"".join(self._tokens[token] or b"" for token in (tokens[:-1] if has_ended else tokens))
+        with self._lock:
+            self._make_room(self.initial)
+            texts: list[bytes] = []
+            place = self.stacks.read(self._places[self.initial], data, texts)
+            if place is None:
+                raise ValueError("the tokens cannot follow each other")
+            state = self._state(place, tuple(texts), (self.initial, data))
+            self._has_leaps = True
+        return self.final if has_ended else state
+
+    def settle(self, n_states: int) -> None:
+        """Keep the first states for good."""
+        self.explored, self._settled = n_states, self.n_bytes
 
     def explore(self, n_states: int) -> None:
         """Make states and their masks breadth first, from the start, until there are so many states.
 
-        On an index that was not used before, the same number gives the same states.
+        On an index that was not used before, the same number gives the same states. They stay for good.
         """
-        with self._lock:
+        with self._lock, self._keeping_all():
+            if self._has_leaps and self._anew is not None:
+                self._begin_anew()
             queue, seen = [self.initial], {self.initial}
             for state in queue:
                 self.mask(state)
@@ -222,14 +359,23 @@ class PushdownIndex:
                         queue.append(after)
                     if len(self._places) >= n_states:
                         break
-            self.explored = len(self._places)
+            self.settle(len(self._places))
+
+    @contextmanager
+    def _keeping_all(self) -> Iterator[None]:
+        """Within it nothing is dropped."""
+        self._n_keeping += 1
+        try:
+            yield
+        finally:
+            self._n_keeping -= 1
 
     @property
-    def journal(self) -> tuple[tuple[int, bytes], ...]:
-        """How the states from the third on came to be: from which state, by which bytes."""
-        return tuple(self._journal)
+    def journal(self) -> dict[int, tuple[int, bytes]]:
+        """How each state but the first two was reached: from which other one, which comes before it, by which bytes."""
+        return dict(self._reached)
 
-    def replay(self, journal: Iterable[tuple[int, bytes]]) -> None:
+    def replay(self, journal: Mapping[int, tuple[int, bytes]]) -> None:
         """Make the states of another index of the same automaton, with the same numbers.
 
         Raises
@@ -237,10 +383,16 @@ class PushdownIndex:
         ValueError
             The journal is none of this automaton.
         """
-        for state, data in journal:
-            expected = len(self._places)
-            if state >= expected or state == self.final or self.trace(state, data) != (expected, len(data)):
-                raise ValueError(f"state {expected} cannot be reached as it is said")
+        with self._lock:
+            for state, (before, data) in journal.items():
+                if before not in self._places or before == self.final or state in self._places:
+                    raise ValueError(f"state {state} cannot be reached as it is said")
+                texts = list(self._texts.get(before, ()))
+                place = self.stacks.read(self._places[before], data, texts)
+                if place is None:
+                    raise ValueError(f"state {state} cannot be reached as it is said")
+                self._enter(state, place, tuple(texts), (before, data))
+                self._free = max(self._free, state + 1)
 
     def eos_tokens(self) -> Int32Array:
         """The mask of the tokens that end a text."""
@@ -253,7 +405,7 @@ class PushdownIndex:
 
     def known_mask(self, state: int) -> Int32Array | None:
         """The mask of a state, if it has been made."""
-        return self._masks[state]
+        return self._masks.get(state)
 
     def give_mask(self, state: int, mask: Int32Array) -> None:
         """Enter a mask that is known from elsewhere."""
@@ -261,16 +413,25 @@ class PushdownIndex:
 
     def is_accepting(self, state: int) -> bool:
         """May a text end in this state?"""
-        return state == self.final or self.stacks.is_end(self._places[state])
+        found = self._ends.get(state)
+        if found is None:
+            with self._lock:
+                place = self._kept(state)
+                found = self._ends[state] = self.stacks.is_end(place)
+        return found
 
     def remaining(self, state: int) -> int:
         """An upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
+        if state == self.final:
+            return 0
         with self._lock:
-            return 0 if state == self.final else self._budgets.bound(state)
+            self._make_room(state)
+            with self._keeping_all():
+                return self._budgets.bound(state)
 
     def spot(self, state: int) -> Spot:
         """The place of a state, and what was read on top of each cell that records."""
-        return self._places[state], self._texts.get(state, ())
+        return self.place(state), self._texts.get(state, ())
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """The mask of tokens after which `remaining` is below ``budget``; EOS where the state accepts.
@@ -283,12 +444,15 @@ class PushdownIndex:
         if peak is not None and peak < budget:
             return self.mask(state)
         with self._lock:
-            return self._budgets.mask_within(state, budget)
+            self._make_room(state)
+            with self._keeping_all():
+                return self._budgets.mask_within(state, budget)
 
     def accepts(self, data: str | bytes) -> bool:
         """Is a whole text in the language? O(len(data))."""
         with self._lock:
-            place = self.stacks.read(self._places[0], as_bytes(data), [])
+            self._make_room(self.initial)
+            place = self.stacks.read(self._places[self.initial], as_bytes(data), [])
             return place is not None and self.stacks.is_end(place)
 
 

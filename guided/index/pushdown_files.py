@@ -14,6 +14,7 @@ So a file has no tables of the automaton, and a loaded index goes on as lazily a
 Complexity: O(bytes read + bytes of masks), in both directions.
 """
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,20 @@ def explored_arrays(index: PushdownIndex) -> dict[str, npt.NDArray[Any]]:
     n_states = index.explored
     if not n_states:
         return {}
-    steps = index.journal[: n_states - 2]
-    known = [index.known_mask(state) for state in range(n_states)]
+    steps = dict(islice(index.journal.items(), n_states - 2))
+    # Where memory was made free, the numbers of the states have gaps.
+    states = [index.initial, index.final, *steps]
+    rows = {state: row for row, state in enumerate(states)}
+    known = [index.known_mask(state) for state in states]
     numbers: dict[int, int] = {}
     for mask in known:
         if mask is not None:
             numbers.setdefault(id(mask), len(numbers))
     distinct = {numbers[id(mask)]: mask for mask in known if mask is not None}
     return {
-        "parent": np.array([parent for parent, _ in steps], np.int32),
-        "text_indptr": np.cumsum([0, *(len(data) for _, data in steps)]).astype(np.int64),
-        "text": np.frombuffer(b"".join(data for _, data in steps), np.uint8),
+        "parent": np.array([rows[parent] for parent, _ in steps.values()], np.int32),
+        "text_indptr": np.cumsum([0, *(len(data) for _, data in steps.values())]).astype(np.int64),
+        "text": np.frombuffer(b"".join(data for _, data in steps.values()), np.uint8),
         "masks": np.stack([distinct[i] for i in range(len(distinct))]),
         "mask_of": np.array([-1 if mask is None else numbers[id(mask)] for mask in known], np.int32),
     }
@@ -77,9 +81,9 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
     if not fits:
         raise ValueError("its arrays refer to what they do not hold")
     data, ends = text.tobytes(), indptr.tolist()
-    index.replay(
-        (state, data[begin:end]) for state, begin, end in zip(parent.tolist(), ends[:-1], ends[1:], strict=True)
-    )
+    steps = zip(parent.tolist(), ends[:-1], ends[1:], strict=True)
+    index.replay({state: (before, data[begin:end]) for state, (before, begin, end) in enumerate(steps, start=2)})
+    index.settle(n_states)
     ends_text = index.eos_tokens()
     is_empty = [not mask.any() for mask in masks]
     may_end = [bool((mask & ends_text).any()) for mask in masks]
@@ -89,4 +93,3 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
             if is_empty[mask] != (state == index.final) or may_end[mask] != ends:
                 raise ValueError(f"the mask of state {state} is not its own")
             index.give_mask(state, masks[mask])
-    index.explored = n_states

@@ -30,8 +30,9 @@ __all__ = ["MaskMaker", "Masks", "Shared"]
 
 # About 20 kB each.
 _MOST_PLANS = 2000
-# Some hundred bytes each.
+# Some hundred bytes each, besides a mask.
 _MOST_AFTER = 20_000
+_PER_PLAN, _PER_AFTER = 20_000, 400
 _MOST_PUSHES = 1 << 22
 # Controls that a frame may have which is like a common one.
 _MOST_ALIKE = 4096
@@ -94,6 +95,8 @@ class MaskMaker(ABC):
     ----------
     room : int
         How many more masks are kept.
+    n_bytes : int
+        About how many bytes of memory are kept, apart from what indices share.
     """
 
     def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
@@ -103,7 +106,13 @@ class MaskMaker(ABC):
         self._tokens = vocabulary.tokens
         self._n_shared = n_shared
         self._interned: dict[int, list[Int32Array]] = {}
+        self._n_mask_bytes = 0
         self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
+
+    @property
+    def n_bytes(self) -> int:
+        """See the class."""
+        return self._n_mask_bytes
 
     @abstractmethod
     def mask(self, place: Place, texts: Texts) -> Int32Array:
@@ -118,6 +127,7 @@ class MaskMaker(ABC):
         words = freeze(words)
         if self.room > 0:
             self.room -= 1
+            self._n_mask_bytes += words.nbytes
             bucket.append(words)
         return words
 
@@ -133,12 +143,18 @@ class Masks(MaskMaker):
         self._later: list[int] = []
         # Pairs of rests that may follow a place, as a mask, and those that hang on what was read.
         self._after: dict[tuple[int, bool, Place], tuple[Int32Array, list[int]]] = {}
+        self._n_after_bytes = 0
         depth = shared.trie.max_depth + 2
         # Scratch of `likeness.is_like`.
         self._twin: Int32Array = np.zeros(0, np.int32)
         self._frames: Int32Array = np.zeros((depth, 9), np.int32)
         # A byte may push more than once, by a chain of reactions.
         self._pushed: Int32Array = np.empty((64 * depth, 3), np.int32)
+
+    @property
+    def n_bytes(self) -> int:
+        """See `MaskMaker`."""
+        return super().n_bytes + _PER_PLAN * len(self._plans) + self._n_after_bytes
 
     def mask(self, place: Place, texts: Texts) -> Int32Array:
         """The mask without EOS."""
@@ -185,7 +201,9 @@ class Masks(MaskMaker):
             found, self._later = (fits, self._later), later
             if len(self._after) >= _MOST_AFTER:
                 self._after.clear()
+                self._n_after_bytes = 0
             self._after[key] = found
+            self._n_after_bytes += fits.nbytes + _PER_AFTER
         fits, deferred = found
         masks.set_pairs(group.pairs, group.counts, needed, allowed, fits, rests.tokens, words)
         if deferred:

@@ -17,6 +17,7 @@ Ref: Willard and Louf 2023, Algorithms 3 and 4; the sharing by functions is this
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +128,21 @@ class RegularIndex:
         """All arrays by name: what a file of the index holds."""
         automaton = {name: getattr(self.automaton, name) for name in AUTOMATON_ARRAYS}
         return automaton | {name: getattr(self, name) for name in TABLE_ARRAYS}
+
+    def state_after(self, tokens: Sequence[int]) -> int:
+        """The state after tokens from the start. O(tokens).
+
+        Raises
+        ------
+        ValueError
+            They cannot follow each other.
+        """
+        state = 0
+        for token in tokens:
+            state = self.next(state, token)
+        if state < 0:
+            raise ValueError("the tokens cannot follow each other")
+        return state
 
     def mask(self, state: int) -> Int32Array:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""

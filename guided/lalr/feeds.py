@@ -32,6 +32,8 @@ _COLUMNS = 4
 # Terminals, and rules, share one word as a key with a cell.
 _MOST_SYMBOLS = (1 << 16) - 2
 _WORD = (1 << 64) - 1
+# Bytes of memory of an entry in a dict, as measured.
+_PER_ENTRY = 250
 
 
 class Feeds:
@@ -107,6 +109,13 @@ class Feeds:
         self.number(Indents())
         # The lowest cell has no indents of its own.
         self._enter(kernel.INDENTED, 0, 0, 0)
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory they take."""
+        arrays = (self.cells, self.native, self.variant, self.expected, self.keys, self.values, self.records)
+        n_entries = len(self._pushed) + len(self._lexemes) + len(self._indents)
+        return sum(array.nbytes for array in arrays) + _PER_ENTRY * n_entries
 
     def number(self, indents: Indents) -> int:
         """The number of some indents."""

@@ -106,6 +106,11 @@ class LalrMachine(Pushdown):
         return self._end
 
     @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory the automaton takes, as it has grown so far."""
+        return self._tables.n_bytes + self.feeds.n_bytes
+
+    @property
     def is_empty(self) -> bool:
         """Can no text even begin?"""
         return self._is_empty

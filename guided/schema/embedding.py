@@ -109,6 +109,11 @@ class Embedding:
         self._make_known(0)
         self.start = int(self._control_of[0])
 
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory the automaton takes, as it has grown so far."""
+        return self.tables.n_bytes + self._control_of.nbytes + sum(one.n_own_bytes for one in self._machines.values())
+
     def _is_empty(self, value: Value) -> bool:
         return value_machine(value, self._options, self._limits, self._alphabet).is_empty
 

@@ -34,6 +34,10 @@ _CONNECTIVES = frozenset("&|!1")
 _ZERO = {"&": FALSE, "|": TRUE}
 
 
+# Bytes of memory of a formula with what is known of it, and of each of its parts, as measured.
+_PER_NODE, _PER_MEMBER = 500, 40
+
+
 class Formulas:
     """A table of formulas. Grows only; not shared by schemas.
 
@@ -45,14 +49,17 @@ class Formulas:
         Largest number of nodes.
     marks : Marks
         What can change each formula.
+    n_bytes : int
+        About how many bytes of memory they take.
     """
 
-    __slots__ = ("_atoms", "_ids", "limit", "marks", "nodes")
+    __slots__ = ("_atoms", "_ids", "limit", "marks", "n_bytes", "nodes")
 
     def __init__(self, limit: int = 2_000_000) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
         self.marks = Marks(self.nodes)
         self.limit = limit
+        self.n_bytes = 0
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, tuple[Atom, ...]] = {}
 
@@ -70,6 +77,7 @@ class Formulas:
                 raise LimitError("formulas", len(self.nodes) + 1, self.limit, "the schema has too many states")
             found = self._ids[node] = len(self.nodes)
             self.nodes.append(node)
+            self.n_bytes += _PER_NODE + _PER_MEMBER * (len(node[1]) if node[0] in "&|" else len(node))
         return found
 
     def negation(self, formula: int) -> int:

@@ -41,6 +41,8 @@ __all__ = ["Machine", "Surroundings"]
 
 # Answers kept of cells that record; after bytes longer than these, only the last.
 _MOST_RECORDED, _LONG = 256, 1 << 12
+# Bytes of memory of what is known of a cell, as measured.
+_PER_CELL = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +112,16 @@ class Machine:
             self._lowest(Reaction(0, -1, self.end))
         self.is_empty = not self.reading.is_satisfiable(lowering.root)
         self.start = self.end if self.is_empty else self.places.beginning((lowering.root,))
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory the automaton takes, as it has grown so far."""
+        return self.tables.n_bytes + self.n_own_bytes
+
+    @property
+    def n_own_bytes(self) -> int:
+        """The same apart from the tables."""
+        return self.formulas.n_bytes + _PER_CELL * len(self._cells)
 
     def fill(self, control: int, byte: int) -> None:
         """Make known what the type that a byte begins does at a place."""

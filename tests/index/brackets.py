@@ -195,6 +195,10 @@ class Parser:
 
     # Completions
 
+    @property
+    def n_bytes(self) -> int:
+        return self.tables.n_bytes
+
     def unending(self) -> GrammarError:
         return GrammarError("nothing completes the text", "start")
 

@@ -85,7 +85,7 @@ def test_exploring_is_deterministic_and_breadth_first() -> None:
     first.explore(80)
     second.explore(80)
     assert first.tables.journal == second.tables.journal
-    parents = [parent for parent, _ in first.tables.journal]
+    parents = [parent for parent, _ in first.tables.journal.values()]
     assert parents == sorted(parents)
     small = compiled({"enum": [1, "a"]}, whitespace="compact")
     small.explore(10**6)
