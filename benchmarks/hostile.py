@@ -36,6 +36,7 @@ ADVICE = {
     "token_length": "check the vocabulary",
     "index_bytes": "as for `transitions`",
     "mask_bytes": "nothing; more memory makes repeated masks faster",
+    "growth_bytes": "nothing; more memory makes long texts and many different ones faster",
     "file_bytes": "pass larger limits if you trust the file",
 }
 
@@ -49,6 +50,7 @@ def limits_table() -> list[str]:
         counts = " ".join(said[field.name].split()).replace("``", "`")
         outcome = {
             "mask_bytes": "no error: masks are built each time",
+            "growth_bytes": "no error, but for a text that alone takes half of it: `LimitError`",
             "file_bytes": "`IndexFormatError`, or the error of what reads the file",
         }.get(field.name, "`LimitError`")
         rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")

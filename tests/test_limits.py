@@ -105,8 +105,8 @@ SMALL: dict[str, tuple[dict[str, int], Spec]] = {
 
 
 def test_each_limit_has_a_case() -> None:
-    # Those two are no budgets of a compile: see below, and tests/engine/test_hostile_files.py.
-    assert {*SMALL, "mask_bytes", "file_bytes"} == {field.name for field in fields(Limits)}
+    # Those three are no budgets of a compile: see below, tests/index/test_eviction.py and tests/engine/test_hostile_files.py.
+    assert {*SMALL, "mask_bytes", "growth_bytes", "file_bytes"} == {field.name for field in fields(Limits)}
 
 
 def small_vocabulary() -> Vocabulary:
