@@ -24,6 +24,7 @@ from guided.errors import LimitError as LimitError
 from guided.errors import ModelError as ModelError
 from guided.errors import PatternError as PatternError
 from guided.errors import SchemaError as SchemaError
+from guided.errors import StateEvicted as StateEvicted
 from guided.errors import TokenRejected as TokenRejected
 from guided.errors import VocabularyError as VocabularyError
 from guided.events import Result as Result

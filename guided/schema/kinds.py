@@ -16,6 +16,7 @@ from guided.limits import Limits
 from guided.schema import objects
 from guided.schema.atoms import TYPES, JsonOptions
 from guided.schema.disjoint import separated
+from guided.schema.exclusions import number_bodies
 from guided.schema.few.strings import few_by_truths, truths_together
 from guided.schema.formula import FALSE, TRUE, Formulas
 from guided.schema.keys import key_automaton
@@ -26,7 +27,7 @@ from guided.schema.lengths import bounded
 from guided.schema.lowering import Lowering
 from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
-from guided.schema.overlay import has_one_body
+from guided.schema.overlay import canonical_body, has_one_body
 from guided.schema.possible import possible_number, possible_text
 from guided.schema.restrict import restrict
 from guided.schema.strings import string_automaton, without_surrogates
@@ -35,6 +36,8 @@ __all__ = ["Kinds"]
 
 # Sets of names are numbers with a bit for each.
 _MOST_NAMES = 10_000
+# Of one character there are more strings.
+_MANY_TEXTS = 1_000_000
 
 
 class Kinds:
@@ -173,22 +176,29 @@ class Kinds:
             self._measures[formula] = measure_of(formula, self.leaf("string", (formula,)).automaton)
         return self._measures[formula]
 
-    def all_but(self, formula: int) -> list[str] | None:
-        """The texts of which a formula of strings says that they are not meant, if that is all it says; None of any other.
+    def exclusions(self, kind: str, formula: int) -> tuple[int, list[bytes]] | None:
+        """What a formula of strings or numbers says besides which few they are not, and the spellings of these; None if there are none.
 
-        Each has one spelling, and so does what can be spelled of it.
+        None as well where a text has several spellings, but for zeros behind the point of a number.
         """
-        if not self.has_all_bytes:
+        if not self.has_all_bytes or (kind == "number" and self.options.numbers != "plain"):
             return None
-        nodes = self.formulas.nodes
-        texts: dict[str, None] = {}
+        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
+        rest, excluded = list[int](), list[int]()
         for member in self.formulas.members(formula):
             node = nodes[member]
-            if node[0] != "!" or nodes[node[1]][0] != "strings":
+            is_exclusion = node[0] == "!" and nodes[node[1]][0] == name
+            (excluded if is_exclusion else rest).append(node[1] if is_exclusion else member)
+        if not excluded:
+            return None
+        if kind == "number":
+            bodies = [body for one in excluded for body in number_bodies(nodes[one][1])]
+        else:
+            texts = without_surrogates(dict.fromkeys(text for one in excluded for text in nodes[one][1]))
+            if not has_one_body(texts, self.options.escapes):
                 return None
-            texts.update(dict.fromkeys(nodes[node[1]][1]))
-        listed = without_surrogates(texts)
-        return listed if has_one_body(listed, self.options.escapes) else None
+            bodies = [canonical_body(text) for text in texts]
+        return self.formulas.conjunction(rest), bodies
 
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""
@@ -206,12 +216,16 @@ class Kinds:
 
     def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
         """Is it certain, without an automaton, that a formula has a value? The alphabet holds printable ASCII."""
-        atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
+        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
+        atoms = [nodes[member] for member in self.formulas.members(formula)]
+        rest = [atom for atom in atoms if atom[0] != "!" or nodes[atom[1]][0] != name]
         if kind == "number":
-            return possible_number(atoms)
-        if len(atoms) == 1 and possible_text(atoms[0], is_ascii=not self.has_all_bytes):
-            return True
-        return self.all_but(formula) is not None
+            return possible_number(rest, len(atoms) - len(rest))
+        if len(rest) == len(atoms):
+            return len(atoms) == 1 and possible_text(atoms[0], is_ascii=not self.has_all_bytes)
+        # Of each length but 0 there are a million strings.
+        has_many = not rest or (len(rest) == 1 and rest[0][0] == "length" and _is_many_lengths(*rest[0][1:]))
+        return has_many and len(atoms) < _MANY_TEXTS and self.exclusions("string", formula) is not None
 
     def _has_length(self, least: int, most: int) -> bool:
         """Is there a string of so many characters that the alphabet can spell? One character is enough, since it can be repeated."""
@@ -378,3 +392,8 @@ def _hexadecimal(character: str) -> list[bytes]:
     lower = b"\\u%04x" % ord(character)
     upper = b"\\u%04X" % ord(character)
     return [lower] if lower == upper else [lower, upper]
+
+
+def _is_many_lengths(least: int, most: int) -> bool:
+    """Is one of these lengths greater than 0?"""
+    return most == ANY_LENGTH or (most > 0 and least <= most)

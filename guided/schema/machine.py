@@ -154,10 +154,14 @@ class Machine:
                 self._cells,
                 self._job_at,
                 self.places.frames,
-                self.places.strings.is_common,
+                self._in_string,
+                self.places.without_numbers.__contains__,
                 _empty,
             )
         )
+
+    def _in_string(self, control: int) -> bool:
+        return self.places.strings.is_common(control) or control in self.places.without_strings
 
     def _job_at(self, control: int) -> Job | None:
         place = self.places.place_of.get(control)

@@ -17,13 +17,13 @@ from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.schema import arrays
 from guided.schema.cells import Cell, OpenArray, OpenObject, OpenPlain
-from guided.schema.formula import FALSE, TRUE
+from guided.schema.exclusions import Exclusions
+from guided.schema.formula import FALSE, TRUE, Atom
 from guided.schema.jobs import Job
 from guided.schema.kinds import Kinds
 from guided.schema.layout import dead_row, direct, indented
 from guided.schema.measure import Measure
 from guided.schema.objects import ObjectState
-from guided.schema.overlay import canonical_body
 from guided.schema.plain import PlainState
 from guided.schema.reading import Next, Reading
 from guided.schema.string_frames import StringFrames
@@ -93,6 +93,8 @@ class Places:
         First control of each frame, by type, formulas, and whether characters count.
     report_of : dict of int to int
         What each action of a value's end reports.
+    without_strings, without_numbers : Exclusions
+        Frames of strings and numbers without some.
     unsure : int
         The action of what begins a value that may have to be another, where this is not known; DEAD where there is none.
     """
@@ -126,8 +128,10 @@ class Places:
         self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
             ("number", (formula,), False): first for formula, first in numbers if first >= 0
         }
-        # By formula, the frames of all strings but some.
-        self._without: dict[int, int] = {}
+        # By formula.
+        self._entries_without: dict[int, int | None] = {}
+        self.without_strings = Exclusions(tables, is_number=False)
+        self.without_numbers = Exclusions(tables, is_number=True)
         self._done: dict[tuple[int, bool], int] = {
             (0, False): structure.value_done,
             (0, True): structure.value_done_again,
@@ -230,28 +234,49 @@ class Places:
             found = self._literals[kind, bits] = entry
         return found
 
+    def _without(self, wanted: tuple[int, ...], kind: str = "string") -> int | None:
+        """The entry of all strings, or the first control of all numbers, of a formula but some; None where it excludes none."""
+        if len(wanted) > 1:
+            return None
+        if wanted[0] not in self._entries_without:
+            self._entries_without[wanted[0]] = self._without_anew(wanted[0], kind)
+        return self._entries_without[wanted[0]]
+
+    def _without_anew(self, formula: int, kind: str) -> int | None:
+        found = self.kinds.exclusions(kind, formula)
+        if found is None:
+            return None
+        rest, bodies = found
+        if kind == "number":
+            return self.without_numbers.without(self._frame("number", (rest,)), bodies)
+        atom = self.formulas.nodes[rest]
+        if rest == TRUE:
+            return self.without_strings.without(self.structure.string, bodies)
+        if atom[0] == "length" and self.structure.counts_characters:
+            first = self.without_strings.without(self.structure.string, bodies)
+            return None if first is None else direct(self.tables, Reaction(0, -1, first, _registers(atom)))
+        # Where a register counts beside an automaton, too, the automaton knows how many characters it needs.
+        is_counted = self.kinds.measured(rest) is not None
+        return None if is_counted else self.without_strings.without(self._frame("string", (rest,)), bodies)
+
     def _string_entry(self, wanted: tuple[int, ...]) -> int:
         if wanted == (TRUE,):
             return self.structure.string
         atom = self.formulas.nodes[wanted[0]]
         if len(wanted) == 1 and atom[0] == "length" and self.structure.counts_characters:
-            most = UNLIMITED if atom[2] < 0 else min(atom[2], UNLIMITED - 1)
-            return direct(self.tables, Reaction(0, -1, self.structure.string, (min(atom[1], UNLIMITED - 1), most)))
+            return direct(self.tables, Reaction(0, -1, self.structure.string, _registers(atom)))
+        found = self._without(wanted)
+        if found is not None:
+            return found
         if len(wanted) == 1 and (measured := self.kinds.measured(wanted[0])) is not None:
             leaf, most = measured
             return direct(self.tables, Reaction(0, -1, self._frame("string", (leaf.formula,), leaf), (0, most)))
-        texts = self.kinds.all_but(wanted[0]) if len(wanted) == 1 else None
-        if texts is None:
-            return self._frame("string", wanted)
-        found = self._without.get(wanted[0])
-        if found is None:
-            found = self._without[wanted[0]] = self.strings.without(
-                [canonical_body(text) for text in texts], self.done(0)
-            )
-        return found
+        return self._frame("string", wanted)
 
     def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
-        first = self._frame("number", wanted)
+        first = self._without(wanted, "number")
+        if first is None:
+            first = self._frame("number", wanted)
         entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
         return entries
 
@@ -327,6 +352,12 @@ class Places:
             found = self._done[bits, again] = self.tables.action(again=again)
             self.report_of[found] = bits
         return action_entry(found)
+
+
+def _registers(length: Atom) -> tuple[int, int]:
+    """The code points that a length needs and allows."""
+    _, least, most = length
+    return min(least, UNLIMITED - 1), UNLIMITED if most < 0 else min(most, UNLIMITED - 1)
 
 
 class _Same:

@@ -7,7 +7,7 @@ Complexity: O(atoms), and one match for each pattern.
 
 import re
 from fractions import Fraction
-from math import gcd, lcm
+from math import ceil, gcd, lcm
 
 from guided.schema.formula import Atom
 
@@ -48,8 +48,8 @@ def possible_text(atom: Atom, *, is_ascii: bool = False) -> bool:
     return bool(kind == "format")
 
 
-def possible_number(atoms: list[Atom]) -> bool:
-    """Is there surely a number of which all of these hold?"""
+def possible_number(atoms: list[Atom], n_excluded: int = 0) -> bool:
+    """Are there surely more numbers of which all of these hold than ``n_excluded``?"""
     low: Fraction | None = None
     high: Fraction | None = None
     # The least common multiple of all divisors, where there are any.
@@ -62,7 +62,7 @@ def possible_number(atoms: list[Atom]) -> bool:
             low = atom[1] if low is None else max(low, atom[1])
         elif atom[0] == "maximum":
             high = atom[1] if high is None else min(high, atom[1])
-        elif atom[0] != "equals" or len(atoms) > 1:
+        elif atom[0] != "equals" or len(atoms) > 1 or n_excluded:
             return False
     if low is None or high is None:
         # Why: divisors have common multiples, whole ones too, as far from 0 as one likes on either side.
@@ -73,7 +73,7 @@ def possible_number(atoms: list[Atom]) -> bool:
     if step != 1 and max(step.numerator, step.denominator, int(abs(low)), int(abs(high))) > _SMALL:
         return False
     above: Fraction = (low // step + 1) * step
-    return above < high
+    return ceil((high - above) / step) > n_excluded
 
 
 def _common_multiple(first: Fraction, second: Fraction) -> Fraction:

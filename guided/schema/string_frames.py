@@ -9,16 +9,12 @@ Why not the states within an escape too: a short completion of the text may go o
 Complexity: O(states x 256), by one kernel.
 """
 
-from collections.abc import Sequence
-from itertools import accumulate
-
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array
+from guided.arrays import Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COUNTS, LIKE, LIVE, MANY, NEEDS, PLAN, PushdownTables
 from guided.kernels import frames as kernel
-from guided.kernels import names as names_kernel
 from guided.schema.measure import Measure
 from guided.schema.structure import QUOTE, Structure
 
@@ -79,22 +75,6 @@ class StringFrames:
         if measure is not None:
             info[:, COUNTS] = measure.phases
             info[:, NEEDS] = measure.needs
-        return first
-
-    def without(self, bodies: Sequence[bytes], done: int) -> int:
-        """A frame of all strings but some, each given by its only spelling; its first control. ``done``: entry of the closing quote.
-
-        What an automaton would come to, without making it: items that must differ have one such frame each.
-        """
-        tables, base = self._tables, self._ending(done)
-        most = 1 + sum(map(len, bodies))
-        first = tables.room(most)
-        count = names_kernel.fill_names(
-            np.frombuffer(b"".join(bodies), np.uint8), np.array([0, *accumulate(map(len, bodies))], np.int32),
-            np.zeros(len(bodies), np.int32), np.array([DEAD], np.int32), QUOTE, base, first, tables.rows, tables.info, tables.live,
-            np.empty(most, np.int32), np.zeros((most, 1), np.uint64),
-        )  # fmt: skip
-        tables.made(count)
         return first
 
     def is_common(self, control: int) -> bool:

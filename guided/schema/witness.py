@@ -105,6 +105,10 @@ class Witness(Ways):
             return self._in_leaf(control, frame, cell, own)
         if parts.in_string(control):
             return self._near_end(control, needed)
+        if parts.in_number(control):
+            found = self._nearest(control, 0)
+            assert found is not None, "every control is live"
+            return found[:-1] or self._after_report(cell, 0, own)
         if needed:
             return bytes([BLANK]) * needed
         job = parts.jobs(control)

@@ -79,7 +79,9 @@ class Parts(NamedTuple):
     frames : mapping of (str, tuple of int, bool) to int
         First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
     in_string : callable
-        Is a control in a frame where any string may follow?
+        Is a control in a frame where any string may follow, or any but some?
+    in_number : callable
+        Is a control in a frame of numbers without some?
     empty : callable
         What the content of a cell reports if it ends before its first item, as bits; negative if it cannot.
     """
@@ -92,6 +94,7 @@ class Parts(NamedTuple):
     jobs: Callable[[int], Job | None]
     frames: Mapping[tuple[str, tuple[int, ...], bool], int]
     in_string: Callable[[int], bool]
+    in_number: Callable[[int], bool]
     empty: Callable[[Content], int]
 
 
@@ -179,7 +182,11 @@ class Ways:
         for byte in path:
             place = rows.item(place, byte)
         row = rows[place]
-        fill = _SPACE if row[_SPACE] == place else int(np.flatnonzero(row == place)[0])
+        loops = np.flatnonzero(row == place)
+        if not len(loops):
+            # Where strings are excluded: a letter by which none of them goes on, or the next of one of them.
+            return bytes([_SPACE if row[_SPACE] >= 0 else int(np.flatnonzero(row >= 0)[0])])
+        fill = _SPACE if row[_SPACE] == place else int(loops[0])
         return path + bytes([fill]) * needed + last if needed <= RUN else path or bytes([fill]) * RUN
 
     def _nearest(self, control: int, entry: int) -> bytes | None:
