@@ -15,11 +15,16 @@ BIN := $(VENV)/bin
 CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/.cache/numba-boundscheck"
 KERNEL_TESTS := tests/automata tests/index tests/lalr/test_machine.py tests/vocabulary/test_trie.py
 
+MARKED := slow or model or network or exhaustive
+# Coverage doubles the time of the tests: random ones are measured with few examples only.
+COVERAGE ?=
+COVERED := --cov --cov-report=term:skip-covered
+
 # One process per core: empty it to see prints, or to use a debugger.
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-with lint bench docs clean
+.PHONY: help demo test test-rest test-all test-with lint bench docs clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,14 +36,18 @@ demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
 
 test: $(VENV) ## the default tests: everything that is fast and needs no download (docs/testing.md)
-	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not (slow or model or network or exhaustive)" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED))" $(if $(COVERAGE),$(COVERED)) $(PYTEST_ARGS)
 
-test-all: $(VENV) ## all tests with more examples and coverage; then those of the kernels with bounds checks
-	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+test-rest: $(VENV) ## the other tests, and more examples of the random ones; then those of the kernels with bounds checks
+	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci -m "hypothesis or $(MARKED)" $(PYTEST_ARGS)
 	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci $(wildcard $(KERNEL_TESTS))
 
+test-all: ## all tests, with coverage
+	$(MAKE) test COVERAGE=1
+	$(MAKE) test-rest
+
 test-with: $(WITH)/.stamp ## the default tests with other versions: CONSTRAINTS=tests/constraints/oldest.txt
-	$(WITH)/bin/python -m pytest $(PARALLEL) --quiet -m "not (slow or model or network or exhaustive)" $(PYTEST_ARGS)
+	$(WITH)/bin/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED))" $(PYTEST_ARGS)
 
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
