@@ -28,6 +28,9 @@ from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["Coaccessible"]
 
+# Of a state's symbols: (symbol, relation of the rest of a rule, item below), where the rule began below; and, by the rule's own symbol,
+# (symbol, relation), where it begins in the state.
+_Plan = tuple[list[tuple[int, int, Item]], dict[int, list[tuple[int, int]]]]
 _STEP_COST = 20
 _TOO_MANY = "its conflicts leave too much open"
 
@@ -54,6 +57,7 @@ class Coaccessible:
         # By state and symbol; EMPTY where there is none.
         self._relations: dict[tuple[int, int], int] = {}
         self._rests: dict[tuple[int, Item], int] = {}
+        self._plans: dict[int, _Plan] = {}
         self._solve()
         self._cells: dict[tuple[int, tuple[int, ...]], int] = {}
         self._said: list[tuple[int, dict[Item, int], dict[int, int], int]] = []
@@ -98,23 +102,37 @@ class Coaccessible:
 
     def _begun(self, state: int, values: dict[Item, int]) -> dict[int, int]:
         """For each symbol that can be read in a cell: the letters that may come behind it."""
-        gotos, origins = self._items.gotos[state], self._items.origins
-        begun = dict.fromkeys(gotos, 0)
+        inherited, own = self._plan(state)
+        begun = dict.fromkeys(self._items.gotos[state], 0)
         if state == self._start.state:
             begun[self._start_symbol] = self._end
-        changed = True
-        while changed:
-            changed = False
-            for symbol, target in gotos.items():
-                own = {
-                    (rule, dot): values[rule, dot - 1] if dot > 1 else begun[origins[rule]]
-                    for rule, dot in self._items.kernels[target]
-                }
-                more = begun[symbol] | self._before(target, own)
-                if more != begun[symbol]:
-                    begun[symbol] = more
-                    changed = True
+        for symbol, rest, item in inherited:
+            begun[symbol] |= self._known.backward(rest, values[item])
+        work = [symbol for symbol, letters in begun.items() if letters]
+        while work:
+            origin = work.pop()
+            for symbol, rest in own.get(origin, ()):
+                more = self._known.backward(rest, begun[origin])
+                if more & ~begun[symbol]:
+                    begun[symbol] |= more
+                    work.append(symbol)
         return begun
+
+    def _plan(self, state: int) -> _Plan:
+        """What the letters behind each symbol that can be read in a state depend on."""
+        found = self._plans.get(state)
+        if found is None:
+            inherited: list[tuple[int, int, Item]] = []
+            own: dict[int, list[tuple[int, int]]] = {}
+            for symbol, target in self._items.gotos[state].items():
+                for rule, dot in self._items.kernels[target]:
+                    rest = self._rest(target, (rule, dot))
+                    if dot > 1:
+                        inherited.append((symbol, rest, (rule, dot - 1)))
+                    else:
+                        own.setdefault(self._items.origins[rule], []).append((symbol, rest))
+            found = self._plans[state] = inherited, own
+        return found
 
     def _before(self, state: int, values: dict[Item, int]) -> int:
         """The letters before which a state is live, by the values of its kernel."""

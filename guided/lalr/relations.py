@@ -36,6 +36,7 @@ class Relations:
         self._composed: dict[tuple[int, int], int] = {}
         self._joined: dict[tuple[int, int], int] = {}
         self._within: dict[tuple[int, int], int] = {}
+        self._backward: dict[tuple[int, int], int] = {}
 
     def of_rows(self, rows: dict[int, int]) -> int:
         """The relation of some members, each with its image as bits."""
@@ -103,10 +104,16 @@ class Relations:
 
     def backward(self, relation: int, members: int) -> int:
         """What is related to at least one of some members, as bits."""
-        found = 0
-        for image, begin in self._blocks[relation].items():
-            if image & members:
-                found |= begin
+        if relation == EMPTY or not members:
+            return 0
+        key = relation, members
+        found = self._backward.get(key)
+        if found is None:
+            found = 0
+            for image, begin in self._blocks[relation].items():
+                if image & members:
+                    found |= begin
+            self._backward[key] = found
         return found
 
     def _number(self, blocks: _Blocks) -> int:
