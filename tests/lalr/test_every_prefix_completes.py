@@ -1,8 +1,8 @@
 """A prefix is allowed exactly if Lark parses some text that begins with it: small random grammars against `Lark.parse` alone.
 
-The oracle knows nothing of scanners, stacks or liveness. That no text is lost: all texts up to a length are parsed by Lark, and each prefix of
-an accepted one must be allowed. That there is no dead end: for each prefix that is allowed a text that begins with it is searched for,
-and Lark must parse it. The terminals are those of which dead ends are made: comments up to the end of a line, some of them ignored and some
+The oracle knows nothing of scanners, stacks or liveness. No text is lost: all texts up to a length are parsed by Lark, and each prefix of
+an accepted one must be allowed. There is no dead end: for each prefix that is allowed, a text that begins with it is searched for, and
+Lark must parse it. The terminals are those of which dead ends are made: comments up to the end of a line, some of them ignored and some
 part of the line's end, keywords and names, terminals that share prefixes, lookaheads, and lexemes that a later character makes longer.
 """
 
