@@ -1,13 +1,14 @@
 """`Guide`: where one text stands in an index. Sans-IO: no model, no torch, nothing but states.
 
-Everything that changes where a text stands lives here. The index is immutable and shared; a guide is a list of states, cheap to make, fork
-and roll back. States are integers of the index's choosing, so the same guide runs over every kind of index. An index may drop states to
-bound its memory: then the guide, which has the tokens, has it read them again.
+Everything that changes where a text stands lives here. The index is immutable and shared; a guide is a linked list of states, which forks
+share, and changes by one assignment: an interrupt leaves it as it was or as it should be. States are integers of the index's choosing, so
+the same guide runs over every kind of index. An index may drop states to bound its memory: then the guide, which has the tokens, has it
+read them again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import index as as_index
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -65,6 +66,11 @@ class Steps(Protocol):
         """Why a token is allowed or not; ``read``: the tokens that led to the state."""
 
 
+# Where a text stands: the state, the token that led there, where it stood before (None at the start), and after how many tokens.
+# PERF: a plain tuple, since one is made at every step (python -m benchmarks.regex).
+_At: TypeAlias = "tuple[int, int, _At | None, int]"
+
+
 class Guide:
     """The position of one text in an index. Not thread-safe; the index it runs over is.
 
@@ -72,14 +78,31 @@ class Guide:
     least significant bit first, 1 = allowed.
     """
 
-    __slots__ = ("_history", "_state", "_steps", "_tokens")
+    __slots__ = ("_at", "_steps")
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._state = steps.initial
-        # The states before, and the token that was read in each.
-        self._history: list[int] = []
-        self._tokens: list[int] = []
+        self._at: _At = (steps.initial, -1, None, 0)
+
+    def __getstate__(self) -> tuple[Steps, list[int], list[int]]:
+        # Why not the linked list: pickle and copy recurse into it.
+        states, tokens = list[int](), list[int]()
+        at: _At | None = self._at
+        while at is not None:
+            state, token, at, _ = at
+            states.append(state)
+            tokens.append(token)
+        return self._steps, states[::-1], tokens[-2::-1]
+
+    def __setstate__(self, state: tuple[Steps, list[int], list[int]]) -> None:
+        self._steps, states, tokens = state
+        self._at = (states[0], -1, None, 0)
+        for length, (after, token) in enumerate(zip(states[1:], tokens, strict=True), start=1):
+            self._at = (after, token, self._at, length)
+
+    def _tokens(self) -> list[int]:
+        """The tokens that were read. O(tokens)."""
+        return self.__getstate__()[2]
 
     def __repr__(self) -> str:
         if self.is_finished:
@@ -91,17 +114,17 @@ class Guide:
     @property
     def state(self) -> int:
         """The state of the index that the text has reached."""
-        return self._state
+        return self._at[0]
 
     @property
     def is_accepting(self) -> bool:
         """May the text end here? True once it has ended."""
-        return self._state == self._steps.final or self._ask(self._steps.is_accepting)
+        return self._at[0] == self._steps.final or self._ask(self._steps.is_accepting)
 
     @property
     def is_finished(self) -> bool:
         """Has EOS been read?"""
-        return self._state == self._steps.final
+        return self._at[0] == self._steps.final
 
     @property
     def remaining(self) -> int:
@@ -117,10 +140,10 @@ class Guide:
         """Ask the index about the state, which it finds again where it has dropped it."""
         for _ in range(_MOST_EVICTED):
             try:
-                return question(self._state, *arguments, **keywords)
+                return question(self._at[0], *arguments, **keywords)
             except StateEvicted:
-                self._state = self._steps.state_after(self._tokens)
-        return question(self._state, *arguments, **keywords)
+                self._at = (self._steps.state_after(self._tokens()), *self._at[1:])
+        return question(self._at[0], *arguments, **keywords)
 
     def _next(self, state: int, token: int, read: Sequence[int] = (), count: int = 0) -> int:
         """The state after a token, or -1. The first ``count`` tokens of ``read`` led to ``state`` from where the guide stands."""
@@ -128,7 +151,7 @@ class Guide:
             try:
                 return self._steps.next(state, token)
             except StateEvicted:
-                state = self._steps.state_after([*self._tokens, *read[:count]])
+                state = self._steps.state_after([*self._tokens(), *read[:count]])
         return self._steps.next(state, token)
 
     def mask(self, out: Int32Array | None = None) -> Int32Array:
@@ -148,7 +171,7 @@ class Guide:
         """
         # PERF: not by `_ask`, which costs a call at every step (python -m benchmarks.regex).
         try:
-            mask = self._steps.mask(self._state)
+            mask = self._steps.mask(self._at[0])
         except StateEvicted:
             mask = self._ask(self._steps.mask)
         if out is None:
@@ -164,7 +187,7 @@ class Guide:
     def fits(self, token: int, budget: int) -> bool:
         """Is an allowed token in `mask_within` of a budget? Without making that mask."""
         for _ in range(_MOST_EVICTED):
-            after = self._next(self._state, token)
+            after = self._next(self._at[0], token)
             try:
                 return after == self._steps.final or (after >= 0 and self._steps.remaining(after) < budget)
             except StateEvicted:
@@ -198,32 +221,29 @@ class Guide:
         TypeError
             ``token`` is no integer.
         """
+        at = self._at
         try:
-            state = self._steps.next(self._state, token)
+            state = self._steps.next(at[0], token)
         except StateEvicted:
-            state = self._next(self._state, token)
+            state = self._next(at[0], token)
         if state < 0:
             raise TokenRejected(as_index(token), self._ask(self._steps.explain, as_index(token)).expected)
-        self._history.append(self._state)
-        self._tokens.append(token)
-        self._state = state
+        self._at = (state, token, at, at[3] + 1)
 
     def advance_many(self, tokens: Iterable[int]) -> int:
         """Read tokens up to the first that is not allowed; how many were read."""
         count = 0
         for token in tokens:
-            state = self._next(self._state, token)
+            state = self._next(self._at[0], token)
             if state < 0:
                 break
-            self._history.append(self._state)
-            self._tokens.append(token)
-            self._state = state
+            self._at = (state, token, self._at, self._at[3] + 1)
             count += 1
         return count
 
     def validate(self, tokens: Sequence[int]) -> int:
         """How many of the tokens `advance_many` would read; the guide stays where it is."""
-        state = self._state
+        state = self._at[0]
         for count, token in enumerate(tokens):
             state = self._next(state, token, tokens, count)
             if state < 0:
@@ -231,7 +251,7 @@ class Guide:
         return len(tokens)
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens, EOS among them.
+        """Take back the last ``n`` tokens, EOS among them. O(n).
 
         Raises
         ------
@@ -243,24 +263,24 @@ class Guide:
         n = as_index(n)
         if n < 0:
             raise ValueError(f"rollback takes a count of tokens, not {shown(n)}")
-        if n > len(self._history):
-            raise LimitError("rollback", n, len(self._history), "that many tokens were never read")
-        if n:
-            self._state = self._history[-n]
-            del self._history[-n:], self._tokens[-n:]
+        if n > self._at[3]:
+            raise LimitError("rollback", n, self._at[3], "that many tokens were never read")
+        at = self._at
+        for _ in range(n):
+            before = at[2]
+            assert before is not None, "as many tokens were read"
+            at = before
+        self._at = at
 
     def fork(self) -> "Guide":
-        """An independent guide at the same place, with the same history."""
+        """An independent guide at the same place, with the same history. O(1)."""
         twin = Guide.__new__(Guide)
-        twin._steps, twin._state = self._steps, self._state
-        twin._history, twin._tokens = self._history.copy(), self._tokens.copy()
+        twin._steps, twin._at = self._steps, self._at
         return twin
 
     def reset(self) -> None:
         """Back to the empty text."""
-        self._state = self._steps.initial
-        self._history.clear()
-        self._tokens.clear()
+        self._at = (self._steps.initial, -1, None, 0)
 
     def accepts(self, data: str | bytes) -> bool:
         """Is this whole text, a str or its UTF-8, from the start, in the language? The guide does not move. O(len(data))."""
@@ -272,11 +292,11 @@ class Guide:
 
     def explain(self, token: int) -> Explanation:
         """Why a token is or is not allowed here: the byte where it dies, and what was expected; in a grammar, the terminals too."""
-        return self._ask(self._steps.explain, as_index(token), self._tokens)
+        return self._ask(self._steps.explain, as_index(token), self._tokens())
 
     def __len__(self) -> int:
         """Number of tokens read."""
-        return len(self._history)
+        return self._at[3]
 
     def __bool__(self) -> bool:
         return True
