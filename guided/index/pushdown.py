@@ -30,7 +30,7 @@ from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Place, Spot, Stacks, Texts
 from guided.encoding import as_bytes
-from guided.errors import LimitError, StateEvicted
+from guided.errors import GuidedError, LimitError, StateEvicted
 from guided.index.pushdown_budget import Budgets
 from guided.index.pushdown_masks import MaskMaker, Masks, Shared
 from guided.limits import Limits
@@ -80,8 +80,10 @@ class PushdownIndex:
         self._shared = shared or Shared(vocabulary)
         self._n_shared, self._masks_of = n_shared, masks
         self._anew = anew
-        # Calls during which nothing may be dropped.
-        self._n_keeping = 0
+        # Have all calls that filled tables come to their end?
+        self._is_whole = True
+        # How the explored states were reached, and their masks.
+        self._explored: tuple[dict[int, tuple[int, bytes]], dict[int, Int32Array]] = {}, {}
         # The number of the next state.
         self._free = 2
         # States that `explore` found or made: the first ones.
@@ -90,11 +92,12 @@ class PushdownIndex:
 
     def _begin(self, automaton: Pushdown) -> None:
         """Keep nothing but the first two states. Readers without the lock see a table as it was or empty."""
+        start = (automaton.start, 0, *KEPT)
+        # First, so that no place is taken for one on other stacks.
+        self._places: dict[int, Place] = {self.initial: start, self.final: (-1, -1, 0, 0)}
         self.automaton = automaton
         self.stacks = Stacks(automaton)
         self._masker = self._masks_of(self.stacks, self.vocabulary, self._limits, self._shared, self._n_shared)
-        start = (automaton.start, 0, *KEPT)
-        self._places: dict[int, Place] = {self.initial: start, self.final: (-1, -1, 0, 0)}
         self._state_ids: dict[tuple[Place, Texts], int] = {(start, ()): self.initial}
         # Of each state on whose stack some cell records, the bytes read on top of each.
         self._texts: dict[int, Texts] = {}
@@ -121,40 +124,57 @@ class PushdownIndex:
             + self.automaton.n_bytes
         )
 
-    def _make_room(self, state: int) -> None:
-        """Begin anew where too much is kept. The state stays, with its number.
+    @contextmanager
+    def _filling(self, state: int) -> Iterator[Place]:
+        """Hold the lock while what is unknown about a state is computed; its place.
+
+        First, but not within another such call, room is made.
 
         Raises
         ------
+        StateEvicted
+            The state is no longer kept.
         LimitError
             What the state's own text makes known takes more than half of the room.
         """
-        if self._anew is None or self._n_keeping or self.n_bytes - self._settled <= self._limits.growth_bytes:
-            return
-        text = self._text_of(state) if state in self._places else None
-        self._begin_anew()
-        if text is not None and state not in self._places:
-            texts: list[bytes] = []
-            place = self.stacks.read(self._places[self.initial], text, texts)
-            assert place is not None, "the text was read before"
-            self._enter(state, place, tuple(texts), (self.initial, text))
-            self._has_leaps = True
-            # Were it more than half of the room, there would soon be none again, and the text would be read over and over.
-            taken = self.n_bytes - self._settled
-            if 2 * taken > self._limits.growth_bytes:
-                raise LimitError("growth_bytes", 2 * taken, self._limits.growth_bytes, "one text alone takes too much")
+        is_within: bool = self._lock._is_owned()  # type: ignore[attr-defined]
+        with self._lock:
+            if is_within:
+                yield self.place(state)
+                return
+            # An interrupt, or a lack of memory, may have left tables half filled.
+            if not self._is_whole and self._anew is not None:
+                self._begin_anew(state)
+            self._is_whole = False
+            try:
+                if self._anew is not None and self.n_bytes - self._settled > self._limits.growth_bytes:
+                    self._begin_anew(state)
+                yield self.place(state)
+            except (GuidedError, ValueError):
+                self._is_whole = True
+                raise
+            self._is_whole = True
 
-    def _begin_anew(self) -> None:
-        """Keep nothing but what was explored."""
+    def _begin_anew(self, state: int) -> None:
+        """Keep nothing but what was explored, and a state with its number."""
         assert self._anew is not None
-        explored = list(islice(self._reached.items(), max(self.explored - 2, 0)))
-        states = [self.initial, *(state for state, _ in explored)]
-        masks = {state: mask for state in states if (mask := self._masks.get(state)) is not None}
+        text = self._text_of(state) if state in self._places else None
         self._begin(self._anew())
-        self.replay(dict(explored))
-        for state, mask in masks.items():
-            self.give_mask(state, mask)
+        self.replay(self._explored[0])
+        for explored, mask in self._explored[1].items():
+            self.give_mask(explored, mask)
         self._settled = self.n_bytes
+        if text is None or state in self._places:
+            return
+        texts: list[bytes] = []
+        place = self.stacks.read(self._places[self.initial], text, texts)
+        assert place is not None, "the text was read before"
+        self._enter(state, place, tuple(texts), (self.initial, text))
+        self._has_leaps = True
+        # Were it more than half of the room, there would soon be none again, and the text would be read over and over.
+        taken = self.n_bytes - self._settled
+        if 2 * taken > self._limits.growth_bytes:
+            raise LimitError("growth_bytes", 2 * taken, self._limits.growth_bytes, "one text alone takes too much")
 
     def _text_of(self, state: int) -> bytes:
         """The bytes that led to a state."""
@@ -163,17 +183,6 @@ class PushdownIndex:
             state, data = self._reached.get(state, (self.initial, b""))
             pieces.append(data)
         return b"".join(reversed(pieces))
-
-    def _kept(self, state: int) -> Place:
-        """The place of a state that something unknown is asked of. The lock is held.
-
-        Raises
-        ------
-        StateEvicted
-            It is no longer kept.
-        """
-        self._make_room(state)
-        return self.place(state)
 
     @property
     def n_states(self) -> int:
@@ -209,8 +218,8 @@ class PushdownIndex:
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as they go: (the state reached, how many were read)."""
-        with self._lock:
-            place, texts = self._kept(state), list(self._texts.get(state, ()))
+        with self._filling(state) as place:
+            texts = list(self._texts.get(state, ()))
             for count, byte in enumerate(data):
                 before = tuple(texts)
                 after = self.stacks.read(place, bytes([byte]), texts)
@@ -221,17 +230,16 @@ class PushdownIndex:
 
     def onward(self, state: int) -> list[int]:
         """Bytes that may follow a state, ascending."""
-        with self._lock:
-            place, texts = self._kept(state), self._texts.get(state, ())
+        with self._filling(state) as place:
+            texts = self._texts.get(state, ())
             live = self._live(place[0]) if place[0] >= 0 else []
             return [byte for byte in live if self.stacks.read(place, bytes([byte]), list(texts)) is not None]
 
     def forced(self, state: int) -> bytes:
         """The longest byte string, up to a thousand, that every continuation of a state begins with."""
         found = bytearray()
-        with self._lock:
-            self._make_room(state)
-            place, texts = self.spot(state)
+        with self._filling(state) as place:
+            texts = self._texts.get(state, ())
             while len(found) < _MOST_FORCED and not self.stacks.is_end(place):
                 step = self._only_step(place, texts)
                 if step is None:
@@ -261,8 +269,7 @@ class PushdownIndex:
         """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
         found = self._masks.get(state)
         if found is None:
-            with self._lock:
-                place = self._kept(state)
+            with self._filling(state) as place:
                 found = self._masker.mask(place, self._texts.get(state, ()))
                 if self.is_accepting(state):
                     found = found.copy()
@@ -280,17 +287,16 @@ class PushdownIndex:
         if found is None:
             if key < 0:
                 return DEAD
-            with self._lock:
-                found = self._next[key] = self._step(state, token)
+            with self._filling(state) as place:
+                found = self._next[key] = self._step(state, place, token)
         return found
 
-    def _step(self, state: int, token: int) -> int:
+    def _step(self, state: int, start: Place, token: int) -> int:
         if state == self.final:
             return DEAD
         if token in self._eos:
             return self.final if self.is_accepting(state) else DEAD
         data = self._tokens[token] if token < len(self._tokens) else None
-        start = self._kept(state)
         texts = list(self._texts.get(state, ()))
         place = self.stacks.read(start, data, texts) if data else None
         return DEAD if place is None else self._state(place, tuple(texts), (state, data or b""))
@@ -325,10 +331,9 @@ class PushdownIndex:
         """
         has_ended = len(tokens) > 0 and tokens[-1] in self._eos
         data = b"".join(self._tokens[token] or b"" for token in (tokens[:-1] if has_ended else tokens))
-        with self._lock:
-            self._make_room(self.initial)
+        with self._filling(self.initial) as start:
             texts: list[bytes] = []
-            place = self.stacks.read(self._places[self.initial], data, texts)
+            place = self.stacks.read(start, data, texts)
             if place is None:
                 raise ValueError("the tokens cannot follow each other")
             state = self._state(place, tuple(texts), (self.initial, data))
@@ -336,7 +341,10 @@ class PushdownIndex:
         return self.final if has_ended else state
 
     def settle(self, n_states: int) -> None:
-        """Keep the first states for good."""
+        """Keep the first states for good, and their masks."""
+        reached = dict(islice(self._reached.items(), max(n_states - 2, 0)))
+        masks = {state: self._masks.get(state) for state in (self.initial, *reached)}
+        self._explored = reached, {state: mask for state, mask in masks.items() if mask is not None}
         self.explored, self._settled = n_states, self.n_bytes
 
     def explore(self, n_states: int) -> None:
@@ -344,9 +352,9 @@ class PushdownIndex:
 
         On an index that was not used before, the same number gives the same states. They stay for good.
         """
-        with self._lock, self._keeping_all():
+        with self._filling(self.initial):
             if self._has_leaps and self._anew is not None:
-                self._begin_anew()
+                self._begin_anew(self.initial)
             queue, seen = [self.initial], {self.initial}
             for state in queue:
                 self.mask(state)
@@ -360,15 +368,6 @@ class PushdownIndex:
                     if len(self._places) >= n_states:
                         break
             self.settle(len(self._places))
-
-    @contextmanager
-    def _keeping_all(self) -> Iterator[None]:
-        """Within it nothing is dropped."""
-        self._n_keeping += 1
-        try:
-            yield
-        finally:
-            self._n_keeping -= 1
 
     @property
     def journal(self) -> dict[int, tuple[int, bytes]]:
@@ -415,8 +414,7 @@ class PushdownIndex:
         """May a text end in this state?"""
         found = self._ends.get(state)
         if found is None:
-            with self._lock:
-                place = self._kept(state)
+            with self._filling(state) as place:
                 found = self._ends[state] = self.stacks.is_end(place)
         return found
 
@@ -424,10 +422,8 @@ class PushdownIndex:
         """An upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
         if state == self.final:
             return 0
-        with self._lock:
-            self._make_room(state)
-            with self._keeping_all():
-                return self._budgets.bound(state)
+        with self._filling(state):
+            return self._budgets.bound(state)
 
     def spot(self, state: int) -> Spot:
         """The place of a state, and what was read on top of each cell that records."""
@@ -443,16 +439,14 @@ class PushdownIndex:
         peak = self._budgets.peaks.get(state)
         if peak is not None and peak < budget:
             return self.mask(state)
-        with self._lock:
-            self._make_room(state)
-            with self._keeping_all():
-                return self._budgets.mask_within(state, budget)
+        with self._filling(state):
+            return self._budgets.mask_within(state, budget)
 
     def accepts(self, data: str | bytes) -> bool:
         """Is a whole text in the language? O(len(data))."""
-        with self._lock:
-            self._make_room(self.initial)
-            place = self.stacks.read(self._places[self.initial], as_bytes(data), [])
+        text = as_bytes(data)
+        with self._filling(self.initial) as start:
+            place = self.stacks.read(start, text, [])
             return place is not None and self.stacks.is_end(place)
 
 

@@ -93,3 +93,4 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
             if is_empty[mask] != (state == index.final) or may_end[mask] != ends:
                 raise ValueError(f"the mask of state {state} is not its own")
             index.give_mask(state, masks[mask])
+    index.settle(n_states)
