@@ -45,6 +45,8 @@ class _Term:
     repeats: list[tuple[int, ...]] = field(default_factory=list)
     # Of items that must differ: values that have been.
     been: tuple[int, ...] | None = None
+    # The same as few formulas.
+    unlike: tuple[int, ...] = ()
 
     def at_most(self, most: int) -> None:
         """No more items than these."""
@@ -65,7 +67,7 @@ class _Term:
 
     def said(self, position: int) -> int:
         """What is said of an item anyway."""
-        been = map(self.formulas.negation, self.been or ())
+        been = map(self.formulas.negation, self.unlike)
         return self.formulas.conjunction([*(_item(table, position) for table in self.tables), *self.everywhere, *been])
 
     def wanted(self, member: Member) -> int:
@@ -98,7 +100,7 @@ class _End:
 
     def needed(self) -> Iterator[tuple[int, int]]:
         """What the items that must come must be, beside being none that has been, each with how many are such."""
-        term = replace(self.term, been=None)
+        term = replace(self.term, been=None, unlike=())
         n_prefix = term.n_prefix
         n_own = sum(times for _, times in self.own)
         taken = {item.place for item in self.items}
@@ -307,9 +309,11 @@ def _read(formulas: Formulas, term: Iterable[int]) -> Iterator[_Term]:
             choices.append(_refuted(atom) if is_negated else [atom])
         elif kind == "uniqueItems":
             if is_negated:
-                certain.repeats.append(atom[1:])
+                certain.repeats.append(tuple(one for values in atom[1:] for one in formulas.list_among(values)))
             else:
-                certain.been = tuple(dict.fromkeys((*(certain.been or ()), *atom[1:])))
+                been = (one for values in atom[1:] for one in formulas.list_among(values))
+                certain.been = tuple(dict.fromkeys((*(certain.been or ()), *been)))
+                certain.unlike = tuple(dict.fromkeys((*certain.unlike, *atom[1:])))
         else:
             assert literal == TRUE, node
     for chosen in product(*choices):

@@ -3,6 +3,8 @@
 The state of an array between two items is a tuple of formulas: what must hold of the rest, then what is only observed.
 """
 
+from functools import reduce
+
 from guided.schema.formula import FALSE, TRUE, Atom, Formulas
 
 __all__ = ["after_item", "at_close", "is_unique", "must_differ", "with_item", "without_items"]
@@ -27,7 +29,7 @@ def after_item(formulas: Formulas, state: tuple[int, ...]) -> tuple[int, ...] | 
         if kind == "contains":
             return _contains(formulas, atom)
         if kind == "uniqueItems":
-            differs = (formulas.atom(("value", formulas.negation(constant))) for constant in atom[1:])
+            differs = (formulas.atom(("value", formulas.negation(values))) for values in atom[1:])
             return formulas.conjunction((*differs, formulas.atom(atom)))
         return formulas.atom(atom)
 
@@ -67,11 +69,16 @@ def must_differ(formulas: Formulas, state: tuple[int, ...]) -> bool:
 
 def with_item(formulas: Formulas, state: tuple[int, ...], constant: int) -> tuple[int, ...]:
     """The state once the last item is known to have been this constant."""
+    is_new = must_differ(formulas, state)
 
     def known(atom: Atom) -> int:
         if atom[0] != "uniqueItems":
             return formulas.atom(atom)
-        return formulas.atom(("uniqueItems", *sorted({*atom[1:], constant})))
+        if is_new:
+            # O(1), where a sorted list would make each item cost as much as all before it.
+            return formulas.atom(("uniqueItems", formulas.among(reduce(formulas.among, atom[1:], FALSE), constant)))
+        constants = {one for values in atom[1:] for one in formulas.list_among(values)}
+        return formulas.atom(("uniqueItems", *sorted({*constants, constant})))
 
     memo: dict[int, int] = {}
     return tuple(formulas.rewrite(formula, known, memo) for formula in state)

@@ -31,7 +31,9 @@ Of an array:
     ("items", prefix, others) prefix: (f, ...) of the next items; others: f of the items after those
     ("minItems", n) ("maxItems", n)
     ("contains", f, least, most)    between so many more items hold f; most -1: no maximum
-    ("uniqueItems", *constants)     no two of the next items are equal, and none is one of these constants
+    ("uniqueItems", *formulas)      no two of the next items are equal, and none is a value of which one of these constants holds
+
+Of a value: ("among", f, constant, count), `Formulas.among`: one of ``count`` constants holds, all but the last of which are those of f.
 
 And on any level ("value", f): the value now being read holds f, which its end will tell.
 """

@@ -12,7 +12,7 @@ Complexity: O(bytes of the new texts x 256) for a set that holds a known one.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
@@ -75,6 +75,8 @@ class Exclusions:
         self._nodes: list[tuple[bool, tuple[tuple[int, int], ...]]] = [(False, ())]
         self._node_ids = {self._nodes[0]: 0}
         self._roots: OrderedDict[frozenset[bytes], int] = OrderedDict([(frozenset(), 0)])
+        # Of each set of a chain; None where some text has no spelling of its own.
+        self._root_of: dict[int, int | None] = {}
         # By common control, node and tail; DEAD where all texts from there are excluded.
         self._controls: dict[_Key, int] = {}
         self._own: set[int] = set()
@@ -85,6 +87,27 @@ class Exclusions:
         DEAD if these are all its texts; None if there is no such frame, since zeros lead around in a circle of controls.
         """
         return self._control(first, self._root(frozenset(bodies)))
+
+    def without_chain(
+        self, first: int, chain: int, link: Callable[[int], tuple[int, Sequence[bytes] | None]]
+    ) -> int | None:
+        """The same, where the texts are those of a chain of sets, each with few more than the one before it.
+
+        ``link``: from a set's number to that of the set before it, 0 for the empty one, and the further texts; None if one of these has
+        several spellings, and then there is no such frame. O(bytes) of the sets that are not known yet.
+        """
+        links: list[tuple[int, Sequence[bytes] | None]] = []
+        while chain and chain not in self._root_of:
+            before, bodies = link(chain)
+            links.append((chain, bodies))
+            chain = before
+        root = self._root_of.get(chain, 0)
+        for one, bodies in reversed(links):
+            if root is not None:
+                for body in bodies or ():
+                    root = self._with(root, body)
+            root = self._root_of[one] = None if bodies is None else root
+        return None if root is None else self._control(first, root)
 
     def __contains__(self, control: int) -> bool:
         """Is a control one of these, and not a common one?"""

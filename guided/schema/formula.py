@@ -80,6 +80,23 @@ class Formulas:
             self.n_bytes += _PER_NODE + _PER_MEMBER * (len(node[1]) if node[0] in "&|" else len(node))
         return found
 
+    def among(self, earlier: int, value: int) -> int:
+        """What holds of the values of which one of two formulas holds, in a node of its own: O(1), however many ``earlier`` is made of."""
+        return value if earlier == FALSE else self.atom(("among", earlier, value, self.count_among(earlier) + 1))
+
+    def count_among(self, formula: int) -> int:
+        """Of how many formulas `among` made it."""
+        node = self.nodes[formula]
+        return int(node[3]) if node[0] == "among" else 1
+
+    def list_among(self, formula: int) -> list[int]:
+        """The formulas that `among` made it of, the first one first."""
+        found: list[int] = []
+        while self.nodes[formula][0] == "among":
+            _, formula, value, _ = self.nodes[formula]
+            found.append(value)
+        return [formula, *reversed(found)]
+
     def negation(self, formula: int) -> int:
         """Not."""
         if formula <= TRUE:

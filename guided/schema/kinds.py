@@ -191,14 +191,45 @@ class Kinds:
             (excluded if is_exclusion else rest).append(node[1] if is_exclusion else member)
         if not excluded:
             return None
+        bodies = [self._bodies(kind, one) for one in excluded]
+        if None in bodies:
+            return None
+        return self.formulas.conjunction(rest), [body for some in bodies for body in some or ()]
+
+    def _bodies(self, kind: str, formula: int) -> list[bytes] | None:
+        """The spellings of the strings, or of the number, that an atom lists; None where one has several."""
+        values = self.formulas.nodes[formula][1]
         if kind == "number":
-            bodies = [body for one in excluded for body in number_bodies(nodes[one][1])]
-        else:
-            texts = without_surrogates(dict.fromkeys(text for one in excluded for text in nodes[one][1]))
-            if not has_one_body(texts, self.options.escapes):
-                return None
-            bodies = [canonical_body(text) for text in texts]
-        return self.formulas.conjunction(rest), bodies
+            return number_bodies(values)
+        texts = without_surrogates(dict.fromkeys(values))
+        return [canonical_body(text) for text in texts] if has_one_body(texts, self.options.escapes) else None
+
+    def link(self, kind: str, chain: int) -> tuple[int, list[bytes] | None]:
+        """The values of a type that the last formula of `Formulas.among` adds: what there is without it, and the spellings."""
+        node = self.formulas.nodes[chain]
+        before, value = (node[1], node[2]) if node[0] == "among" else (FALSE, chain)
+        typed = self.typed(value, kind)
+        return before, [] if typed == FALSE else self._bodies(kind, typed)
+
+    def unlike(self, formula: int) -> tuple[int, int] | None:
+        """What a formula says besides that a value is not `Formulas.among` some, and what these are; None where it says no such thing."""
+        nodes = self.formulas.nodes
+        members = self.formulas.members(formula)
+        found = [one for one in members if nodes[one][0] == "!" and nodes[nodes[one][1]][0] == "among"]
+        if len(found) != 1:
+            return None
+        return self.formulas.conjunction(one for one in members if one != found[0]), nodes[found[0]][1]
+
+    def has_more(self, kind: str, formula: int, count: int) -> bool:
+        """Has a formula over the atoms of strings or numbers surely more values than these?"""
+        atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
+        if not self.has_all_bytes or formula == FALSE:
+            return False
+        if kind == "number":
+            return possible_number([atom for atom in atoms if atom[0] != "T"], count)
+        atom = atoms[0]
+        is_any = formula == TRUE or (len(atoms) == 1 and atom[0] == "length" and _is_many_lengths(*atom[1:]))
+        return kind == "string" and is_any and count < _MANY_TEXTS
 
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""

@@ -96,6 +96,12 @@ class Liveness(ABC):
         if nodes[formula][0] == "schema":
             # PERF: what it stands for mostly names one type of the seven (`python -m benchmarks.first_mask`).
             formula = self.kinds.lowering.expand(nodes[formula][1])
+        unlike = self.kinds.unlike(formula)
+        if unlike is not None:
+            # PERF: without looking at each of the values (`python -m benchmarks.maskbench`).
+            rest, count = unlike[0], self.formulas.count_among(unlike[1])
+            if any(self.kinds.has_more(kind, self.kinds.typed(rest, kind), count) for kind in ("string", "number")):
+                return True
         types = [nodes[member][1] for member in self.formulas.members(formula) if nodes[member][0] == "type"]
         return any(self.can_be(kind, self.kinds.typed(formula, kind)) for kind in types[:1] or CHEAP_FIRST)
 

@@ -9,12 +9,13 @@ A report is the truth of the observed formulas of a value that has ended, as bit
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
-from guided.automata.pushdown import UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.schema import arrays
 from guided.schema.cells import Cell, OpenArray, OpenObject, OpenPlain
 from guided.schema.exclusions import Exclusions
@@ -143,6 +144,10 @@ class Places:
         found = self._places.get((job, is_known))
         if found is None:
             typed, must = self.kinds.typed, job[0]
+            unlike = self.kinds.unlike(must)
+            if unlike is not None:
+                # What all values of a type are among is told when it is asked for.
+                must = unlike[0]
             kinds = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
             row = self._unknown.get(kinds)
             if row is None:
@@ -206,6 +211,10 @@ class Places:
 
     def _entries(self, job: Job, kind: str, is_known: bool) -> int | Int32Array:
         """The entries of a place for the bytes that begin a type: one, or one for each byte."""
+        if len(job) == 1 and (unlike := self.kinds.unlike(job[0])) is not None:
+            found = self._unlike(kind, *unlike)
+            if found is not None:
+                return found
         wanted = tuple(self.kinds.typed(formula, kind) for formula in job)
         if not self.reading.can_be(kind, wanted[0]):
             return DEAD
@@ -259,6 +268,27 @@ class Places:
         is_counted = self.kinds.measured(rest) is not None
         return None if is_counted else self.without_strings.without(self._frame("string", (rest,)), bodies)
 
+    def _unlike(self, kind: str, rest: int, values: int) -> int | Int32Array | None:
+        """The entries of a value that is among none of some values, without looking at each; None where this is not known."""
+        formula, kinds = self.kinds.typed(rest, kind), self.kinds
+        if formula == FALSE:
+            return DEAD
+        if kind not in ("string", "number") or not kinds.has_more(kind, formula, self.formulas.count_among(values)):
+            return None
+        if kind == "string":
+            atom = self.formulas.nodes[formula]
+            registers = KEPT if formula == TRUE else _registers(atom)
+            if registers != KEPT and not self.structure.counts_characters:
+                return None
+            first = self.without_strings.without_chain(self.structure.string, values, partial(kinds.link, kind))
+            if first is None or registers == KEPT:
+                return first
+            return direct(self.tables, Reaction(0, -1, first, registers))
+        if kinds.options.numbers != "plain":
+            return None
+        first = self.without_numbers.without_chain(self._frame(kind, (formula,)), values, partial(kinds.link, kind))
+        return None if first is None else self._entries_of_number(first)
+
     def _string_entry(self, wanted: tuple[int, ...]) -> int:
         if wanted == (TRUE,):
             return self.structure.string
@@ -277,6 +307,9 @@ class Places:
         first = self._without(wanted, "number")
         if first is None:
             first = self._frame("number", wanted)
+        return self._entries_of_number(first)
+
+    def _entries_of_number(self, first: int) -> Int32Array:
         entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
         return entries
 
