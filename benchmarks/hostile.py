@@ -50,7 +50,7 @@ def limits_table() -> list[str]:
         counts = " ".join(said[field.name].split()).replace("``", "`")
         outcome = {
             "mask_bytes": "no error: masks are built each time",
-            "growth_bytes": "no error, but for a text that alone takes half of it: `LimitError`",
+            "growth_bytes": "no error, but for a text that alone takes three quarters of it: `LimitError`",
             "file_bytes": "`IndexFormatError`, or the error of what reads the file",
         }.get(field.name, "`LimitError`")
         rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")

@@ -65,7 +65,7 @@ class Limits:
     token_length: int = 1 << 20
     index_bytes: int = 1 << 29
     mask_bytes: int = 1 << 28
-    growth_bytes: int = 1 << 26
+    growth_bytes: int = 48 << 20
     file_bytes: int = 1 << 27
 
     def __repr__(self) -> str:

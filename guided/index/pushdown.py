@@ -135,7 +135,7 @@ class PushdownIndex:
         StateEvicted
             The state is no longer kept.
         LimitError
-            What the state's own text makes known takes more than half of the room.
+            What the state's own text makes known takes more than three quarters of the room.
         """
         is_within: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         with self._lock:
@@ -171,10 +171,10 @@ class PushdownIndex:
         assert place is not None, "the text was read before"
         self._enter(state, place, tuple(texts), (self.initial, text))
         self._has_leaps = True
-        # Were it more than half of the room, there would soon be none again, and the text would be read over and over.
-        taken = self.n_bytes - self._settled
-        if 2 * taken > self._limits.growth_bytes:
-            raise LimitError("growth_bytes", 2 * taken, self._limits.growth_bytes, "one text alone takes too much")
+        # Were it nearly all of the room, there would soon be none again, and the text would be read over and over.
+        needed = 4 * (self.n_bytes - self._settled) // 3
+        if needed > self._limits.growth_bytes:
+            raise LimitError("growth_bytes", needed, self._limits.growth_bytes, "one text alone takes too much")
 
     def _text_of(self, state: int) -> bytes:
         """The bytes that led to a state."""

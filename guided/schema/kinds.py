@@ -227,9 +227,11 @@ class Kinds:
             return False
         if kind == "number":
             return possible_number([atom for atom in atoms if atom[0] != "T"], count)
-        atom = atoms[0]
-        is_any = formula == TRUE or (len(atoms) == 1 and atom[0] == "length" and _is_many_lengths(*atom[1:]))
-        return kind == "string" and is_any and count < _MANY_TEXTS
+        if kind != "string":
+            return False
+        if formula == TRUE or (len(atoms) == 1 and atoms[0][0] == "length" and _is_many_lengths(*atoms[0][1:])):
+            return count < _MANY_TEXTS
+        return self.measured(formula) is None and _has_more_texts(self.leaf(kind, (formula,)).automaton, count)
 
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""
@@ -428,3 +430,25 @@ def _hexadecimal(character: str) -> list[bytes]:
 def _is_many_lengths(least: int, most: int) -> bool:
     """Is one of these lengths greater than 0?"""
     return most == ANY_LENGTH or (most > 0 and least <= most)
+
+
+def _has_more_texts(automaton: Automaton, count: int) -> bool:
+    """Does an automaton accept more texts than these? It has no dead states. O(states x columns) for each byte of the texts counted."""
+    n_bytes = np.bincount(automaton.classes, minlength=automaton.table.shape[1])
+    # The number of ways to each state, by texts of one length.
+    ways = np.zeros(automaton.n_states)
+    ways[0] = 1.0
+    found = 0.0
+    for _ in range(automaton.n_states + 1):
+        found += ways[automaton.accepting].sum()
+        if found > count:
+            return True
+        states = np.flatnonzero(ways)
+        if not len(states):
+            return False
+        at, column = np.nonzero(automaton.table[states] >= 0)
+        onward = np.zeros(automaton.n_states)
+        np.add.at(onward, automaton.table[states[at], column], ways[states[at]] * n_bytes[column])
+        ways = onward
+    # A text longer than there are states goes round in a circle, and so do ever longer ones.
+    return True

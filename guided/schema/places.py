@@ -277,10 +277,10 @@ class Places:
             return None
         if kind == "string":
             atom = self.formulas.nodes[formula]
-            registers = KEPT if formula == TRUE else _registers(atom)
-            if registers != KEPT and not self.structure.counts_characters:
-                return None
-            first = self.without_strings.without_chain(self.structure.string, values, partial(kinds.link, kind))
+            has_registers = atom[0] == "length" and self.structure.counts_characters
+            registers = _registers(atom) if has_registers else KEPT
+            base = self.structure.string if formula == TRUE or has_registers else self._frame(kind, (formula,))
+            first = self.without_strings.without_chain(base, values, partial(kinds.link, kind))
             if first is None or registers == KEPT:
                 return first
             return direct(self.tables, Reaction(0, -1, first, registers))
