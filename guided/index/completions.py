@@ -292,7 +292,7 @@ class Completions:
             if found is not None:
                 weight += found.weight
                 on = self._stacks.push(found.cell, below)
-                place = self.read(((found.control, on, found.needed, UNLIMITED), texts), found.byte)[0]
+                place, texts = self.read(((found.control, on, found.needed, UNLIMITED), texts), found.byte)
             else:
                 n_steps += 1
                 key = part[:4]
@@ -309,7 +309,7 @@ class Completions:
                 before, last = place, step.text[-1:]
                 for at in range(len(step.text)):
                     last = step.text[at : at + 1]
-                    before, place = place, self.read((place, texts), last)[0]
+                    before, (place, texts) = place, self.read((place, texts), last)
                     weight += 1
                     if self._stacks.depth(place[1]) < depth:
                         break
@@ -320,7 +320,8 @@ class Completions:
                 open_parts.discard(ended[:4])
                 self._exits[ended] = found._replace(weight=weight - until)
             if texts:
-                return FAR
+                # What is read on top of this cell hangs on what has been: its parts do not weigh the same each time.
+                return 0
         return weight
 
     def wish(self, node: int) -> Hashable:
