@@ -37,8 +37,9 @@ _PER_NODE = 250
 
 # Where a text stands: control, stack node, code points needed and allowed.
 Place = tuple[int, int, int, int]
-# What was read on top of each cell of a stack that records, the lowest first.
-Texts = tuple[bytes, ...]
+# What was read on top of each cell of a stack that records, the lowest first; None behind a key, until the value has ended: no reaction
+# hangs on these bytes.
+Texts = tuple[bytes | None, ...]
 Spot = tuple[Place, Texts]
 
 
@@ -109,7 +110,7 @@ class Stacks:
         return self.nodes.item(node, 2)
 
     def read(
-        self, place: Place, data: bytes, texts: list[bytes] | None = None, records: list[Record] | None = None
+        self, place: Place, data: bytes, texts: list[bytes | None] | None = None, records: list[Record] | None = None
     ) -> Place | None:
         """The place after some bytes; None where they cannot come.
 
@@ -153,7 +154,9 @@ class Stacks:
                     break
             if texts is not None and tables.records:
                 depth = self._depths[node]
-                texts[:] = [text + bytes([byte]) for text in texts[:depth]] + [b""] * (depth - len(texts))
+                last = bytes([byte])
+                texts[:] = [None if text is None else text + last for text in texts[:depth]]
+                texts += [b""] * (depth - len(texts))
         return control, node, needed, allowed
 
     def is_open(self, control: int, node: int) -> bool:
@@ -178,7 +181,7 @@ class Stacks:
         self,
         entry: int,
         node: int,
-        texts: list[bytes] | None = None,
+        texts: list[bytes | None] | None = None,
         last: bytes = b"",
         records: list[Record] | None = None,
     ) -> Place | None:
@@ -198,10 +201,11 @@ class Stacks:
                 key = action << 32 | cell
                 if texts is not None and cell in tables.records:
                     level = self._depths[node] - 1
-                    reaction = self.automaton.recorded(action, cell, texts[level] + last)
+                    data = (texts[level] or b"") + last
+                    reaction = self.automaton.recorded(action, cell, data)
                     if records is not None:
-                        records.append(Record(level, action, cell, texts[level] + last, reaction))
-                    texts[level] = b""
+                        records.append(Record(level, action, cell, data, reaction))
+                    texts[level] = None if label >= 0 else b""
                 else:
                     if key not in tables.reactions:
                         self.automaton.react(action, cell)

@@ -59,7 +59,7 @@ class Scanner:
     def scan_value(self, kind: SchemaType, reason: str, has_plus: bool) -> Step[str]:
         """The JSON value of a type that comes next; ``has_plus``: after a plus, if it is a number without a sign."""
         scanner = kind.scanner()
-        place, texts, found = scanner.start, list[bytes](), bytearray()
+        place, texts, found = scanner.start, list[bytes | None](), bytearray()
         if has_plus and (yield from self.peek()) == ord("+") and any(map(kind.begins.__contains__, _DIGITS)):
             found.append((yield from self.take()))
             if (yield from self.peek()) not in _DIGITS:

@@ -118,7 +118,7 @@ class ValueScanner:
         self._lock = new_lock(Rank.INDEX)
         self.start: Place = (machine.start, 0, *KEPT)
 
-    def read(self, place: Place, byte: int, texts: list[bytes]) -> Place | None:
+    def read(self, place: Place, byte: int, texts: list[bytes | None]) -> Place | None:
         """The place after a byte; None where none is."""
         with self._lock:
             return self._stacks.read(place, bytes([byte]), texts)
@@ -126,7 +126,7 @@ class ValueScanner:
     def accepts(self, data: bytes) -> bool:
         """Is this a value?"""
         place: Place | None = self.start
-        texts: list[bytes] = []
+        texts: list[bytes | None] = []
         for byte in data:
             place = None if place is None else self.read(place, byte, texts)
         return place is not None and self.may_end(place)

@@ -101,7 +101,7 @@ class Alike:
             return None
         way = self._automaton.way_out(control, cell, self._completions.wish(below), needed)
         length = self.to_label(control, way)
-        return texts[-1] + way[:length] if length else None
+        return (texts[-1] or b"") + way[:length] if length else None
 
     def to_label(self, control: int, data: bytes) -> int:
         """How many bytes end a key, by an action with a label; 0 where they end none, or something else first."""

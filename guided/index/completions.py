@@ -160,7 +160,7 @@ class Completions:
 
         FAR where none is known: where values with members must differ.
         """
-        if not spot[1]:
+        if not any(text is not None for text in spot[1]):
             return self.bound(spot), True
         if self._weight(spot) > _LONGEST:
             return FAR, False
@@ -254,7 +254,12 @@ class Completions:
         text = self._automaton.way_out(control, cell, self.wish(below), needed)
         if not text:
             return None
-        if needed > RUN and not texts and text == text[:1] * RUN and self._is_loop(control, text[0]):
+        if (
+            needed > RUN
+            and not any(one is not None for one in texts)
+            and text == text[:1] * RUN
+            and self._is_loop(control, text[0])
+        ):
             token = self._longest_of(text[:1])
             tokens = -(-(needed - RUN) // len(token))
             read = tokens * len(token)
@@ -362,7 +367,7 @@ class Completions:
 
     def _asked(self, spot: Spot) -> dict[int, list["_Asked"]]:
         """Of each text that the completion hangs on, by the level of its cell: what the cell is asked on the way, that text first."""
-        found: dict[int, list[_Asked]] = {level: [] for level in range(len(spot[1]))}
+        found: dict[int, list[_Asked]] = {level: [] for level, text in enumerate(spot[1]) if text is not None}
         done: set[int] = set()
         n_read = 0
         for step in self._following(spot):
@@ -373,7 +378,7 @@ class Completions:
                 after = self.read(spot, byte, records)
                 n_read += 1
                 for record in records:
-                    if record.level < len(found) and record.level not in done:
+                    if record.level in found and record.level not in done:
                         found[record.level].append(_Asked(record, spot, byte, n_read, record.level < len(after[1])))
                 spot = after
                 done |= {level for level in found if level >= len(spot[1])}
@@ -399,7 +404,7 @@ class Completions:
         others = {one.record.data for one in later if one.record.action == first.action}
         if len(others) > _MOST_OTHERS:
             return FAR
-        reads_byte = len(first.data) > len(texts[first.level])
+        reads_byte = len(first.data) > len(texts[first.level] or b"")
         for data in others:
             if reads_byte and not data.endswith(byte):
                 return FAR

@@ -166,7 +166,7 @@ class PushdownIndex:
         self._settled = self.n_bytes
         if text is None or state in self._places:
             return
-        texts: list[bytes] = []
+        texts: list[bytes | None] = []
         place = self.stacks.read(self._places[self.initial], text, texts)
         assert place is not None, "the text was read before"
         self._enter(state, place, tuple(texts), (self.initial, text))
@@ -316,7 +316,7 @@ class PushdownIndex:
         self._reached[state] = how
         if texts:
             self._texts[state] = texts
-            self._n_text_bytes += sum(map(len, texts))
+            self._n_text_bytes += sum(len(text or b"") for text in texts)
         self._n_text_bytes += len(how[1])
         self._state_ids.setdefault((place, texts), state)
         self._places[state] = place
@@ -332,7 +332,7 @@ class PushdownIndex:
         has_ended = len(tokens) > 0 and tokens[-1] in self._eos
         data = b"".join(self._tokens[token] or b"" for token in (tokens[:-1] if has_ended else tokens))
         with self._filling(self.initial) as start:
-            texts: list[bytes] = []
+            texts: list[bytes | None] = []
             place = self.stacks.read(start, data, texts)
             if place is None:
                 raise ValueError("the tokens cannot follow each other")

@@ -21,6 +21,7 @@ import numpy as np
 from guided.arrays import BoolArray, Int32Array, freeze, mask_words
 from guided.automata.pushdown import UNLIMITED
 from guided.automata.stacks import Place, Spot, Stacks
+from guided.errors import GuidedError
 from guided.index.alike import Alike
 from guided.index.completions import NEVER, Completions
 from guided.index.plans import WalkTrie
@@ -126,7 +127,7 @@ class Budgets:
         if found is None:
             tokens = self._spelled(state)
             bounds = self._follow(
-                self._places.spot(state), tokens, self._completions.bound, self._most, self._alike.bounds
+                self._places.spot(state), tokens, self._bound_or_never, self._most, self._alike.bounds
             )
             found = _Evaluated(tokens, np.abs(bounds), bounds < 0)
             while len(self._evaluated) >= _MOST_EVALUATED:
@@ -136,8 +137,18 @@ class Budgets:
 
     def _most(self, spot: Spot) -> int:
         """The bound after any text of the item at hand; negative where it is an upper bound of theirs."""
-        most, is_exact = self._completions.most(spot)
+        try:
+            most, is_exact = self._completions.most(spot)
+        except GuidedError:
+            return NEVER
         return most if is_exact else -most
+
+    def _bound_or_never(self, spot: Spot) -> int:
+        """The bound of a place that some token leads to; NEVER where none is found within the limits, so that others are still allowed."""
+        try:
+            return self._completions.bound(spot)
+        except GuidedError:
+            return NEVER
 
     def _refined(self, state: int) -> Int32Array:
         """Bounds after tokens, as they are for the first of those that have an upper bound only, and for the completion's own next."""
@@ -238,7 +249,7 @@ class Budgets:
                 is_left = np.ones(len(crossing), np.bool_)
                 for (_, behind), mine in self._keys(spot, depth, crossing, nodes).items():
                     texts = [self._data(token)[depth:] for token in crossing[mine].tolist()]
-                    keys = [spot[1][-1] + text[: len(text) - len(behind)] for text in texts]
+                    keys = [(spot[1][-1] or b"") + text[: len(text) - len(behind)] for text in texts]
                     values[crossing[mine]] = alike(spot, texts, keys)
                     is_left[mine] = False
                 crossing, nodes = crossing[is_left], nodes[is_left]
@@ -298,7 +309,10 @@ class Budgets:
             control, count = divmod(key, width)
             left = allowed if allowed == UNLIMITED else allowed - count
             data = self._data(int(last[key]))[depth:]
-            after = (control, node, max(needed - count, 0), left), tuple(text + data for text in texts)
+            after = (
+                (control, node, max(needed - count, 0), left),
+                tuple(None if text is None else text + data for text in texts),
+            )
             values[key] = within(after)
         found: Int32Array = values[keys]
         return found

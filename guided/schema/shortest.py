@@ -194,15 +194,22 @@ class Shortest:
                 length = self._leaf_length(kind, typed)
                 if length >= 0:
                     found.append(_Way(quotes + length, (), kind))
-        if found and min(found)[0] <= _ENOUGH:
-            return found
-        typed = kinds.typed(formula, "array")
-        if self._reading.can_be("array", typed):
-            found.append(_Way(1, ((typed,),), "array"))
-        typed = kinds.typed(formula, "object")
-        if self._reading.can_be("object", typed):
-            found.append(_Way(1, (kinds.object_start((typed,)),), "object"))
+        # Of containers only those that may be empty are as short as a short leaf.
+        has_short = bool(found) and min(found)[0] <= _ENOUGH
+        for kind in ("array", "object"):
+            typed = kinds.typed(formula, kind)
+            if typed == FALSE:
+                continue
+            state: Single = (typed,) if kind == "array" else kinds.object_start((typed,))
+            if (not has_short or self._may_end(state)) and self._reading.can_be(kind, typed):
+                found.append(_Way(1, (state,), kind))
         return found
+
+    def _may_end(self, state: Single) -> bool:
+        """May an object or array end in a state?"""
+        if isinstance(state, objects.ObjectState):
+            return objects.at_close(self._formulas, state) is not None
+        return arrays.at_close(self._formulas, state) is not None
 
     def _leaf_length(self, kind: str, formula: int) -> int:
         atom = self._formulas.nodes[formula]

@@ -198,6 +198,9 @@ def reached(index: Index, text: bytes) -> int:
     ("schema", "shortest"),
     [
         (True, b"0"),
+        ({"type": ["array", "null"]}, b"[]"),
+        ({"type": ["object", "boolean"]}, b"{}"),
+        ({"type": ["array", "null"], "minItems": 1}, b"null"),
         ({"type": "string"}, b'""'),
         ({"type": "object", "required": ["a"], "properties": {"a": {"type": "boolean"}}}, b'{"a":true}'),
         ({"type": "array", "minItems": 2, "items": {"enum": ["xx", 5]}}, b"[5,5]"),
@@ -209,6 +212,14 @@ def test_completions_are_short(schema: Any, shortest: bytes) -> None:
     index = compiled(schema)
     assert index.accepts(shortest)
     assert index.remaining(index.initial) == len(shortest)
+
+
+def test_values_of_counted_names_are_not_told_apart() -> None:
+    """What is read behind a key does not matter to an object that counts its names, so it makes no states of its own."""
+    index = compiled({"type": "object", "minProperties": 3}, whitespace="compact")
+    assert reached(index, b'{"a":"x') == reached(index, b'{"a":"yy')
+    assert reached(index, b'{"a":[{"b":1},"x') == reached(index, b'{"a":[{"c":[]},"yy')
+    assert reached(index, b'{"a') != reached(index, b'{"b')
 
 
 def test_what_has_been_read_of_a_completion_counts() -> None:
