@@ -25,7 +25,7 @@ from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import split, told
 from guided.schema.marks import VALUE
 from guided.schema.nearest import distances_by_characters, distances_to
-from guided.schema.plain import PlainState, ones
+from guided.schema.plain import PlainState, lowest, ones
 from guided.schema.reading import Reading
 from guided.schema.structure import LITERALS
 
@@ -233,12 +233,9 @@ class Shortest:
         if reading.plain_may_end(state):
             return [_Way(1, (), CLOSE)]
         plain = reading.plain_object(state)
-        needed = ones(plain.labels_of(plain.required & ~state.seen))
-        keys = sum(self.key_length(plain.table, label) + 4 for label in needed)
-        if state.members + len(needed) >= plain.least and needed:
-            return [_Way(keys + 1, tuple(plain.value(label) for label in needed), needed[0])]
+        needed = plain.labels_of(plain.required & ~state.seen)
         found = []
-        labels = needed[:1] or ones(reading.plain_labels(state))
+        labels = [lowest(needed)] if needed else ones(reading.plain_labels(state))
         # Why one of many: else any few of them come in any order, and each time what is left is another state.
         if plain.least - state.members > _FEW and most is not None:
             labels = [min(labels, key=lambda label: self.key_length(plain.table, label))]

@@ -426,3 +426,13 @@ def test_real_tokens_are_few() -> None:
     """Longest matches: the completion of a usual object takes fewer tokens than bytes."""
     index = compiled(SCHEMAS["required"], real_vocabulary("gpt2"))
     assert index.remaining(index.initial) < 15
+
+
+def test_many_required_names_are_completed_by_one_chain() -> None:
+    names = [f"n{i}" for i in range(600)]
+    index = compiled(
+        {"type": "object", "required": names, "additionalProperties": {"type": "integer"}}, whitespace="compact"
+    )
+    shortest = len(json.dumps(dict.fromkeys(names, 0), separators=(",", ":")))
+    assert index.remaining(index.initial) == shortest
+    assert index.remaining(reached(index, b'{"n0":0,"x":1')) == shortest - len('{"n0":0')
