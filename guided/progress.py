@@ -81,7 +81,10 @@ def notice(text: str) -> None:
 
 def is_shown() -> bool:
     """Are lines shown now? Only on a terminal, and where nobody has turned them off."""
-    return not _n_silencers and not _is_turned_off() and sys.stderr is not None and sys.stderr.isatty()
+    if _n_silencers or _is_turned_off():
+        return False
+    # Why not only stderr: while a line is shown it is rich's, which in old versions does not say that it is a terminal.
+    return _display is not None or (sys.stderr is not None and sys.stderr.isatty())
 
 
 @contextmanager

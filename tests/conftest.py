@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import real_vocabularies
 from tests.profiles import DEEP_FACTOR, DEFAULT_EXAMPLES
@@ -14,7 +14,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # No deadline: the first example of a test may compile a kernel, and machines differ.
 # Derandomized: a commit has the same verdict everywhere. GUIDED_RANDOM=1 draws other examples in each run.
-_COMMON: dict[str, Any] = {"deadline": None, "derandomize": "GUIDED_RANDOM" not in os.environ}
+# No check of how long inputs take to draw: that depends on what else the machine does.
+_COMMON: dict[str, Any] = {
+    "deadline": None,
+    "derandomize": "GUIDED_RANDOM" not in os.environ,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
 settings.register_profile("default", max_examples=DEFAULT_EXAMPLES, **_COMMON)
 settings.register_profile("ci", max_examples=100, **_COMMON)
 settings.register_profile("deep", max_examples=100 * DEEP_FACTOR, **_COMMON)

@@ -14,8 +14,9 @@ A constraint that JSON Schema cannot say (bounds of dates, ``Json[...]``) is lis
 run when a value is read, and the schema does not know them.
 """
 
+import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, cast
 
@@ -43,6 +44,7 @@ _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 _UUID = re.compile("uuid([1-8])")
 _INTEGER = "0|-?[1-9][0-9]*"
 _BOUNDS = ("gt", "ge", "lt", "le", "now_op")
+_TIMES = ("date", "time", "datetime", "timedelta")
 _NUMBER_BOUNDS = {
     "gt": "exclusiveMinimum",
     "ge": "minimum",
@@ -107,7 +109,7 @@ def _refused(error: Exception, annotation: Any) -> SchemaError:
     name = annotation.__name__ if isinstance(annotation, type) else without_addresses(str(annotation))
     if isinstance(error, RecursionError):
         return SchemaError("the type nests too deep", "", name)
-    reason = without_addresses(str(error)).partition("\n\nFor further information")[0].strip()
+    reason = without_addresses(str(error)).partition("\n\n")[0].strip()
     return SchemaError(f"this type has no JSON Schema: {reason or type(error).__name__}", "", name)
 
 
@@ -153,17 +155,17 @@ class _Schemas(GenerateJsonSchema):
             result["pattern"] = r"^[\u0000-\u007f]*$"
         return result
 
-    def date_schema(self, schema: Any) -> JsonSchemaValue:
-        return _bounded({"type": "string", "format": "date", "pattern": "^(?!0000)"}, schema)
+    def date_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
+        return {"type": "string", "format": "date", "pattern": "^(?!0000)"}
 
     def time_schema(self, schema: Any) -> JsonSchemaValue:
-        return _bounded(_matching(_TIME + _offset(schema)), schema)
+        return _matching(_TIME + _offset(schema))
 
     def datetime_schema(self, schema: Any) -> JsonSchemaValue:
-        return _bounded(_matching(f"{_DATE}T{_TIME}{_offset(schema)}"), schema)
+        return _matching(f"{_DATE}T{_TIME}{_offset(schema)}")
 
-    def timedelta_schema(self, schema: Any) -> JsonSchemaValue:
-        return _bounded(_matching(_DURATION), schema)
+    def timedelta_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
+        return _matching(_DURATION)
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().url_schema(schema)
@@ -219,7 +221,8 @@ class _Schemas(GenerateJsonSchema):
             return _marked(_matching(_INTEGER), *constrained)
         if inner["type"] == "literal":
             return {"enum": [value for value in inner["expected"] if isinstance(value, str)]}
-        if inner["type"] == "enum" and all(isinstance(member.value, str) for member in inner["members"]):
+        members = _members(inner)
+        if members and all(isinstance(member.value, str) for member in members):
             return self.generate_inner(inner)
         if inner["type"] in _STRING_KEYS:
             return self.generate_inner(inner)
@@ -247,12 +250,24 @@ class _Schemas(GenerateJsonSchema):
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         result = super().generate_inner(schema)
+        if schema["type"] in _TIMES:
+            # Why here: of a type with metadata of its own, pydantic 2.6 gives the methods above the schema without it.
+            result = _bounded(result, schema)
         version = _UUID.fullmatch(str(result.get("format")))
         if version is not None:
             result["format"], result["pattern"] = "uuid", f"^.{{14}}{version[1]}.{{4}}[89abAB]"
         if result.get("format") in _OTHER_FORMATS and result.get("type") == "string" and not result.get("pattern"):
             return _marked(result, "format")
         return result
+
+
+def _members(schema: Mapping[str, Any]) -> Sequence[enum.Enum]:
+    """The members of an Enum; none of another type."""
+    if schema["type"] == "enum":
+        return cast("Sequence[enum.Enum]", schema["members"])
+    # Until pydantic 2.6, an Enum is a function for JSON, and an instance in Python.
+    kind = schema.get("strict_schema", {}).get("python_schema", {}).get("cls")
+    return tuple(kind) if isinstance(kind, enum.EnumType) else ()
 
 
 def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
