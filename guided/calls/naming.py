@@ -48,12 +48,13 @@ def inventory(
     """
     is_one = isinstance(tools, Mapping | str | bytes | Tool) or definition_of(tools) is not None
     if is_one or not isinstance(tools, Iterable):
-        raise TypeError(f"tools are a list of callables, dicts and Tools, not {type(tools).__name__}")
+        advice = ": put it in a list" if is_one or callable(tools) else ""
+        raise TypeError(f"tools must be a list of callables, dicts and Tools, not {type(tools).__name__}{advice}")
     if duplicates not in ("error", "rename"):
         raise ValueError(f"duplicates is 'error' or 'rename', not {shown(duplicates)}")
     found = tuple(map(as_tool, tools))
     if not found:
-        raise SchemaError("there is no tool", "", "tools")
+        raise SchemaError("the list of tools is empty: at least one is needed", "", "tools")
     if len({tool.name for tool in found}) == len(found):
         return found
     if duplicates == "rename":

@@ -47,7 +47,10 @@ def chosen_tools(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
     for name in names:
         if name not in known:
             listed = ", ".join([*islice(known, _SHOWN), *(["..."] if len(known) > _SHOWN else [])])
-            raise SchemaError(f"there is no tool {shown(name)}; there are {listed}", "", "tool_choice")
+            reason = (
+                f"there is no tool {shown(name)}; there are {listed}, and the choices 'auto', 'required' and 'none'"
+            )
+            raise SchemaError(reason, "", "tool_choice")
     if not names:
         raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")
     return names

@@ -310,7 +310,7 @@ def _of_annotation(annotation: Any, place: Place, metadata: Sequence[Any] = ()) 
             raise
         except SchemaError as other:
             why = other.reason.partition(":")[0]
-            reason = f"{error.reason}; nor by a schema: {why}. Tool(..., types={{name: annotation}}) gives another type"
+            reason = f"{error.reason}; {why}. Tool(..., types={{name: annotation}}) gives another type"
             raise SchemaError(reason, error.pointer, error.keyword) from None
 
 

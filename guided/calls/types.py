@@ -259,7 +259,7 @@ def _enum(kind: type[enum.Enum], place: Place) -> ValueType:
 def _record(annotation: Any, place: Place) -> ValueType:
     found = fields_of(annotation, place.pointer)
     if found is None:
-        raise place.irregular("this type has no lowering to a pattern", annotation)
+        raise place.irregular("values of this type cannot be written as JSON", annotation)
     if place.level >= MAX_NESTING:
         raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
     fields = []

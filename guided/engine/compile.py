@@ -59,9 +59,9 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
         given = f"the class {spec.__name__}" if isinstance(spec, type) else type(spec).__name__
         raise TypeError(f"a spec is expected (Regex, Choice, Tools, JsonSchema, Grammar), not {given}")
     if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(
-            f"a Vocabulary is expected, not {type(vocabulary).__name__}: Vocabulary.from_tokenizer(...) makes one"
-        )
+        has_one = isinstance(getattr(vocabulary, "vocabulary", None), Vocabulary)
+        advice = "give its attribute vocabulary" if has_one else "Vocabulary.from_tokenizer(...) makes one"
+        raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}: {advice}")
     if limits is None:
         limits = _USUAL
     elif not isinstance(limits, Limits):

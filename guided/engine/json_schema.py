@@ -285,7 +285,7 @@ class JsonSchema(Generic[T_co]):
         try:
             return cast("T_co", parse_json(text))
         except ValueError as error:
-            raise SchemaError(f"the text is no JSON: {error}", "", "schema") from error
+            raise SchemaError(f"the text is not valid JSON: {error}", "", "schema") from error
 
     def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
         """The value of a part of a text, as `read` has it there; ``parsed`` where the type of the part is not known.

@@ -12,7 +12,7 @@ from guided.calls.tool_prompt import ShowTools
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Spec, StackSpec
 from guided.generate.generator import Generator
-from guided.generate.model import LanguageModel
+from guided.generate.model import LanguageModel, check_model
 from guided.generate.structured import JsonGenerator, JsonSpec
 from guided.generate.texts import index_of
 from guided.generate.tools import ToolsGenerator
@@ -99,6 +99,7 @@ def tools(
     PatternError, LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     """
+    check_model(model)
     spec = tools
     if not isinstance(spec, Tools):
         spec = Tools(
@@ -173,6 +174,7 @@ def generator(
     VocabularyError
         The vocabulary can not spell any text of the spec, or the index was compiled for another vocabulary.
     """
+    check_model(model)
     if isinstance(spec_or_index, Tools):
         return ToolsGenerator(model, spec_or_index, limits=limits)
     if spec_or_index is None or isinstance(spec_or_index, Index):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.generate.generator import Generator
-from guided.generate.model import LanguageModel
+from guided.generate.model import LanguageModel, check_model
 from guided.generate.texts import index_of
 from guided.keywords import suggest_keywords
 from guided.lalr.sources import GrammarLike
@@ -94,6 +94,7 @@ def grammar(
     TypeError
         An argument is of another type.
     """
+    check_model(model)
     if isinstance(grammar, Grammar):
         spec = grammar
         own = start, postlex, lexer, tuple(import_paths), allow_files, max_ignored

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema, SchemaOptions
-from guided.generate.model import LanguageModel
+from guided.generate.model import LanguageModel, check_model
 from guided.generate.structured import JsonGenerator
 from guided.generate.texts import index_of
 from guided.keywords import suggest_keywords
@@ -112,6 +112,7 @@ def json(
     TypeError
         An argument is of another type.
     """
+    check_model(model)
     if isinstance(schema, JsonSchema):
         if options:
             raise TypeError(f"a JsonSchema has its own options; give {', '.join(options)} to it")

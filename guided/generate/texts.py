@@ -66,6 +66,7 @@ def regex(
     TypeError
         ``ascii`` is given beside a `Regex`.
     """
+    check_model(model)
     if isinstance(pattern, Regex):
         if ascii:
             raise TypeError("a Regex has its own ascii: give Regex(pattern, ascii=True)")
@@ -144,6 +145,7 @@ def choice(
     LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     """
+    check_model(model)
     if select not in ("greedy", "score"):
         raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
     spec: Choice[Any] = options if isinstance(options, Choice) else Choice(options)
@@ -154,7 +156,6 @@ def choice(
 
 def index_of(spec: Spec | StackSpec, model: LanguageModel, index: Index | None, limits: Limits | None) -> Index:
     """The given index, checked against the spec, or one compiled now; raises as `regex`."""
-    check_model(model)
     if index is None:
         return compile(spec, model.vocabulary, limits)
     if not isinstance(index, Index):

@@ -274,7 +274,7 @@ def _read_llama(path: Path | None, device: str) -> LlamaCpp:
         # Why so small a context: the adapter's sessions have contexts of their own.
         llm = llama_cpp.Llama(str(path), n_ctx=32, n_batch=32, n_gpu_layers=0 if device == "cpu" else -1, verbose=False)
     except Exception as error:  # the binding raises whatever its parts raise
-        raise ModelError(f"{path} can not be loaded by llama.cpp: {error} ({type(error).__name__})") from error
+        raise ModelError(f"{path} cannot be loaded by llama.cpp: {error} ({type(error).__name__})") from error
     return LlamaCpp(llm)
 
 
@@ -301,7 +301,7 @@ def _loading(source: str) -> Iterator[tuple[Any, Any]]:
         raise
     except Exception as error:  # transformers raises whatever its readers raise
         reason = str(error).strip().partition("\n")[0] or "no reason given"
-        raise ModelError(f"{source} can not be loaded by transformers: {reason} ({type(error).__name__})") from error
+        raise ModelError(f"{source} cannot be loaded by transformers: {reason} ({type(error).__name__})") from error
     finally:
         logging.set_verbosity(verbosity)
         if bars:

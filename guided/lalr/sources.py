@@ -170,7 +170,7 @@ def source_of(
         names = ", ".join(("python", *grammar_names()))
         advice = (
             f"no bundled grammar has this name: they are {names}; a grammar's text is written `start: ...`, "
-            "a file is given as a pathlib.Path"
+            "to read a file, give a pathlib.Path"
         )
         raise GrammarError(advice, grammar)
     return Source(grammar, start, lexer, postlex, folders, None, allow_files)

@@ -128,7 +128,7 @@ def _type_of(given: Any) -> Any:
     )
 
 
-def _parsed(given: str | os.PathLike[str], advice: str = "; a file is given as a pathlib.Path") -> Any:
+def _parsed(given: str | os.PathLike[str], advice: str = "; to read a file, give a pathlib.Path") -> Any:
     text = given
     if isinstance(text, os.PathLike):
         try:
@@ -143,7 +143,7 @@ def _parsed(given: str | os.PathLike[str], advice: str = "; a file is given as a
         name = "the text"
         if isinstance(given, os.PathLike):
             name, advice = os.fspath(given), ""
-        raise SchemaError(f"{name} is no JSON: {error}{advice}", "", "schema") from error
+        raise SchemaError(f"{name} is not valid JSON: {error}{advice}", "", "schema") from error
 
 
 def _without_operation(given: Any, operation: str | None) -> Any:

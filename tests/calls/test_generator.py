@@ -408,7 +408,7 @@ def test_generator_makes_one_of_a_spec() -> None:
     ("make", "error", "message"),
     [
         (lambda: tools(3, [add]), TypeError, "model must be a guided.Model"),
-        (lambda: tools(Wanting(""), []), SchemaError, "there is no tool"),
+        (lambda: tools(Wanting(""), []), SchemaError, "the list of tools is empty"),
         (lambda: tools(Wanting(""), [add, add]), SchemaError, "two tools have this name"),
         (lambda: tools(Wanting(""), [add], errors="hide"), ValueError, "errors is 'show' or 'raise', not 'hide'"),
         (lambda: tools(Wanting(""), [add], select="best"), ValueError, "select is 'greedy' or 'score', not 'best'"),

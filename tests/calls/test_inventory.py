@@ -414,5 +414,5 @@ def test_small_specs_change_as_large_ones_do() -> None:
     assert [tool.name for tool in spec.tools] == ["tool_0", "tool_2", "now"]
     replaced = Tools(many(MANY + 2)).changed(add=[definition("tool_1", {})], remove=["tool_1"])
     assert replaced.layouts["tool_1"].keyed == ()
-    with pytest.raises(SchemaError, match="there is no tool"):
+    with pytest.raises(SchemaError, match="the list of tools is empty"):
         Tools(many(1)).changed(remove=["tool_0"])

@@ -104,7 +104,7 @@ def test_T29_an_answer_that_is_not_usable_is_refused(answer: str, reason: str) -
         (lambda: renamed([tool("f")], lambda _: 3), TypeError, "the answer is a text"),
         (lambda: renamed([tool("f")], lambda _: "g", "no place"), ValueError, "once"),
         (lambda: as_named(tool("f"), "a b"), SchemaError, "a name is made of"),
-        (lambda: inventory([]), SchemaError, "there is no tool"),
+        (lambda: inventory([]), SchemaError, "the list of tools is empty"),
     ],
 )
 def test_what_cannot_be_named_is_refused(make: Callable[[], Any], error: type[Exception], reason: str) -> None:

@@ -267,7 +267,7 @@ def test_json_schema_takes_tool_objects() -> None:
 
 
 def test_a_single_tool_object_is_no_list_of_tools() -> None:
-    with pytest.raises(TypeError, match="tools are a list of callables, dicts and Tools, not McpTool"):
+    with pytest.raises(TypeError, match="tools must be a list of callables, dicts and Tools, not McpTool"):
         inventory(FIND)  # type: ignore[arg-type]
 
 

@@ -214,7 +214,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: Tool(keywords), "**kwargs has none", "/keywords/kwargs", "**kwargs"),
     (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
     (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved", "unresolved"),
-    (lambda: Tool(bad), "no lowering", "/bad/y", "type"),
+    (lambda: Tool(bad), "cannot be written as JSON", "/bad/y", "type"),
     (lambda: Tool(bad), "Tool(..., types={name: annotation}) gives another type", "/bad/y", "type"),
     (lambda: Tool(aliased), "two parameters are called 'y'", "/aliased", "alias"),
     (lambda: Tool(lambda x: x), "a name is made of letters", "/<lambda>", "name"),
@@ -232,7 +232,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: Tool(of(type="object", properties={"a": {"type": "odd"}})), "a type is one of", "/f/a", "type"),
     (lambda: Tool(of(oneOf=[{"properties": {"a": False}, "required": ["a"]}])), "no value satisfies", "/f", "schema"),
     (lambda: Tool(of(type="object"), types={"b": Regex("a")}), "no parameter 'b'", "/f/b", "types"),
-    (lambda: inventory([]), "there is no tool", "", "tools"),
+    (lambda: inventory([]), "the list of tools is empty: at least one is needed", "", "tools"),
 ]
 
 
@@ -262,9 +262,15 @@ def test_a_malformed_pattern_is_refused() -> None:
         (lambda: Tool(get_weather, name=3), "the name of a tool is a str, not int"),
         (lambda: Tool(get_weather, run=print), "run is for definitions"),
         (lambda: Tool(get_weather, examples=["x"]), "an example is an Example, a dict or a pair of texts, not str"),
-        (lambda: inventory(get_weather), "tools are a list"),
-        (lambda: inventory({"name": "f"}), "tools are a list of callables, dicts and Tools, not dict"),
-        (lambda: inventory("f"), "tools are a list of callables, dicts and Tools, not str"),
+        (
+            lambda: inventory(get_weather),
+            "tools must be a list of callables, dicts and Tools, not function: put it in a list",
+        ),
+        (
+            lambda: inventory({"name": "f"}),
+            "tools must be a list of callables, dicts and Tools, not dict: put it in a list",
+        ),
+        (lambda: inventory("f"), "tools must be a list of callables, dicts and Tools, not str: put it in a list"),
     ],
 )
 def test_wrong_types_are_type_errors(make: Callable[[], Any], message: str) -> None:

@@ -299,16 +299,16 @@ class Aliases(pydantic.BaseModel):
 
 
 REFUSED: list[tuple[Any, str, str, str]] = [
-    (bytes, "no lowering", "/tool/x", "bytes"),
-    (complex, "no lowering", "/tool/x", "complex"),
-    (re.Pattern, "no lowering", "/tool/x", "Pattern"),
-    (abc.Callable[[], int], "no lowering", "/tool/x", "Callable"),
+    (bytes, "cannot be written as JSON", "/tool/x", "bytes"),
+    (complex, "cannot be written as JSON", "/tool/x", "complex"),
+    (re.Pattern, "cannot be written as JSON", "/tool/x", "Pattern"),
+    (abc.Callable[[], int], "cannot be written as JSON", "/tool/x", "Callable"),
     ("Nowhere", "cannot be resolved", "/tool/x", "Nowhere"),
     (list[typing.ForwardRef("Nowhere")], "cannot be resolved", "/tool/x/items", "Nowhere"),
     (Lost, "annotations cannot be resolved", "/tool/x", "Lost"),
     (list[list[list[list[int]]]], "more than 3 deep", "/tool/x/items/items/items", "list"),
     (Node, "more than 3 deep, or for ever", "/tool/x/children/items/children", "list"),
-    (dict[bytes, int], "no lowering", "/tool/x/keys", "bytes"),
+    (dict[bytes, int], "cannot be written as JSON", "/tool/x/keys", "bytes"),
     (dict[float, int], "keys are strings or integers", "/tool/x", "float"),
     (set[list[int]], "hashable", "/tool/x", "set"),
     (Literal[b"a"], "no JSON scalar", "/tool/x", "b'a'"),

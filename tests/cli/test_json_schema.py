@@ -119,7 +119,7 @@ def test_explain(folder: Path) -> None:
     [
         ("none.json", "none.json cannot be read: No such file or directory (at /, schema)"),
         ("latin.json", "latin.json cannot be read: it is not UTF-8"),
-        ("cut.json", "cut.json is no JSON: Expecting value"),
+        ("cut.json", "cut.json is not valid JSON: Expecting value"),
         ("bad.json", "not 'text' (at /, type)"),
         ("none.py:Person", "no such file: none.py"),
         (

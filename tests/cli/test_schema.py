@@ -140,7 +140,7 @@ def test_a_file_of_any_name_is_json_unless_it_is_python(tmp_path: Path) -> None:
     (tmp_path / "schema.txt").write_text('{"type": "null"}', encoding="utf-8")
     assert call("schema", str(tmp_path / "schema.txt")).stdout == "value = null\n"
     (tmp_path / "cut").write_text("{", encoding="utf-8")
-    assert f"{tmp_path / 'cut'} is no JSON: " in errors_of("schema", str(tmp_path / "cut"))
+    assert f"{tmp_path / 'cut'} is not valid JSON: " in errors_of("schema", str(tmp_path / "cut"))
     assert "is neither a file nor names a type" in errors_of("schema", str(tmp_path / "none"))
 
 

@@ -115,7 +115,8 @@ def test_the_choice_of_tools(folder: Path) -> None:
     assert call(*spec, "weather", "plus(a=1, b=2)").exit_code == 1
     assert call(*spec, "none", "no <T>, please").exit_code == 1
     assert errors_of(*spec, "climate", "x") == (
-        "Error: there is no tool 'climate'; there are plus, weather, wait (at /, tool_choice)\n"
+        "Error: there is no tool 'climate'; there are plus, weather, wait, and the choices 'auto', 'required' and 'none' "
+        "(at /, tool_choice)\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,11 @@ class Broken:
         ((Regex, BYTES), TypeError, "not the class Regex"),
         ((Broken(), BYTES), TypeError, "not Broken"),
         ((Regex("a"), [b"a"]), TypeError, r"a Vocabulary is expected, not list: Vocabulary.from_tokenizer\(...\) makes one"),
+        (
+            (Regex("a"), SimpleNamespace(vocabulary=BYTES)),
+            TypeError,
+            "a Vocabulary is expected, not SimpleNamespace: give its attribute vocabulary",
+        ),
         ((Regex("a"), None), TypeError, "a Vocabulary is expected, not NoneType"),
         ((BYTES, Regex("a")), TypeError, r"a spec is expected \(Regex, Choice, Tools, JsonSchema, Grammar\), not Vocabulary"),
         ((Regex("a"), BYTES, 1000), TypeError, "limits are a Limits, not int"),

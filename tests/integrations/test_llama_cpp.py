@@ -352,7 +352,7 @@ def test_load_takes_llama_cpp_for_gguf_files(tmp_path: Path) -> None:
         guided.load(file(), dtype="float32", backend="llama.cpp")
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUFnot")
-    with pytest.raises(guided.ModelError, match=r"broken\.gguf can not be loaded by llama\.cpp"):
+    with pytest.raises(guided.ModelError, match=r"broken\.gguf cannot be loaded by llama\.cpp"):
         guided.load(broken)
     with pytest.raises(guided.ModelError, match="there is no file"):
         guided.load(tmp_path / "absent.gguf", backend="llama.cpp")

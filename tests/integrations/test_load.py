@@ -131,11 +131,11 @@ def made_file(path: Path, content: bytes) -> Path:
         (lambda folder: "no such thing", "there is no file or folder no such thing"),
         (lambda folder: folder, "{folder} holds no model: it has no config.json"),
         (lambda folder: made_file(folder / "a.bin", b"1"), "a.bin is no model: give a folder"),
-        (lambda folder: made_file(folder / "a.gguf", b"GGUFnot"), "{folder} can not be loaded by transformers"),
-        (lambda folder: made_file(folder / "m" / "config.json", b"{").parent, "m can not be loaded by transformers"),
+        (lambda folder: made_file(folder / "a.gguf", b"GGUFnot"), "{folder} cannot be loaded by transformers"),
+        (lambda folder: made_file(folder / "m" / "config.json", b"{").parent, "m cannot be loaded by transformers"),
         (
             lambda folder: made_file(folder / "m" / "config.json", b'{"model_type": "llama"}').parent,
-            "m can not be loaded by transformers",
+            "m cannot be loaded by transformers",
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_name_on_the_hub_that_can_not_be_fetched_is_an_error() -> None:
         "import guided\ntry:\n    guided.load('no-one/no-model')\nexcept guided.ModelError as error:\n    print(error)"
     )
     done = run(program, HF_HUB_OFFLINE="1")
-    assert done.stdout.startswith("no-one/no-model can not be loaded by transformers: "), done.stderr
+    assert done.stdout.startswith("no-one/no-model cannot be loaded by transformers: "), done.stderr
 
 
 def test_arguments_are_checked() -> None:

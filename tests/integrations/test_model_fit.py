@@ -123,6 +123,25 @@ def test_what_is_not_a_model_says_how_to_make_one(call: Any, make: Any, advice: 
         call(make())
 
 
+@pytest.mark.parametrize(
+    "swapped",
+    [
+        lambda model: guided.regex("a+", model),
+        lambda model: guided.choice(["a", "b"], model),
+        lambda model: guided.json({"type": "object"}, model),
+        lambda model: guided.grammar('start: "a"', model),
+        lambda model: guided.tools([print_twice], model),
+        lambda model: guided.generator(guided.Regex("a"), model),
+    ],
+    ids=["regex", "choice", "json", "grammar", "tools", "generator"],
+)
+def test_a_model_in_the_second_place_is_named_first(swapped: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"model must be a guided\.Model or another LanguageModel, not (str|list|dict|Regex)"
+    ):
+        swapped(ascii_model())
+
+
 def print_twice(text: str) -> str:
     """Print a text twice."""
     return text * 2

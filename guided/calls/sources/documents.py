@@ -140,4 +140,4 @@ def _content(path: str | os.PathLike[str]) -> tuple[Any, str]:
         return json.loads(data), hashlib.sha256(data).hexdigest()
     except (ValueError, RecursionError) as error:
         hint = "; read YAML with a package for it, and pass what it gives" if _YAML.search(str(path)) else ""
-        raise SchemaError(f"{path} is no JSON: {error}{hint}", "", "file") from error
+        raise SchemaError(f"{path} is not valid JSON: {error}{hint}", "", "file") from error

@@ -43,14 +43,14 @@ def test_files_hold_what_was_read_from_them(document: Any, is_packed: bool, tmp_
 def test_a_file_that_is_no_json_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "tools.json"
     path.write_bytes(data)
-    with pytest.raises(SchemaError, match="is no JSON"):
+    with pytest.raises(SchemaError, match="is not valid JSON"):
         read_tools(path)
 
 
 def test_yaml_is_not_read_and_said_so(tmp_path: Path) -> None:
     path = tmp_path / "api.yaml"
     path.write_text("openapi: 3.0.0")
-    with pytest.raises(SchemaError, match=r"is no JSON: .*; read YAML with a package for it"):
+    with pytest.raises(SchemaError, match=r"is not valid JSON: .*; read YAML with a package for it"):
         read_tools(path)
 
 
