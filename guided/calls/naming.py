@@ -48,8 +48,9 @@ def inventory(
     """
     is_one = isinstance(tools, Mapping | str | bytes | Tool) or definition_of(tools) is not None
     if is_one or not isinstance(tools, Iterable):
-        advice = ": put it in a list" if is_one or callable(tools) else ""
-        raise TypeError(f"tools must be a list of callables, dicts and Tools, not {type(tools).__name__}{advice}")
+        raise TypeError(
+            f"tools must be a list of callables, dicts and Tools, not {type(tools).__name__}: put one tool in a list"
+        )
     if duplicates not in ("error", "rename"):
         raise ValueError(f"duplicates is 'error' or 'rename', not {shown(duplicates)}")
     found = tuple(map(as_tool, tools))

@@ -59,9 +59,7 @@ def compile(spec: Spec | StackSpec, vocabulary: Vocabulary, limits: Limits | Non
         given = f"the class {spec.__name__}" if isinstance(spec, type) else type(spec).__name__
         raise TypeError(f"a spec is expected (Regex, Choice, Tools, JsonSchema, Grammar), not {given}")
     if not isinstance(vocabulary, Vocabulary):
-        has_one = isinstance(getattr(vocabulary, "vocabulary", None), Vocabulary)
-        advice = "give its attribute vocabulary" if has_one else "Vocabulary.from_tokenizer(...) makes one"
-        raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}: {advice}")
+        raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}: {_advice_on(vocabulary)}")
     if limits is None:
         limits = _USUAL
     elif not isinstance(limits, Limits):
@@ -124,3 +122,9 @@ def _alphabet(vocabulary: Vocabulary) -> bytes:
 def _shared(vocabulary: Vocabulary, _family: Hashable) -> Shared:
     """What the indices of one family of automata over a vocabulary share."""
     return Shared(vocabulary)
+
+
+def _advice_on(given: object) -> str:
+    """How to come from something else to a vocabulary."""
+    has_one = isinstance(getattr(given, "vocabulary", None), Vocabulary)
+    return "give its attribute vocabulary" if has_one else "Vocabulary.from_tokenizer(...) makes one"

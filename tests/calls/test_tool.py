@@ -264,13 +264,13 @@ def test_a_malformed_pattern_is_refused() -> None:
         (lambda: Tool(get_weather, examples=["x"]), "an example is an Example, a dict or a pair of texts, not str"),
         (
             lambda: inventory(get_weather),
-            "tools must be a list of callables, dicts and Tools, not function: put it in a list",
+            "tools must be a list of callables, dicts and Tools, not function: put one tool in a list",
         ),
         (
             lambda: inventory({"name": "f"}),
-            "tools must be a list of callables, dicts and Tools, not dict: put it in a list",
+            "tools must be a list of callables, dicts and Tools, not dict: put one tool in a list",
         ),
-        (lambda: inventory("f"), "tools must be a list of callables, dicts and Tools, not str: put it in a list"),
+        (lambda: inventory("f"), "tools must be a list of callables, dicts and Tools, not str: put one tool in a list"),
     ],
 )
 def test_wrong_types_are_type_errors(make: Callable[[], Any], message: str) -> None:
