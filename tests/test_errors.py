@@ -20,6 +20,7 @@ from guided.errors import (
     ModelError,
     PatternError,
     SchemaError,
+    StateEvicted,
     TokenRejected,
     VocabularyError,
 )
@@ -46,6 +47,11 @@ SAMPLES = [
         "states: 1,000,000 needed, 400,000 allowed; raise Limits(states=...)",
     ),
     (LimitError("depth", 2, 1), {"what": "depth", "given": 2, "limit": 1}, "depth: 2 needed, 1 allowed"),
+    (
+        StateEvicted(7),
+        {"state": 7},
+        "state 7 is no longer kept: the index grew by more than limits.growth_bytes; keep a guide in place of its number",
+    ),
     (
         TokenRejected(7, "a digit"),
         {"token": 7, "expected": "a digit"},

@@ -97,7 +97,7 @@ OBJECTS: dict[str, list[Callable[[], object]]] = {
 }
 # Their objects need torch: tests/integrations has theirs.
 ELSEWHERE = {"LogitsProcessor", "Model"}
-ERRORS = {name for name in guided.__all__ if name.endswith("Error")} | {"TokenRejected"}
+ERRORS = {name for name in guided.__all__ if name.endswith("Error")} | {"StateEvicted", "TokenRejected"}
 
 
 def check(text: str, width: int = 300) -> None:
@@ -129,6 +129,7 @@ def test_errors_print_in_short(name: str) -> None:
         "PatternError": (LONG, LONG, 3),
         "SchemaError": (LONG, LONG, LONG),
         "GrammarError": (LONG, LONG),
+        "StateEvicted": (5,),
         "TokenRejected": (5, LONG),
     }
     check(repr(kind(*arguments.get(name, (LONG,)))))
