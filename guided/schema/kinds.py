@@ -205,7 +205,10 @@ class Kinds:
         return [canonical_body(text) for text in texts] if has_one_body(texts, self.options.escapes) else None
 
     def link(self, kind: str, chain: int) -> tuple[int, list[bytes] | None]:
-        """The values of a type that the last formula of `Formulas.among` adds: what there is without it, and the spellings."""
+        """Split off the last value of a set made by `Formulas.among`: the set without it, and the value's spellings as this type.
+
+        No spellings if the value is of another type; None if one string has several.
+        """
         node = self.formulas.nodes[chain]
         before, value = (node[1], node[2]) if node[0] == "among" else (FALSE, chain)
         typed = self.typed(value, kind)
@@ -433,8 +436,11 @@ def _is_many_lengths(least: int, most: int) -> bool:
 
 
 def _has_more_texts(automaton: Automaton, count: int) -> bool:
-    """Does an automaton accept more texts than these? It has no dead states. O(states x columns) for each byte of the texts counted."""
-    n_bytes = np.bincount(automaton.classes, minlength=automaton.table.shape[1])
+    """Does an automaton of strings accept more strings than these?
+
+    Only texts without a backslash are counted: each is the one such spelling of its string. O(states x columns) for each byte of a text.
+    """
+    n_bytes = np.bincount(np.delete(automaton.classes, ord("\\")), minlength=automaton.table.shape[1])
     # The number of ways to each state, by texts of one length.
     ways = np.zeros(automaton.n_states)
     ways[0] = 1.0
@@ -446,7 +452,7 @@ def _has_more_texts(automaton: Automaton, count: int) -> bool:
         states = np.flatnonzero(ways)
         if not len(states):
             return False
-        at, column = np.nonzero(automaton.table[states] >= 0)
+        at, column = np.nonzero((automaton.table[states] >= 0) & (n_bytes > 0))
         onward = np.zeros(automaton.n_states)
         np.add.at(onward, automaton.table[states[at], column], ways[states[at]] * n_bytes[column])
         ways = onward

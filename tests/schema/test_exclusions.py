@@ -223,3 +223,14 @@ def test_a_further_item_makes_as_much_known_after_many_as_after_few(items: dict[
             sizes.append(index.tables.n_bytes)
     grown = np.diff(sizes)
     assert grown[-1] < 1.3 * grown[0]
+
+
+@pytest.mark.parametrize("items", [{"enum": ["a", "b"]}, {"type": "string", "pattern": "^[ab]$"}])
+def test_a_second_spelling_is_no_further_value(items: dict[str, Any]) -> None:
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    index = compile_spec(JsonSchema(schema, escapes="any"), BYTES)
+    guide = index.guide()
+    assert guide.advance_many(b'["a","b"') == 8
+    assert not index.accepts(b'["a","b","\\u0061"]')
+    assert guide.explain(ord(",")).allowed is False
+    assert guide.explain(ord("]")).allowed
