@@ -4,9 +4,9 @@ A state is (control, stack, registers), interned to an int; 0 is the start, 1 is
 hash-consed, so a state costs the same however deep it is, and rollback is free. What has been computed is kept: the mask of a state, the
 state after a token, and all entries of the automaton's tables.
 
-Memory: where what texts have made known exceeds `Limits.growth_bytes`, the index begins anew with a fresh automaton. It keeps the states
-and masks that `explore` made, and the state that is being asked about. Numbers of states are never used twice: one that is no longer kept
-raises `StateEvicted`, and a guide, which has the tokens, finds it again by `state_after`. So memory is bounded whatever texts come, and no
+Memory: an index that has grown by more than `Limits.growth_bytes` since it was compiled discards its tables and starts over with a new
+automaton. It keeps the states and masks that `explore` made, and the state of the current call. A state number is never reused: using one
+that was discarded raises `StateEvicted`, and a guide then calls `state_after` with its tokens. So memory is bounded for any texts, and no
 text makes another fail.
 
 Invariants: every control and cell that the automaton makes is live, and every byte it reads has a token of its own, so an allowed

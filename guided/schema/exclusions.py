@@ -1,13 +1,13 @@
-"""Frames of all strings, or all numbers of a frame, but some: one for each set of values that the items of an array have already had.
+"""Frames of strings or numbers from which some values are excluded: those that earlier items of an array with ``uniqueItems`` have.
 
-The excluded texts are a trie whose nodes are hash-consed, so a set with one more text shares all nodes that are not on that text's path. A
-control is a control of the common frame together with a node; where no excluded text goes on as the bytes read so far, it is the common
-control itself. So each further text costs as many controls as it has bytes, whatever the number of the others.
+The excluded texts form a trie with hash-consed nodes, so adding a text creates nodes on its own path only. A control here is a pair: a
+control of the frame without exclusions (the common frame) and a node of the trie. Once the bytes read so far are a prefix of no excluded
+text, the common control itself is used. So each further text costs as many controls as it has bytes, whatever the number of the others.
 
 A number has more spellings than one: ``1.50`` is ``1.5``. So after an excluded number has been read, zeros behind its point lead to
 excluded texts too (`_Tail`).
 
-Invariant: every control is live: some text that is not excluded goes on from there.
+Invariant: every control is live: from it some text can be completed that is not excluded.
 Complexity: O(bytes of the new texts x 256) for a set that holds a known one.
 """
 

@@ -146,7 +146,7 @@ class Places:
             typed, must = self.kinds.typed, job[0]
             unlike = self.kinds.unlike(must)
             if unlike is not None:
-                # What all values of a type are among is told when it is asked for.
+                # Whether all values of a type are excluded is decided in `_entries`, when the type is first asked for.
                 must = unlike[0]
             kinds = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
             row = self._unknown.get(kinds)
