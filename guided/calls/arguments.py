@@ -55,14 +55,14 @@ class CallScanner(Scanner):
         begins = form.texts("before_name")
         found = id_in((*begins, *(form.around[1] + text for text in begins)), form.id, begun)
         name = yield from self.scan(
-            names_node(tuple(self._layouts)), "no tool has a name that goes on like this", "name"
+            names_node(tuple(self._layouts)), "no tool name begins with this", "name"
         )
         self.has_name = True
         self._reads.append(CallStarted(name, (self.position - len(name.encode()), self.position)))
         byte = yield from self.peek()
         if byte in _NAME_BYTES and (form.has_colons or byte != ord(":")):
             raise CallError(
-                f"no tool has a name that begins with {name!r} and goes on like this", "name", self.position
+                f"no tool name begins with {name!r} and the character after it", "name", self.position
             )
         layout = self._layouts[name]
         before, after = around(layout, form)
@@ -90,7 +90,7 @@ class CallScanner(Scanner):
     def _object(self, kind: SchemaType, tool: str) -> Step[dict[str, Any]]:
         """All arguments as one JSON object."""
         begin = self.position
-        reason = f"the arguments of {tool} are {kind.name}, which does not go on like this"
+        reason = f"the arguments of {tool} must be {kind.name}; this text is not"
         spelling = yield from self.scan_value(kind, reason, has_plus=False)
         found: dict[str, Any] = kind.read(spelling)
         for name, first, last in members(spelling):
@@ -145,7 +145,7 @@ class CallScanner(Scanner):
                 return begin, value, found, value
         else:
             labels = tuple(slot.label for slot in keys)
-            reason = f"{tool} has no argument here that goes on like this"
+            reason = f"{tool} has no argument here whose name begins with this"
             found = yield from self.scan(label_node(labels, form.is_quoted), reason, "argument")
             byte = yield from self.peek()
             if byte != ord('"') if form.is_quoted else byte in _LABEL_BYTES:
@@ -267,4 +267,4 @@ def _beside_keys(slot: Slot, form: Format) -> list[Node]:
 
 
 def _ill_typed(slot: Slot) -> str:
-    return f"argument {slot.label!r} is {slot.type.name}, which does not go on like this"
+    return f"argument {slot.label!r} must be {slot.type.name}; this text is not"

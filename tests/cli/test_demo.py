@@ -71,13 +71,13 @@ def test_questions_are_not_examples() -> None:
         ),
         (
             ' <T>get_weather(city="Berlin", day="now") = x',
-            'tool error (argument): now: argument \'day\' is "today" | "tomorrow", which does not go on like this',
+            'tool error (argument): now: argument \'day\' must be "today" | "tomorrow"; this text is not',
             True,
             False,
         ),
         (
             " <T>weather_in(city) = x",
-            "tool error (name): weather_in: no tool has a name that goes on like this",
+            "tool error (name): weather_in: no tool name begins with this",
             False,
             False,
         ),

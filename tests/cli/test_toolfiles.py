@@ -102,10 +102,10 @@ def test_calls_are_checked(folder: Path) -> None:
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-2:] == [
         "expected 't'",
-        'tool error (argument): argument \'day\' is "today" | "tomorrow", which does not go on like this',
+        'tool error (argument): argument \'day\' must be "today" | "tomorrow"; this text is not',
     ]
     found = reply(*spec, "So: <T>climate(")
-    assert found["call_error"] == {"kind": "name", "reason": "no tool has a name that goes on like this"}
+    assert found["call_error"] == {"kind": "name", "reason": "no tool name begins with this"}
     assert found["character"] == 7
 
 
