@@ -12,8 +12,10 @@ DEFAULT_EXAMPLES = 20
 DEEP_FACTOR = 10
 
 
-def examples(count: int) -> int:
+def examples(count: int, by_default: int = DEFAULT_EXAMPLES) -> int:
     """Return the number of examples for a test that takes ``count`` in continuous integration.
+
+    ``by_default``: the most that it takes in a run of minutes; few for a test that has many parameters.
 
     Test modules call it while they are imported, when pytest has loaded the profile.
     """
@@ -23,4 +25,4 @@ def examples(count: int) -> int:
         case "deep":
             return DEEP_FACTOR * count
         case _:
-            return min(count, DEFAULT_EXAMPLES)
+            return min(count, by_default)

@@ -8,13 +8,11 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-
-import pytest
 
 import guided
 
@@ -93,8 +91,9 @@ def always_there() -> frozenset[str]:
     return frozenset(dependencies | set(sys.stdlib_module_names) | {"guided"})
 
 
-def places(file: str, found: Iterator[Import]) -> list[str]:
-    return [f"{file}:{item.line}: {item.module}" for item in found]
+def offenders(is_wrong: Callable[[str, Import], bool], files: Iterable[str] = FILES) -> list[str]:
+    """Where the imports are for which ``is_wrong(file, import)`` holds."""
+    return [f"{file}:{item.line}: {item.module}" for file in files for item in imports(file) if is_wrong(file, item)]
 
 
 def test_reads_imports_wherever_they_stand() -> None:
@@ -108,72 +107,59 @@ def test_the_package_has_files() -> None:
     assert len(FILES) > 10
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_module_has_a_docstring(file: str) -> None:
-    docstring = ast.get_docstring(tree(file))
-    assert docstring, f"{file} does not say what it is"
-    assert docstring[0].isprintable()
+def test_every_module_has_a_docstring() -> None:
+    docstrings = {file: ast.get_docstring(tree(file)) or "" for file in FILES}
+    assert not [file for file, text in docstrings.items() if not text[:1].isprintable() or not text]
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_nothing_inside_imports_the_facade(file: str) -> None:
-    assert not places(file, (item for item in imports(file) if item.module == "guided"))
+def test_nothing_inside_imports_the_facade() -> None:
+    assert not offenders(lambda _, item: item.module == "guided")
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_imports_are_absolute_and_by_name(file: str) -> None:
-    assert not places(file, (item for item in imports(file) if item.level or "*" in item.names))
+def test_imports_are_absolute_and_by_name() -> None:
+    assert not offenders(lambda _, item: item.level > 0 or "*" in item.names)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_functions_import_only_where_packages_are_optional(file: str) -> None:
-    if file == FACADE:
-        return
-    if file.startswith(LOCAL_IMPORTS):
-        return
-    local = [item for item in imports(file) if item.local]
-    if file.startswith(LOCAL_OPTIONAL_IMPORTS):
-        local = [item for item in local if item.root in always_there()]
-    assert not places(file, iter(local))
+def test_functions_import_only_where_packages_are_optional() -> None:
+    def is_wrong(file: str, item: Import) -> bool:
+        if file == FACADE or file.startswith(LOCAL_IMPORTS) or not item.local:
+            return False
+        return not file.startswith(LOCAL_OPTIONAL_IMPORTS) or item.root in always_there()
+
+    assert not offenders(is_wrong)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_what_is_optional_is_not_imported_at_the_top(file: str) -> None:
-    if file.startswith("guided/integrations/"):
-        return
-    assert not places(file, (item for item in imports(file) if not item.local and item.root not in always_there()))
+def test_what_is_optional_is_not_imported_at_the_top() -> None:
+    files = [file for file in FILES if not file.startswith("guided/integrations/")]
+    assert not offenders(lambda _, item: not item.local and item.root not in always_there(), files)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_only_its_home_imports_a_package(file: str) -> None:
-    strays = (item for item in imports(file) if not file.startswith(HOMES.get(item.root, "guided/")))
-    assert not places(file, strays)
+def test_only_its_home_imports_a_package() -> None:
+    assert not offenders(lambda file, item: not file.startswith(HOMES.get(item.root, "guided/")))
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("guided/kernels/") and file != DECORATOR])
-def test_kernels_import_numba_and_numpy_only(file: str) -> None:
-    assert not places(
-        file, (item for item in imports(file) if item.module not in KERNEL_IMPORTS and not of_types(item))
-    )
+def test_kernels_import_numba_and_numpy_only() -> None:
+    files = [file for file in FILES if file.startswith("guided/kernels/") and file != DECORATOR]
+    assert not offenders(lambda _, item: item.module not in KERNEL_IMPORTS and not of_types(item), files)
 
 
 def of_types(item: Import) -> bool:
     return item.module == "guided.arrays" and all(name.endswith("Array") for name in item.names)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_imports_are_statements(file: str) -> None:
+def test_imports_are_statements() -> None:
     """An import that no reader and no linter sees is allowed to the façade alone, which is lazy by design."""
-    if file == FACADE:
-        return
-    calls = [node.func for node in ast.walk(tree(file)) if isinstance(node, ast.Call)]
-    names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
-    assert not names & {"import_module", "__import__"}, file
+    found = []
+    for file in FILES:
+        calls = [node.func for node in ast.walk(tree(file)) if isinstance(node, ast.Call)]
+        names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
+        if file != FACADE and names & {"import_module", "__import__"}:
+            found.append(file)
+    assert not found
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_pickle_anywhere(file: str) -> None:
-    assert not places(file, (item for item in imports(file) if item.root in {"pickle", "marshal", "shelve", "dill"}))
+def test_no_pickle_anywhere() -> None:
+    assert not offenders(lambda _, item: item.root in {"pickle", "marshal", "shelve", "dill"})
 
 
 def test_no_module_has_the_name_of_a_public_name() -> None:

@@ -54,16 +54,12 @@ class CallScanner(Scanner):
             begun = yield from self._text("before_name")
         begins = form.texts("before_name")
         found = id_in((*begins, *(form.around[1] + text for text in begins)), form.id, begun)
-        name = yield from self.scan(
-            names_node(tuple(self._layouts)), "no tool name begins with this", "name"
-        )
+        name = yield from self.scan(names_node(tuple(self._layouts)), "no tool name begins with this", "name")
         self.has_name = True
         self._reads.append(CallStarted(name, (self.position - len(name.encode()), self.position)))
         byte = yield from self.peek()
         if byte in _NAME_BYTES and (form.has_colons or byte != ord(":")):
-            raise CallError(
-                f"no tool name begins with {name!r} and the character after it", "name", self.position
-            )
+            raise CallError(f"no tool name begins with {name!r} and the character after it", "name", self.position)
         layout = self._layouts[name]
         before, after = around(layout, form)
         said = yield from self.scan(any_of(before, form.id), f"expected {before[0]!r}", "syntax")

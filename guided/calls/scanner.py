@@ -49,7 +49,8 @@ class Scanner:
             onward = machine.table[state][machine.classes[byte]]
             if onward < 0:
                 break
-            found.append((yield from self.take()))
+            self._take_ahead()
+            found.append(byte)
             state = onward
         self.scanned = bytes(found)
         if not machine.accepting[state]:
@@ -71,16 +72,21 @@ class Scanner:
                 if not scanner.may_end(place):
                     raise CallError(reason, "argument", self.position)
                 break
-            found.append((yield from self.take()))
+            self._take_ahead()
+            found.append(byte)
             place = after
         return found.decode()
 
     def take(self) -> Step[int]:
         """The next byte."""
         byte = yield from self.peek()
+        self._take_ahead()
+        return byte
+
+    def _take_ahead(self) -> None:
+        """Take the byte that `peek` gave."""
         self._ahead = None
         self.position += 1
-        return byte
 
     def peek(self) -> Step[int]:
         """The next byte, which stays ahead."""

@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import (
     TYPE_CHECKING,
@@ -234,10 +234,13 @@ class Choice(Generic[T_co]):
 
     def __init__(self, options: Any) -> None:
         values = _values_of(options)
+        # Why once: an Enum of thousands of members is looked through for each of them otherwise.
+        enums = {type(value) for value in values if isinstance(value, enum.Enum)}
+        of_scalars = {kind for kind in enums if all(_is_scalar(member.value) for member in kind)}
         texts: list[str] = []
         seen: set[str] = set()
         for position, value in enumerate(values):
-            text = _text_of(value, options, position)
+            text = _text_of(value, options, position, of_scalars)
             if text in seen:
                 raise SchemaError(f"duplicate option {shown(text)}", f"/{position}", "choice")
             seen.add(text)
@@ -310,11 +313,10 @@ def _values_of(options: Any) -> tuple[Any, ...]:
     return tuple(options)
 
 
-def _text_of(value: Any, options: Any, position: int) -> str:
-    """The text of an option's value."""
+def _text_of(value: Any, options: Any, position: int, of_scalars: Collection[type[enum.Enum]]) -> str:
+    """The text of an option's value. ``of_scalars``: the Enum classes all of whose values are scalars of JSON."""
     if isinstance(value, enum.Enum):
-        members = tuple(type(value))
-        return _scalar_text(value.value) if all(map(_is_scalar, (one.value for one in members))) else value.name
+        return _scalar_text(value.value) if type(value) in of_scalars else value.name
     if isinstance(value, str):
         return value
     if get_origin(options) is Literal and _is_scalar(value):

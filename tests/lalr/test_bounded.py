@@ -171,6 +171,7 @@ def test_blanks_cannot_eat_the_budget() -> None:
     assert set(bits(bounded.mask())) == {261}
 
 
+@pytest.mark.slow
 def test_newlines_of_an_indenter_are_no_ignored_text() -> None:
     spec = guided.Grammar("python", max_ignored=1)
     index = guided.compile(spec, BYTES)

@@ -138,7 +138,7 @@ def test_steered_texts_of_random_grammars(grammar: str, lexer: str, choice: rand
         assert parsed(parser, text.decode()), text
 
 
-GRAMMARS = ["arithmetic", "csv", "graphql", "json", "react", "sql"]
+GRAMMARS = ["arithmetic", "csv", "graphql", "json", "react", pytest.param("sql", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

@@ -48,7 +48,7 @@ def test_what_is_no_text() -> None:
         assert guided.Grammar("json").standing(text.encode()) is None
 
 
-@pytest.mark.parametrize("name", ["arithmetic", "graphql", "json", "sql"])
+@pytest.mark.parametrize("name", ["arithmetic", "graphql", "json", pytest.param("sql", marks=pytest.mark.slow)])
 def test_standings_are_larks(name: str) -> None:
     """At the end of each lexeme of the samples: it is the one under way, and what may follow is what Lark's parser accepts."""
     parser, grammar = parser_of(name), guided.Grammar(name)
