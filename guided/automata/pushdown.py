@@ -35,7 +35,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.automata.growth import appended, grown, insert, rehashed
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
@@ -209,6 +209,8 @@ class PushdownTables:
         Names of controls whose plan is the same in all tables of a family.
     records : set of int
         Cells that record.
+    recording : ndarray[bool], shape (capacity,)
+        The same, for kernels.
     differing : set of int
         Those of them that record only so that what comes later differs from what has been.
     reactions : dict of int to (Reaction or None)
@@ -220,7 +222,7 @@ class PushdownTables:
     __slots__ = (
         "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "defers", "differing", "direct", "guards", "info",
         "keys", "limit", "live", "n_actions", "n_allows", "n_cells", "n_controls", "n_guards", "n_reactions", "n_results",
-        "plan_keys", "reactions", "records", "results", "rows", "values",
+        "plan_keys", "reactions", "recording", "records", "results", "rows", "values",
     )  # fmt: skip
 
     def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
@@ -241,6 +243,7 @@ class PushdownTables:
         self.direct: dict[int, Reaction] = {}
         self.plan_keys: dict[int, Hashable] = {}
         self.records: set[int] = set()
+        self.recording: BoolArray = np.zeros(64, np.bool_)
         self.differing: set[int] = set()
         self.reactions: dict[int, Reaction | None] = {}
         self._result_ids: dict[Reaction, int] = {}
@@ -377,9 +380,17 @@ class PushdownTables:
         number = self.n_cells
         if number == len(self.cell_allow):
             self.cell_allow = grown(self.cell_allow, 2 * number, -1)
+            self.recording = np.concatenate([self.recording, np.zeros_like(self.recording)])
         self.cell_allow[number] = allow
         self.n_cells = number + 1
         return number
+
+    def record(self, cell: int, *, differs: bool) -> None:
+        """Have a cell record; ``differs``: only so that what comes later differs from what has been."""
+        self.records.add(cell)
+        self.recording[cell] = True
+        if differs:
+            self.differing.add(cell)
 
     def allow(self, cell: int, labels: tuple[int, ...]) -> None:
         """Enter the labels that a cell allows, as words of 64 bits."""

@@ -109,6 +109,10 @@ class Stacks:
         """The number of cells above the lowest."""
         return self.nodes.item(node, 2)
 
+    def n_recording(self, node: int) -> int:
+        """How many cells of the stack record."""
+        return self._depths[node]
+
     def read(
         self, place: Place, data: bytes, texts: list[bytes | None] | None = None, records: list[Record] | None = None
     ) -> Place | None:
@@ -185,7 +189,11 @@ class Stacks:
         last: bytes = b"",
         records: list[Record] | None = None,
     ) -> Place | None:
-        """Where an action leads on a stack; None where it cannot come. ``last``: the byte that the action reads."""
+        """Where an action leads on a stack; None where it cannot come.
+
+        ``last``: the byte that the action reads. ``records``: what cells that record were asked is appended, without ``texts`` as if
+        nothing had been read.
+        """
         tables = self.automaton.tables
         needed, allowed = KEPT
         while entry <= ACTION:
@@ -210,6 +218,8 @@ class Stacks:
                     if key not in tables.reactions:
                         self.automaton.react(action, cell)
                     reaction = tables.reactions[key]
+                    if records is not None and cell in tables.records:
+                        records.append(Record(self._depths[node] - 1, action, cell, b"", reaction))
                 if reaction is None or reaction is DEFERRED:
                     return None
             for _ in range(reaction.pops):

@@ -15,7 +15,8 @@ __all__ = ["NameMasks"]
 class NameMasks(Masks):
     """Makes the masks of one inventory."""
 
-    def _foresee(self, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
+    def foresee(self, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
+        """See `MaskMaker`."""
         automaton = self.stacks.automaton
         assert isinstance(automaton, Embedding), "values in calls are embedded"
         if entry >= 0 and begin < end:

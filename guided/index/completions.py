@@ -84,6 +84,8 @@ class _Exit(NamedTuple):
 class Completions:
     """Completions of one index. The index's lock is held by whoever calls.
 
+    Spots have no maximum of code points: what the policy gives does not hang on it.
+
     Parameters
     ----------
     stacks : Stacks
@@ -126,7 +128,7 @@ class Completions:
                 if known is not None:
                     break
                 passed.append((here, count))
-                step = self._steps[here]
+                step = self._noted(here)
                 if step.tokens:
                     count += step.tokens
                     text, begin, spots, following, is_before_run = (
@@ -197,16 +199,23 @@ class Completions:
     def _read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot | None:
         place, texts = spot[0], list(spot[1])
         after = self._stacks.read(place, data, texts, records)
-        return None if after is None else (after, tuple(texts))
+        return None if after is None else ((*after[:3], UNLIMITED), tuple(texts))
 
     def _following(self, spot: Spot) -> Iterator[Step]:
         """The steps of a completion that is known to be not too long."""
         while not self._stacks.is_end(spot[0]):
-            if spot not in self._steps:
-                self._weight(spot)
-            step = self._steps[spot]
+            step = self._noted(spot)
             yield step
             spot = step.after
+
+    def _noted(self, spot: Spot) -> Step:
+        """The next step of a completion that is known to be not too long.
+
+        It is not noted yet where a longer completion was weighed that ends in this one.
+        """
+        if spot not in self._steps:
+            self._weight(spot)
+        return self._steps[spot]
 
     def _weight(self, spot: Spot) -> int:
         """An upper bound of the tokens of a completion: its bytes, but for runs; `_NOWHERE` where there is none. Its steps are noted.
@@ -249,7 +258,7 @@ class Completions:
 
     def _step(self, spot: Spot) -> Step | None:
         """The next step of a completion, without its weight; None where there is none."""
-        (control, node, needed, allowed), texts = spot
+        (control, node, needed, _), texts = spot
         cell, below = self._stacks.top(node)
         text = self._automaton.way_out(control, cell, self.wish(below), needed)
         if not text:
@@ -262,9 +271,7 @@ class Completions:
         ):
             token = self._longest_of(text[:1])
             tokens = -(-(needed - RUN) // len(token))
-            read = tokens * len(token)
-            left = allowed if allowed == UNLIMITED else allowed - read
-            return Step(token, ((control, node, needed - read, left), texts), 0, tokens)
+            return Step(token, ((control, node, needed - tokens * len(token), UNLIMITED), texts), 0, tokens)
         return Step(text, self.read(spot, text), 0)
 
     def _is_loop(self, control: int, byte: int) -> bool:

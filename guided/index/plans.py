@@ -23,7 +23,7 @@ from guided.arrays import Int32Array, UInt8Array, freeze, mask_words
 from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Group", "Paths", "Plan", "Rests", "WalkTrie", "paths_of", "plan_of", "rests_of", "walk_trie"]
+__all__ = ["Group", "Paths", "Plan", "Rests", "Stays", "WalkTrie", "paths_of", "plan_of", "rests_of", "walk_trie"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +80,8 @@ class Rests:
         The rests that are not empty; its tokens are pairs.
     empty : ndarray[int32], shape (words,)
         Pairs without a rest, as a mask.
+    ending : ndarray[int32], shape (n_ending,)
+        The same, ascending.
     """
 
     byte: int
@@ -89,6 +91,7 @@ class Rests:
     tokens: Int32Array
     trie: WalkTrie
     empty: Int32Array
+    ending: Int32Array
 
     def pairs(self, nodes: Int32Array) -> tuple[Int32Array, Int32Array]:
         """The pairs of some of the nodes, and for each the position of its node among those given."""
@@ -113,8 +116,8 @@ def rests_of(vocabulary: Vocabulary, byte: int, is_again: bool) -> Rests:
         rests += [(spelled[token] or b"")[offset:] for token in owners]
         indptr[i + 1] = len(tokens)
     empty = np.zeros(mask_words(len(rests)), np.int32)
-    ending = np.flatnonzero(np.array([not rest for rest in rests], np.bool_))
-    np.bitwise_or.at(empty, ending >> 5, np.int32(1) << (ending & 31).astype(np.int32))
+    ending = np.flatnonzero(np.array([not rest for rest in rests], np.bool_)).astype(np.int32)
+    np.bitwise_or.at(empty, ending >> 5, np.int32(1) << (ending & 31))
     return Rests(
         byte,
         is_again,
@@ -123,6 +126,7 @@ def rests_of(vocabulary: Vocabulary, byte: int, is_again: bool) -> Rests:
         freeze(np.array(tokens, np.int32)),
         walk_trie(trie_of(rests), is_whole=False),
         freeze(empty),
+        freeze(ending),
     )
 
 
@@ -170,6 +174,23 @@ class Group:
     rests: Rests
     pairs: Int32Array
     counts: Int32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stays:
+    """Where the tokens end that stay on top of a control's stack.
+
+    Attributes
+    ----------
+    class_of : ndarray[int32], shape (size,)
+        Class of each of these tokens, from 1 on; any class for others.
+    ends : tuple of (int, tuple of int, int)
+        Of each class from 1 on: the control after its tokens, the cells that they push, and the code points that are needed after them;
+        less than nothing where so many of those that were needed before are read.
+    """
+
+    class_of: Int32Array
+    ends: tuple[tuple[int, tuple[int, ...], int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,35 +3,35 @@
 A text that follows completions (`guided.index.completions`) ends in time, and a mask within a budget is never empty while the bound
 is within it: the completion's own next token is in it.
 
-A mask within a budget needs the bound after each token. Most tokens stay in the string, number or key at hand, and lead to one of a few
-controls there (`guided.kernels.reach`, once per control); only those that need the stack are read one by one. The largest bound after
-any token of a state is kept: where a budget exceeds it, the mask is the state's own, and the answer costs a look-up.
+A mask within a budget needs the bound after each token. Tokens that lead to the same place have the same one, and the places are few
+(`guided.index.ends`). The largest bound after any token of a state is kept: where a budget exceeds it, the mask is the state's own, and
+the answer costs a look-up.
 
 Not here: all that could be allowed. A token may be left out although some shorter text than the completion's follows it; and where the
 bound hangs on the very text of an item, all its texts have the largest, and if that is too large only so many tokens are tried.
 
-Complexity: O(tokens) bytes of look-ups in numpy and a read of each token that needs the stack, once per state; then O(1).
+Complexity: a bound for each place that tokens lead to, once per state, and a pass over the mask where the budget is not ample; then O(1).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, freeze, mask_words
+from guided.arrays import Int32Array, freeze
 from guided.automata.pushdown import UNLIMITED
 from guided.automata.stacks import Place, Spot, Stacks
 from guided.errors import GuidedError
 from guided.index.alike import Alike
 from guided.index.completions import NEVER, Completions
-from guided.index.plans import WalkTrie
-from guided.kernels.reach import reach
+from guided.index.ends import Ends, TokenEnds
+from guided.index.pushdown_masks import MaskMaker
+from guided.kernels.masks import count_classes, keep_below
 
 __all__ = ["Budgets", "Places"]
 
-_MOST_REACHED = 16
 _MOST_EVALUATED = 4
-# Subtrees of a trie with fewer tokens are read token by token.
+# So many tokens that hang on texts are read one by one; of more that end alike, one.
 _FEW = 8
 # Tokens within an item that are tried one by one, of those whose bound is not known.
 _MOST_SINGLE = 64
@@ -41,7 +41,6 @@ class Places(Protocol):
     """What budgets need of an index."""
 
     stacks: Stacks
-    size: int
 
     def spot(self, state: int) -> Spot:
         """Where a state stands."""
@@ -50,19 +49,12 @@ class Places(Protocol):
         """The mask of a state."""
 
 
-class _Reached(NamedTuple):
-    """Where tokens lead from a control, as `reach` says it."""
-
-    ends: Int32Array
-    counts: Int32Array
-
-
 class _Evaluated(NamedTuple):
-    """The allowed tokens of a state, EOS left out, an upper bound after each, and which of these may be above the bound itself."""
+    """Where the allowed tokens of a state end, an upper bound of each class, and the classes whose tokens may have smaller ones."""
 
-    tokens: Int32Array
+    ends: Ends
     bounds: Int32Array
-    is_rough: BoolArray
+    rough: list[int]
 
 
 class Budgets:
@@ -73,19 +65,22 @@ class Budgets:
     places : Places
     tokens : sequence of (bytes or None)
     eos : set of int
-    trie : WalkTrie
+    masker : MaskMaker
+        What makes the masks of the index.
     """
 
-    def __init__(self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], trie: WalkTrie) -> None:
+    def __init__(
+        self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], masker: MaskMaker
+    ) -> None:
         self._places = places
+        self._stacks = places.stacks
         self._tokens = tokens
         self._eos = eos
-        self._trie = trie
-        self._completions = Completions(places.stacks, tokens, trie)
+        self._ends = TokenEnds(places.stacks, masker)
+        self._completions = Completions(places.stacks, tokens, masker.shared.trie)
         self._alike = Alike(places.stacks, self._completions)
-        self._reached: dict[int, _Reached] = {}
         self._evaluated: dict[int, _Evaluated] = {}
-        self._refinements: dict[int, Int32Array] = {}
+        self._refinements: dict[int, tuple[Int32Array, Int32Array]] = {}
         self.peaks: dict[int, int] = {}
 
     def bound(self, state: int) -> int:
@@ -96,44 +91,100 @@ class Budgets:
         GuidedError
             Nothing completes the text: `Pushdown.unending`.
         """
-        found = self._completions.bound(self._places.spot(state))
+        found = self._completions.bound(self._spot(state))
         if found == NEVER:
-            raise self._places.stacks.automaton.unending()
+            raise self._stacks.automaton.unending()
         return found
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """The mask of the tokens after which the bound is below ``budget``."""
         mask = self._places.mask(state)
         peak = self.peaks.get(state)
-        if peak is None or peak >= budget:
-            found = self._evaluate(state)
-            peak = self.peaks[state] = int(found.bounds.max(initial=0))
-        if peak < budget:
+        if peak is not None and peak < budget:
             return mask
-        tokens, bounds, is_rough = found
-        if (bounds[is_rough] >= budget).any():
-            bounds = self._refined(state)
-            peak = self.peaks[state] = int(bounds.max())
+        found = self._evaluate(state)
+        if peak is None:
+            peak = self.peaks[state] = int(found.bounds.max())
             if peak < budget:
                 return mask
-        bits = np.zeros(32 * mask_words(self._places.size), np.bool_)
-        bits[tokens[bounds < budget]] = True
-        if self._places.stacks.is_end(self._places.spot(state)[0]):
-            bits[list(self._eos)] = True
-        return freeze(np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False))
+        words: Int32Array = np.empty(len(mask), np.int32)
+        peak = self.peaks[state] = keep_below(mask, found.ends.class_of, found.bounds, budget, words)
+        if peak >= budget and any(found.bounds.item(number) >= budget for number in found.rough):
+            peak = self.peaks[state] = keep_below(mask, *self._refined(state), budget, words)
+        if peak < budget:
+            return mask
+        if self._stacks.is_end(self._places.spot(state)[0]):
+            for token in self._eos:
+                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+        return freeze(words)
+
+    def _spot(self, state: int) -> Spot:
+        """Where a state stands, without a maximum of code points: a short completion never comes near one."""
+        (control, node, needed, _), texts = self._places.spot(state)
+        return (control, node, needed, UNLIMITED), texts
 
     def _evaluate(self, state: int) -> _Evaluated:
         found = self._evaluated.get(state)
         if found is None:
-            tokens = self._spelled(state)
-            bounds = self._follow(
-                self._places.spot(state), tokens, self._bound_or_never, self._most, self._alike.bounds
-            )
-            found = _Evaluated(tokens, np.abs(bounds), bounds < 0)
+            ends = self._ends.of(self._places.spot(state)[0])
+            hanging = [i for i, place in enumerate(ends.places) if place and self._stacks.n_recording(place[1])]
+            single = set(hanging)
+            bounds = [
+                0 if place is None or i in single else self._bound_or_never((place, ()))
+                for i, place in enumerate(ends.places)
+            ]
+            rough = self._hanging(state, ends, bounds, hanging) if hanging or ends.deferred else []
+            found = _Evaluated(ends, np.array(bounds, np.int32), rough)
             while len(self._evaluated) >= _MOST_EVALUATED:
                 del self._evaluated[next(iter(self._evaluated))]
             self._evaluated[state] = found
         return found
+
+    def _hanging(self, state: int, ends: Ends, bounds: list[int], hanging: list[int]) -> list[int]:
+        """Enter the bounds of classes that hang on texts, and of tokens that have no class; the classes that have an upper bound only."""
+        spot, rough = self._spot(state), list[int]()
+        single: dict[int, int] = {}
+        first, counts = self._first_of(state, ends)
+        for number in hanging:
+            if counts.item(number) <= _FEW:
+                for token in self._spelled(state, ends, number):
+                    single[token] = self._bound_or_never(self._after(spot, token))
+                continue
+            bound = self._most(self._after(spot, first.item(number)))
+            bounds[number] = abs(bound)
+            if bound < 0:
+                rough.append(number)
+        single.update(self._bounds_of_deferred(spot, self._deferred(state, ends)))
+        numbers: dict[int, int] = {}
+        for token, bound in single.items():
+            if bound not in numbers:
+                numbers[bound] = len(bounds)
+                bounds.append(abs(bound))
+                if bound < 0:
+                    rough.append(numbers[bound])
+            ends.class_of[token] = numbers[bound]
+        return rough
+
+    def _deferred(self, state: int, ends: Ends) -> list[int]:
+        """The allowed tokens that have no class, ascending."""
+        mask = self._places.mask(state)
+        return [token for token in sorted(set(ends.deferred)) if mask.item(token >> 5) >> (token & 31) & 1]
+
+    def _first_of(self, state: int, ends: Ends) -> tuple[Int32Array, Int32Array]:
+        """The first allowed token of each class, and how many there are."""
+        ends.class_of[ends.deferred] = 0
+        first, counts = np.zeros((2, len(ends.places)), np.int32)
+        count_classes(self._places.mask(state), ends.class_of, first, counts)
+        return first, counts
+
+    def _spelled(self, state: int, ends: Ends, number: int) -> list[int]:
+        """The allowed tokens of a class."""
+        tokens = np.flatnonzero(ends.class_of == number)
+        allowed: list[int] = tokens[self._places.mask(state)[tokens >> 5] >> (tokens & 31) & 1 > 0].tolist()
+        return allowed
+
+    def _after(self, spot: Spot, token: int) -> Spot:
+        return self._completions.read(spot, self._tokens[token] or b"")
 
     def _most(self, spot: Spot) -> int:
         """The bound after any text of the item at hand; negative where it is an upper bound of theirs."""
@@ -150,172 +201,68 @@ class Budgets:
         except GuidedError:
             return NEVER
 
-    def _refined(self, state: int) -> Int32Array:
-        """Bounds after tokens, as they are for the first of those that have an upper bound only, and for the completion's own next."""
+    def _refined(self, state: int) -> tuple[Int32Array, Int32Array]:
+        """Classes of tokens and their bounds: exact ones for some of the tokens that have an upper bound only.
+
+        These are the first ones, and the completion's own next token.
+        """
         found = self._refinements.get(state)
         if found is None:
-            tokens, bounds, is_rough = self._evaluate(state)
-            spot, found = self._places.spot(state), bounds.copy()
-            own = self._completions.first(spot)
-            some = np.flatnonzero(is_rough)
-            mine = [i for i in some.tolist() if self._tokens[tokens[i]] == own]
-            for i, bound in self._each(spot, tokens, sorted({*some[:_MOST_SINGLE].tolist(), *mine})):
-                found[i] = bound
+            ends, before, rough = self._evaluate(state)
+            spot, own = self._spot(state), self._completions.first(self._spot(state))
+            some = sorted(token for number in rough for token in self._spelled(state, ends, number))
+            mine = [token for token in some if self._tokens[token] == own]
+            class_of, bounds, numbers = ends.class_of.copy(), before.tolist(), dict[int, int]()
+            for token, bound in self._each(spot, sorted({*some[:_MOST_SINGLE], *mine})):
+                class_of[token] = numbers.setdefault(bound, len(before) + len(numbers))
+            found = class_of, np.array([*bounds, *numbers], np.int32)
             while len(self._refinements) >= _MOST_EVALUATED:
                 del self._refinements[next(iter(self._refinements))]
             self._refinements[state] = found
         return found
 
-    def _each(self, spot: Spot, tokens: Int32Array, some: list[int]) -> Iterator[tuple[int, int]]:
-        """The bound after each of some tokens, which stay on the stack."""
+    def _each(self, spot: Spot, tokens: list[int]) -> Iterator[tuple[int, int]]:
+        """The bound after each of some tokens."""
         within: dict[Place, list[tuple[int, bytes]]] = {}
-        for i in some:
-            after = self._completions.read(spot, self._data(int(tokens[i])))
+        for token in tokens:
+            after = self._after(spot, token)
             key = self._alike.key(after)
             if key is None:
-                yield i, self._completions.bound(after)
+                yield token, self._bound_or_never(after)
             else:
-                within.setdefault(after[0], []).append((i, key))
+                within.setdefault(after[0], []).append((token, key))
         for same in within.values():
-            texts = [self._data(int(tokens[i])) for i, _ in same]
+            texts = [self._tokens[token] or b"" for token, _ in same]
             bounds = self._alike.bounds(spot, texts, [key for _, key in same])
-            yield from zip([i for i, _ in same], map(abs, bounds), strict=True)
+            yield from zip([token for token, _ in same], map(abs, bounds), strict=True)
+
+    def _bounds_of_deferred(self, spot: Spot, tokens: list[int]) -> Iterator[tuple[int, int]]:
+        """The bound after each of some tokens that hang on what was read; negative where it is an upper bound.
+
+        Those that end a key where keys must differ are taken together, if they end it by the same byte and have the same bytes behind it.
+        """
+        control, node, _, _ = spot[0]
+        is_of_keys = self._stacks.top(node)[0] in self._stacks.automaton.tables.differing
+        ending: dict[tuple[int, bytes], list[tuple[int, bytes]]] = {}
+        for token in tokens:
+            data = self._tokens[token] or b""
+            length = self._alike.to_label(control, data) if is_of_keys else 0
+            if length:
+                at = control
+                for byte in data[: length - 1]:
+                    at = self._stacks.automaton.tables.rows.item(at, byte)
+                entry = self._stacks.automaton.tables.rows.item(at, data[length - 1])
+                ending.setdefault((entry, data[length:]), []).append((token, (spot[1][-1] or b"") + data[:length]))
+            else:
+                yield token, self._bound_or_never(self._after(spot, token))
+        for same in ending.values():
+            texts = [self._tokens[token] or b"" for token, _ in same]
+            bounds = self._alike.bounds(spot, texts, [key for _, key in same])
+            yield from zip([token for token, _ in same], bounds, strict=True)
 
     def different(self, state: int) -> list[int]:
         """Of the allowed tokens of a state one for each place that they lead to, ascending; within an item, for each control."""
-        numbers: dict[Spot, int] = {}
-
-        def number(spot: Spot) -> int:
-            return numbers.setdefault(spot, len(numbers))
-
-        def each(spot: Spot, texts: Sequence[bytes], keys: Sequence[bytes]) -> list[int]:  # noqa: ARG001 - as `Completions.alike`
-            return [number(self._completions.read(spot, text)) for text in texts]
-
-        tokens = self._spelled(state)
-        found = self._follow(self._places.spot(state), tokens, number, number, each)
-        _, first = np.unique(found, return_index=True)
-        return sorted(tokens[first].tolist())
-
-    def _spelled(self, state: int) -> Int32Array:
-        """The allowed tokens of a state, EOS left out, ascending."""
-        allowed = np.unpackbits(self._places.mask(state).view(np.uint8), bitorder="little")
-        allowed[list(self._eos)] = 0
-        return np.flatnonzero(allowed).astype(np.int32)
-
-    def _from_root(self, control: int) -> _Reached:
-        found = self._reached.get(control)
-        if found is None:
-            found = self._reach(control, 0, len(self._trie.byte))
-            while len(self._reached) >= _MOST_REACHED:
-                del self._reached[next(iter(self._reached))]
-            self._reached[control] = found
-        return found
-
-    def _reach(self, control: int, begin: int, end: int) -> _Reached:
-        trie, tables = self._trie, self._places.stacks.automaton.tables
-        ends, counts = np.empty(self._places.size, np.int32), np.empty(self._places.size, np.int32)
-        path = np.zeros((trie.max_depth + 2, 3), np.int32)
-        reach(
-            trie.byte, trie.skip, trie.token_indptr, trie.token_ids, begin, end,
-            tables.rows, tables.info, control, path, ends, counts,
-        )  # fmt: skip
-        return _Reached(ends, counts)
-
-    def _follow(
-        self,
-        start: Spot,
-        tokens: Int32Array,
-        single: Callable[[Spot], int],
-        within: Callable[[Spot], int],
-        alike: Callable[[Spot, Sequence[bytes], Sequence[bytes]], Sequence[int]],
-    ) -> Int32Array:
-        """What ``single`` says of the spot after each allowed token, and ``within`` where the token stays on the stack.
-
-        ``alike`` says it of texts that end a key on a cell that differs, and have the same bytes behind it, with their keys.
-        """
-        trie = self._trie
-        values = np.zeros(self._places.size, np.int32)
-        todo = [(start, self._from_root(start[0][0]), 0, tokens)] if len(tokens) else []
-        while todo:
-            spot, reached, depth, some = todo.pop()
-            ends = reached.ends[some]
-            is_within = ends >= 0
-            staying = some[is_within]
-            if len(staying):
-                counts = reached.counts[staying]
-                values[staying] = self._values_within(spot, depth, staying, ends[is_within], counts, within)
-            crossing, nodes = some[~is_within], -2 - ends[~is_within]
-            if self._places.stacks.top(spot[0][1])[0] in self._places.stacks.automaton.tables.differing:
-                is_left = np.ones(len(crossing), np.bool_)
-                for (_, behind), mine in self._keys(spot, depth, crossing, nodes).items():
-                    texts = [self._data(token)[depth:] for token in crossing[mine].tolist()]
-                    keys = [(spot[1][-1] or b"") + text[: len(text) - len(behind)] for text in texts]
-                    values[crossing[mine]] = alike(spot, texts, keys)
-                    is_left[mine] = False
-                crossing, nodes = crossing[is_left], nodes[is_left]
-            for node in np.unique(nodes).tolist():
-                mine = crossing[nodes == node]
-                if len(mine) < _FEW:
-                    for token in mine.tolist():
-                        values[token] = single(self._completions.read(spot, self._data(token)[depth:]))
-                    continue
-                length = int(trie.depth[node]) + 1
-                after = self._completions.read(spot, self._data(int(mine[0]))[depth:length])
-                ending = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]]
-                values[ending] = single(after)
-                deeper = self._reach(after[0][0], node + 1, int(trie.skip[node]))
-                todo.append((after, deeper, length, mine[~np.isin(mine, ending)]))
-        found: Int32Array = values[tokens]
-        return found
-
-    def _keys(
-        self, spot: Spot, depth: int, tokens: Int32Array, nodes: Int32Array
-    ) -> dict[tuple[int, bytes], list[int]]:
-        """Which of some tokens end a key at their node, by the place where its last byte comes and the bytes behind it."""
-        rows = self._places.stacks.automaton.tables.rows
-        found: dict[tuple[int, bytes], list[int]] = {}
-        for node in np.unique(nodes).tolist():
-            mine = np.flatnonzero(nodes == node).tolist()
-            end = int(self._trie.depth[node]) + 1
-            key = self._data(int(tokens[mine[0]]))[depth:end]
-            if not self._alike.to_label(spot[0][0], key):
-                continue
-            control = spot[0][0]
-            for byte in key[:-1]:
-                control = rows.item(control, byte)
-            for i in mine:
-                found.setdefault((rows.item(control, key[-1]), self._data(int(tokens[i]))[end:]), []).append(i)
-        return found
-
-    def _values_within(
-        self,
-        spot: Spot,
-        depth: int,
-        tokens: Int32Array,
-        ends: Int32Array,
-        counts: Int32Array,
-        within: Callable[[Spot], int],
-    ) -> Int32Array:
-        """Tokens that stay on the stack: by the controls that they lead to, and the code points that they read."""
-        (_, node, needed, allowed), texts = spot
-        if not needed and allowed == UNLIMITED:
-            counts = np.zeros_like(counts)
-        width = int(counts.max()) + 1
-        keys = ends.astype(np.int64) * width + counts
-        last = np.full(int(keys.max()) + 1, -1, np.int32)
-        last[keys] = tokens
-        values = np.zeros(len(last), np.int32)
-        for key in np.flatnonzero(last >= 0).tolist():
-            control, count = divmod(key, width)
-            left = allowed if allowed == UNLIMITED else allowed - count
-            data = self._data(int(last[key]))[depth:]
-            after = (
-                (control, node, max(needed - count, 0), left),
-                tuple(None if text is None else text + data for text in texts),
-            )
-            values[key] = within(after)
-        found: Int32Array = values[keys]
-        return found
-
-    def _data(self, token: int) -> bytes:
-        return self._tokens[token] or b""
+        ends, spot = self._ends.of(self._places.spot(state)[0]), self._spot(state)
+        first, counts = self._first_of(state, ends)
+        found = {self._after(spot, token): token for token in reversed(self._deferred(state, ends))}
+        return sorted({*first[counts > 0].tolist(), *found.values()})

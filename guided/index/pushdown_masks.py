@@ -16,12 +16,12 @@ import numpy as np
 from guided.arrays import Int32Array, Int64Array, UInt64Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, LIKE, PENDING, PLAN
 from guided.automata.stacks import Place, Stacks, Texts
-from guided.errors import LimitError
-from guided.index.plans import Group, Paths, Plan, Rests, WalkTrie, paths_of, plan_of, rests_of, walk_trie
+from guided.index.plans import Group, Paths, Plan, Rests, Stays, WalkTrie, paths_of, plan_of, rests_of, walk_trie
+from guided.index.pushdown_walk import PushdownWalk
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
-from guided.kernels import pushdown as kernel
 from guided.kernels.below import LEADS, bytes_below
+from guided.kernels.pushdown import NOWHERE
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
@@ -33,7 +33,6 @@ _MOST_PLANS = 2000
 # Some hundred bytes each, besides a mask.
 _MOST_AFTER = 20_000
 _PER_PLAN, _PER_AFTER = 20_000, 400
-_MOST_PUSHES = 1 << 22
 # Controls that a frame may have which is like a common one.
 _MOST_ALIKE = 4096
 
@@ -46,14 +45,17 @@ class Shared:
     trie : WalkTrie
     plans : dict of hashable to Plan
         By control, for the controls that all automata of one family have in common, or by what the automaton calls it.
+    stays : dict of (int, bool) to Stays
+        By such a control, and whether code points were counted.
     """
 
-    __slots__ = ("_below", "_paths", "_rests", "counts", "escapes", "lock", "plans", "trie", "vocabulary")
+    __slots__ = ("_below", "_paths", "_rests", "counts", "escapes", "lock", "plans", "stays", "trie", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.trie: WalkTrie = walk_trie(vocabulary.trie)
         self.plans: dict[Hashable, Plan] = {}
+        self.stays: dict[tuple[int, bool], Stays] = {}
         self._rests: dict[tuple[int, bool], Rests] = {}
         self._paths: dict[int, Paths] = {}
         self._below: tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array] | None = None
@@ -93,6 +95,9 @@ class MaskMaker(ABC):
 
     Attributes
     ----------
+    walk : PushdownWalk
+    n_shared : int
+        How many of the automaton's controls, the first ones, are common to all of its family.
     room : int
         How many more masks are kept.
     n_bytes : int
@@ -104,7 +109,8 @@ class MaskMaker(ABC):
         self.size = vocabulary.size
         self.shared = shared
         self._tokens = vocabulary.tokens
-        self._n_shared = n_shared
+        self.n_shared = n_shared
+        self.walk = PushdownWalk(stacks, shared.trie, self.foresee)
         self._interned: dict[int, list[Int32Array]] = {}
         self._n_mask_bytes = 0
         self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
@@ -117,6 +123,14 @@ class MaskMaker(ABC):
     @abstractmethod
     def mask(self, place: Place, texts: Texts) -> Int32Array:
         """The mask of a place without EOS: a new array."""
+
+    def plan(self, place: Place) -> tuple[int, Plan] | None:  # noqa: ARG002 - for subclasses
+        """The control whose plan serves the mask of a place, and its plan; None where there is none."""
+        return None
+
+    def foresee(self, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
+        """Make what nodes of a trie will ask for behind an entry; here it is made one by one, when it is asked for."""
+        del entry, trie, begin, end
 
     def intern(self, words: Int32Array) -> Int32Array:
         """The one read-only mask with this content."""
@@ -138,18 +152,11 @@ class Masks(MaskMaker):
     def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
         super().__init__(stacks, vocabulary, limits, shared, n_shared)
         self._plans: dict[Hashable, Plan] = {}
-        # A node of the trie is deferred once at most. PERF: 4 MB for Llama-3, made where something is deferred (`benchmarks.first_mask`).
-        self._deferred: Int32Array = np.empty((0, 4), np.int32)
-        self._later: list[int] = []
         # Pairs of rests that may follow a place, as a mask, and those that hang on what was read.
         self._after: dict[tuple[int, bool, Place], tuple[Int32Array, list[int]]] = {}
         self._n_after_bytes = 0
-        depth = shared.trie.max_depth + 2
         # Scratch of `likeness.is_like`.
         self._twin: Int32Array = np.zeros(0, np.int32)
-        self._frames: Int32Array = np.zeros((depth, 9), np.int32)
-        # A byte may push more than once, by a chain of reactions.
-        self._pushed: Int32Array = np.empty((64 * depth, 3), np.int32)
 
     @property
     def n_bytes(self) -> int:
@@ -158,7 +165,7 @@ class Masks(MaskMaker):
 
     def mask(self, place: Place, texts: Texts) -> Int32Array:
         """The mask without EOS."""
-        words, deferred = self._mask_of(place), self._later
+        words, deferred = self._mask_of(place), self.walk.deferred
         for token in deferred:
             data = self._tokens[token]
             if data and self.stacks.read(place, data, list(texts)) is not None:
@@ -166,22 +173,29 @@ class Masks(MaskMaker):
         return words
 
     def _mask_of(self, place: Place) -> Int32Array:
-        """The same without tokens that hang on what was read: those are left in ``_later``."""
-        self._later = []
-        control, node, needed, allowed = place
-        planned = self.stacks.automaton.tables.info.item(control, PLAN)
-        if planned >= 0 and self.stacks.is_open(planned, node):
-            words = self._planned(planned, (planned, node, needed, allowed))
-            if planned != control:
-                self._walk(self.shared.trie, place, words, base=planned)
+        """The same without tokens that hang on what was read: those are left in ``walk.deferred``."""
+        self.walk.deferred = []
+        found = self.plan(place)
+        if found is not None:
+            planned, plan = found
+            words = self._planned(plan, place)
+            if planned != place[0]:
+                self.walk(self.shared.trie, place, words, base=planned)
             return words
         words = np.zeros(mask_words(self.size), np.int32)
-        self._walk(self.shared.trie, place, words)
+        self.walk(self.shared.trie, place, words)
         return words
 
-    def _planned(self, control: int, place: Place) -> Int32Array:
+    def plan(self, place: Place) -> tuple[int, Plan] | None:
+        """See `MaskMaker`."""
+        control, node, _, allowed = place
+        planned = self.stacks.automaton.tables.info.item(control, PLAN)
+        if planned < 0 or not self.stacks.is_open(planned, node):
+            return None
+        return planned, self._plan(planned, node, allowed)
+
+    def _planned(self, plan: Plan, place: Place) -> Int32Array:
         _, node, needed, allowed = place
-        plan = self._plan(control, node, allowed)
         words = plan.within(allowed).copy()
         for group in plan.groups:
             after = self.stacks.react(ACTION - group.action, node)
@@ -195,10 +209,10 @@ class Masks(MaskMaker):
         key = (rests.byte, rests.is_again, after)
         found = self._after.get(key)
         if found is None:
-            later, self._later = self._later, []
+            later, self.walk.deferred = self.walk.deferred, []
             fits = rests.empty.copy()
-            self._walk(rests.trie, after, fits)
-            found, self._later = (fits, self._later), later
+            self.walk(rests.trie, after, fits)
+            found, self.walk.deferred = (fits, self.walk.deferred), later
             if len(self._after) >= _MOST_AFTER:
                 self._after.clear()
                 self._n_after_bytes = 0
@@ -208,11 +222,11 @@ class Masks(MaskMaker):
         masks.set_pairs(group.pairs, group.counts, needed, allowed, fits, rests.tokens, words)
         if deferred:
             is_open = (group.counts >= needed) & (group.counts <= allowed) & np.isin(group.pairs, deferred)
-            self._later += rests.tokens[group.pairs[is_open]].tolist()
+            self.walk.deferred += rests.tokens[group.pairs[is_open]].tolist()
 
     def _plan(self, control: int, node: int, allowed: int) -> Plan:
         tables = self.stacks.automaton.tables
-        key: Hashable = control if control < self._n_shared else tables.plan_keys.get(control)
+        key: Hashable = control if control < self.n_shared else tables.plan_keys.get(control)
         if key is not None:
             plans: dict[Hashable, Plan] = self.shared.plans
             if len(plans) >= _MOST_PLANS:
@@ -259,8 +273,8 @@ class Masks(MaskMaker):
                 stay.fill(0)
                 counts = shared.counts if is_counting else _NONE
                 counts.fill(0)
-                place = (control, kernel.NOWHERE, *KEPT)
-                n = self._walk(trie, place, stay, counts=counts, escapes=escapes, allow=allow)
+                place = (control, NOWHERE, *KEPT)
+                n = self.walk(trie, place, stay, counts=counts, escapes=escapes, allow=allow)
                 most[0] = counts.max(initial=0)
             if not is_counting:
                 escapes[:n, 2] = most[0] = 0
@@ -289,60 +303,6 @@ class Masks(MaskMaker):
         escapes[:, 2] = 0
         escapes[:, 3] = tables.actions[escapes[:, 0], 1]
         return plan_of(shared.trie, shared.rests, plan.stay, _NONE, 0, escapes)
-
-    def _walk(
-        self,
-        trie: WalkTrie,
-        place: Place,
-        words: Int32Array,
-        base: int = -1,
-        counts: Int32Array | None = None,
-        escapes: Int32Array | None = None,
-        allow: int = -1,
-    ) -> int:
-        """Set the bits of the tokens of a trie that may follow; the number of escapes."""
-        automaton = self.stacks.automaton
-        tables = automaton.tables
-        frames, out = self._frames, np.zeros(6, np.int64)
-        is_deferring = escapes is None
-        frames[0, 0], frames[0, 1], frames[0, 2], frames[0, 3] = place
-        frames[0, 7] = base
-        self._foresee(place[0], trie, 0, len(trie.byte))
-        out[0], out[5] = -1, allow
-        while True:
-            if is_deferring:
-                if tables.defers and not len(self._deferred):
-                    self._deferred = np.empty((len(self.shared.trie.byte), 4), np.int32)
-                escapes = self._deferred
-            assert escapes is not None
-            status = kernel.walk(
-                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child,
-                tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
-                tables.guards, tables.allows, tables.cell_allow, self.stacks.nodes, frames, self._pushed, words,
-                _NONE if counts is None else counts, escapes, out,
-            )  # fmt: skip
-            if status == kernel.DONE:
-                if is_deferring and out[3]:
-                    for i in escapes[: int(out[3]), 1].tolist():
-                        self._later += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
-                return int(out[3])
-            if status == kernel.MISSING_ROOM:
-                if len(self._pushed) > _MOST_PUSHES:
-                    raise LimitError("pushes", len(self._pushed), _MOST_PUSHES, "a token changes the stack too often")
-                self._pushed = np.concatenate([self._pushed, np.empty_like(self._pushed)])
-            elif status == kernel.MISSING_ENTRY:
-                control, byte = int(out[1]), int(out[2])
-                automaton.fill(control, byte)
-                cursor, row = frames[int(out[0]), 4], frames[int(out[0]), 6]
-                node = int(cursor if row < 0 else trie.child[row, byte])
-                self._foresee(tables.rows.item(control, byte), trie, node + 1, int(trie.skip[node]))
-            elif status == kernel.MISSING_LABELS:
-                automaton.allow(int(out[1]))
-            else:
-                automaton.react(int(out[1]), int(out[2]))
-
-    def _foresee(self, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
-        """What nodes of a trie will ask for behind an entry may be made at once; here it is made one by one."""
 
 
 _NONE: Int32Array = np.zeros(0, np.int32)

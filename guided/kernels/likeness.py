@@ -7,7 +7,7 @@ pairs that are alike again, so the tokens that stay in the one stay in the other
 from guided.arrays import Int32Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
-__all__ = ["arrive", "is_like"]
+__all__ = ["arrive", "is_like", "pair"]
 
 _DEAD, _UNKNOWN, _ACTION = -1, -2, -16
 _GUARD, _WIDTH = 2, 3
@@ -95,6 +95,51 @@ def is_like(
     for k in range(count):
         twin[todo[k]] = -1
     return answer
+
+
+@kernel
+def pair(
+    rows: Int32Array,
+    control: int,
+    common: int,
+    own: Int32Array,
+    todo: Int32Array,
+) -> bool:
+    """Write which control is that of each of the common ones that a common control leads to; False where there is not one of each.
+
+    Parameters
+    ----------
+    rows : ndarray[int32], shape (capacity, 256), in
+    control, common : int
+    own : ndarray[int32], shape (n_common,), in and out
+        Own control of each common one; -1 everywhere, before.
+    todo : ndarray[int32], shape (n_common,), scratch
+        Common controls met.
+
+    Notes
+    -----
+    Invariant: common controls in ``todo`` have an own one, and those before ``i`` go on as these do. O(controls met x 256).
+    """
+    own[common], todo[0] = control, common
+    count, i = 1, 0
+    while i < count:
+        there = todo[i]
+        here = own[there]
+        i += 1
+        for b in range(256):
+            entry, onward = rows[here, b], rows[there, b]
+            if (entry >= 0) != (onward >= 0) or (entry < 0 and entry > _ACTION and entry != _DEAD):
+                return False
+            if onward < 0:
+                continue
+            if onward >= len(own):
+                return False
+            if own[onward] < 0:
+                own[onward], todo[count] = entry, onward
+                count += 1
+            elif own[onward] != entry:
+                return False
+    return True
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.kernels.jit import kernel
 
-__all__ = ["are_equal", "content_hash", "set_pairs"]
+__all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs"]
 
 
 @kernel
@@ -27,6 +27,41 @@ def set_pairs(
         if least <= counts[k] <= most and fits[pair >> 5] >> np.int32(pair & 31) & 1:
             token = tokens[pair]
             mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
+
+
+@kernel
+def count_classes(mask: Int32Array, class_of: Int32Array, first: Int32Array, counts: Int32Array) -> None:
+    """Write the first of a mask's tokens of each class but 0, and count them. O(words + tokens of the mask)."""
+    for k in range(len(mask)):
+        word = mask[k]
+        for b in range(32 if word else 0):
+            if word >> np.int32(b) & 1:
+                number = class_of[32 * k + b]
+                if number > 0:
+                    if counts[number] == 0:
+                        first[number] = 32 * k + b
+                    counts[number] += 1
+
+
+@kernel
+def keep_below(mask: Int32Array, class_of: Int32Array, bounds: Int32Array, limit: int, found: Int32Array) -> int:
+    """Set the bits of a mask's tokens whose class has a bound below a limit; the largest bound of any of its tokens.
+
+    Class 0 has no bound: its tokens are left out. O(words + tokens of the mask).
+    """
+    most = -1
+    for k in range(len(mask)):
+        word = mask[k]
+        kept = np.int32(0)
+        for b in range(32 if word else 0):
+            if word >> np.int32(b) & 1:
+                number = class_of[32 * k + b]
+                if number > 0:
+                    most = max(most, bounds[number])
+                    if bounds[number] < limit:
+                        kept |= np.int32(1) << np.int32(b)
+        found[k] = kept
+    return most
 
 
 @kernel

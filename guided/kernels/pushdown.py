@@ -5,7 +5,10 @@ reaction is not known yet, and goes on from there when it is called again: the f
 
 Tables are those of `guided.automata.pushdown` (whose constants are repeated here, since numba freezes globals). A stack is a node: its
 top cell, the node below, and the number of cells above the lowest. Nodes from ``SCRATCH`` on are pushes of the walk itself and live in
-``pushed``; the others are the caller's.
+``pushed``, equal stacks once; the others are the caller's.
+
+On request the walk also says where each token ends: in which control, on which stack, with how many code points still needed. Tokens that
+end alike are of one *class*.
 
 Children of a node are either scanned in the order of the trie, or, where the control has few live bytes and the trie a table of
 children, looked up byte by byte.
@@ -16,7 +19,7 @@ PERF: the look-up makes a structural place of a JSON document (6 live bytes) cos
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.arrays import BoolArray, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "MISSING_ROOM",
     "NOWHERE",
     "SCRATCH",
+    "enter_all",
     "walk",
 ]
 
@@ -41,7 +45,7 @@ _UNLIMITED, _PENDING = 1 << 30, -2
 _PER_CELL = -1
 _LIVE, _COUNTS, _GUARD, _WIDTH, _NEEDS, _MANY = 0, 1, 2, 3, 6, 16
 # Columns of a frame.
-_CONTROL, _NODE, _NEEDED, _ALLOWED, _CURSOR, _END, _ROW, _BASE, _USED = range(9)
+_CONTROL, _NODE, _NEEDED, _ALLOWED, _CURSOR, _END, _ROW, _BASE = range(8)
 
 
 @kernel
@@ -73,6 +77,32 @@ def _reaction(action: int, cell: int, keys: Int64Array, values: Int32Array) -> i
 
 
 @kernel
+def _enter(first: int, second: int, third: int, rows: Int32Array, slots: Int32Array, n: int) -> int:
+    """The number of a row among the first ``n``; ``n`` if it is new, and has been entered; -1 if it is new and there is no room."""
+    key = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
+    key = (key + np.uint64(third)) * np.uint64(0x9E3779B97F4A7C15)
+    wrap = np.int64(len(slots) - 1)
+    slot = np.int64(key >> np.uint64(33)) & wrap
+    while slots[slot] >= 0:
+        row = slots[slot]
+        if rows[row, 0] == first and rows[row, 1] == second and rows[row, 2] == third:
+            return int(row)
+        slot = (slot + 1) & wrap
+    if n == len(rows):
+        return -1
+    rows[n, 0], rows[n, 1], rows[n, 2] = first, second, third
+    slots[slot] = n
+    return n
+
+
+@kernel
+def enter_all(rows: Int32Array, slots: Int32Array, n: int) -> None:
+    """Enter the first ``n`` rows in slots that are all free."""
+    for k in range(n):
+        _enter(rows[k, 0], rows[k, 1], rows[k, 2], rows, slots, k)
+
+
+@kernel
 def _stay(frames: Int32Array, depth: int, i: int) -> None:
     """Visit node ``i`` once more."""
     if frames[depth, _ROW] >= 0:
@@ -98,12 +128,17 @@ def walk(
     guards: UInt64Array,
     allows: UInt64Array,
     cell_allow: Int32Array,
+    recording: BoolArray,
     nodes: Int32Array,
     frames: Int32Array,
     pushed: Int32Array,
+    pushed_slots: Int32Array,
     mask: Int32Array,
     count: Int32Array,
     escapes: Int32Array,
+    ends: Int32Array,
+    classes: Int32Array,
+    class_slots: Int32Array,
     out: Int64Array,
 ) -> int:
     """Set the bits of all tokens that may follow; DONE, or what is missing: an entry, a reaction, room, or the labels of a cell.
@@ -118,35 +153,45 @@ def walk(
         Trie: tokens that end at each node.
     child : ndarray[int32], shape (n, 256), in
         Row 0: the children of the root; row b + 1, where there is one: those of the root's child by byte b. -1: none.
-    rows, info, live, actions, results, keys, values, guards, allows, cell_allow : in
+    rows, info, live, actions, results, keys, values, guards, allows, cell_allow, recording : in
         Tables of the automaton.
     nodes : ndarray[int32], shape (n, 3), in
         The caller's stacks: cell, node below (-1: none), and number of cells above the lowest.
-    frames : ndarray[int32], shape (max_depth + 2, 9), in and out
+    frames : ndarray[int32], shape (max_depth + 2, 8), in and out
         Frame 0 holds control, stack, registers and base (a control whose tokens ``mask`` has already, or -1) at the start.
-    pushed : ndarray[int32], shape (n, 3), out
-        Stacks of the walk.
+    pushed : ndarray[int32], shape (n, 3), in and out
+        Stacks of the walk, as ``nodes``.
+    pushed_slots : ndarray[int32], shape (power of two, at least 2 n,), in and out
+        Open addressing: numbers of ``pushed``; -1: free.
     mask : ndarray[int32], shape (words,), in and out
         Bits of tokens.
     count : ndarray[int32], shape (n_tokens,) or (0,), out
         Code points that each token reads in the string that the walk began in, and that the string needs after it; not written if empty.
     escapes : ndarray[int32], shape (n, 4), out
         Where the stack is NOWHERE, for each action that needs a cell: action, trie node, code points read, and whether the byte
-        is read again. Elsewhere, for each reaction that is deferred: action and trie node.
-    out : ndarray[int64], shape (6,), in and out
+        is read again. Elsewhere, for each reaction that is deferred, or where ends are asked for each of a cell that records: action
+        and trie node.
+    ends : ndarray[int32], shape (n_tokens,) or (0,), in and out
+        Class of each token that may follow; not written for others, nor where the base's tokens stand, nor if empty.
+    classes : ndarray[int32], shape (n, 3), in and out
+        Control, stack and code points needed of each class.
+    class_slots : ndarray[int32], shape (power of two, at least 2 n,), in and out
+        As ``pushed_slots``.
+    out : ndarray[int64], shape (9,), in and out
         [0] depth to go on from (-1: begin), [1] and [2] what is missing, [3] number of escapes (in and out), [4] nodes visited,
-        [5] offset of the labels allowed where the stack is NOWHERE (-1: all).
+        [5] offset of the labels allowed where the stack is NOWHERE (-1: all), [6] and [7] numbers of ``pushed`` and ``classes``
+        (in and out), [8] number of the first class in ``ends``.
 
     Notes
     -----
-    Invariant: frame d holds the state after d bytes of the trie's path, ``_CURSOR`` is the next child to visit (a node, or a
-    position in the control's live bytes), and ``_USED`` how many of ``pushed`` the path needs.
+    Invariant: frame d holds the state after d bytes of the trie's path, and ``_CURSOR`` is the next child to visit (a node, or a
+    position in the control's live bytes).
     O(live prefixes of tokens x their children).
     """
     depth: int = out[0]
     if depth < 0:
         depth = 0
-        frames[0, _CURSOR], frames[0, _END], frames[0, _USED] = 0, len(byte), 0
+        frames[0, _CURSOR], frames[0, _END] = 0, len(byte)
         frames[0, _ROW] = 0 if info[frames[0, _CONTROL], _LIVE] <= _MANY and frames[0, _BASE] < 0 else -1
     n_escapes = out[3]
     while depth >= 0:
@@ -168,12 +213,7 @@ def walk(
             frames[depth, _CURSOR] = skip[i]
         b = byte[i]
         out[4] += 1
-        node, needed, allowed, used = (
-            frames[depth, _NODE],
-            frames[depth, _NEEDED],
-            frames[depth, _ALLOWED],
-            frames[depth, _USED],
-        )
+        node, needed, allowed = frames[depth, _NODE], frames[depth, _NEEDED], frames[depth, _ALLOWED]
         base = frames[depth, _BASE]
         entry = rows[control, b]
         if base >= 0:
@@ -255,7 +295,7 @@ def walk(
                         if allow >= 0 and not (allows[allow + (label >> 6)] >> np.uint64(label & 63)) & np.uint64(1):
                             is_alive = False
                             break
-                    result = _reaction(action, cell, keys, values)
+                    result = _DEFERRED if len(ends) and recording[cell] else _reaction(action, cell, keys, values)
                     if result == _UNKNOWN:
                         _stay(frames, depth, i)
                         out[0], out[1], out[2], out[3] = depth, action, cell, n_escapes
@@ -270,15 +310,15 @@ def walk(
                         break
                 for _ in range(results[result, 0]):
                     node = nodes[node, 1] if node < SCRATCH else pushed[node - SCRATCH, 1]
-                if results[result, 1] >= 0 and used >= len(pushed):
-                    _stay(frames, depth, i)
-                    out[0], out[3] = depth, n_escapes
-                    return MISSING_ROOM
                 if results[result, 1] >= 0:
-                    pushed[used, 0], pushed[used, 1] = results[result, 1], node
-                    pushed[used, 2] = 1 + _depth_of(node, nodes, pushed)
-                    node = SCRATCH + used
-                    used += 1
+                    above = 1 + _depth_of(node, nodes, pushed)
+                    push = _enter(results[result, 1], node, above, pushed, pushed_slots, out[6])
+                    if push < 0:
+                        _stay(frames, depth, i)
+                        out[0], out[3] = depth, n_escapes
+                        return MISSING_ROOM
+                    out[6] = max(out[6], push + 1)
+                    node = SCRATCH + push
                 target = results[result, 2]
                 needed, allowed = results[result, 3], results[result, 4]
                 if allowed <= _PER_CELL:
@@ -307,6 +347,15 @@ def walk(
                     token = token_ids[k]
                     mask[token >> 5] &= ~(np.int32(1) << np.int32(token & 31))
             continue
+        if len(ends) and token_indptr[i] < token_indptr[i + 1]:
+            found = _enter(control, node, needed, classes, class_slots, out[7])
+            if found < 0:
+                _stay(frames, depth, i)
+                out[0], out[3] = depth, n_escapes
+                return MISSING_ROOM
+            out[7] = max(out[7], found + 1)
+            for k in range(token_indptr[i], token_indptr[i + 1]):
+                ends[token_ids[k]] = out[8] + found
         for k in range(token_indptr[i], token_indptr[i + 1]):
             token = token_ids[k]
             mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
@@ -316,7 +365,7 @@ def walk(
             deeper = depth + 1
             frames[deeper, _CONTROL], frames[deeper, _NODE] = control, node
             frames[deeper, _NEEDED], frames[deeper, _ALLOWED] = needed, allowed
-            frames[deeper, _USED], frames[deeper, _BASE] = used, base
+            frames[deeper, _BASE] = base
             frames[deeper, _CURSOR], frames[deeper, _END], frames[deeper, _ROW] = i + 1, skip[i], -1
             if depth == 0 and base < 0 and len(child) > 1 and info[control, _LIVE] <= _MANY:
                 frames[deeper, _CURSOR], frames[deeper, _ROW] = 0, int(b) + 1

@@ -191,12 +191,9 @@ class Machine:
             if isinstance(content, OpenPlain):
                 self.allow(found)
             if isinstance(content, OpenArray) and arrays.is_unique(self.formulas, content.state):
-                self.tables.records.add(found)
-                if arrays.must_differ(self.formulas, content.state):
-                    self.tables.differing.add(found)
+                self.tables.record(found, differs=arrays.must_differ(self.formulas, content.state))
             if isinstance(content, OpenPlain | OpenObject) and content.is_named and self._counts(content):
-                self.tables.records.add(found)
-                self.tables.differing.add(found)
+                self.tables.record(found, differs=True)
             if is_object:
                 # PERF: what a walk would ask for at once; each question costs it a return (`python -m benchmarks.maskbench`).
                 for action in self.structure.of_objects:

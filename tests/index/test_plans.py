@@ -93,7 +93,7 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         stay = np.zeros(mask_words(vocabulary.size), np.int32)
         counts = np.zeros(vocabulary.size if tables.info[control, COUNTS] else 0, np.int32)
         escapes = np.zeros((len(shared.trie.byte), 4), np.int32)
-        n = masker._walk(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
+        n = masker.walk(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
         if not len(counts):
             escapes[:n, 2] = 0
         expected = plan_of(shared.trie, shared.rests, stay, counts, int(counts.max(initial=0)), escapes[:n])

@@ -1,0 +1,205 @@
+"""`PushdownWalk`: the walk of a token trie over an automaton with a stack, and what the automaton is asked on the way.
+
+The kernel (`guided.kernels.pushdown`) stops where it meets an entry, a reaction or labels that are not known. They are computed, and it
+goes on.
+
+Not thread-safe: the index that asks holds a lock.
+"""
+
+from collections.abc import Callable, Container
+from typing import TypeAlias
+
+import numpy as np
+
+from guided.arrays import Int32Array
+from guided.automata.pushdown import UNLIMITED
+from guided.automata.stacks import Place, Stacks
+from guided.errors import LimitError
+from guided.index.plans import WalkTrie
+from guided.kernels import pushdown as kernel
+from guided.kernels.pushdown import SCRATCH
+
+__all__ = ["Foresee", "PushdownWalk"]
+
+Foresee: TypeAlias = Callable[[int, WalkTrie, int, int], None]
+
+_NONE: Int32Array = np.zeros(0, np.int32)
+_MOST_PUSHES = 1 << 22
+_FIRST_ROOM = 256
+
+
+class _Rows:
+    """Distinct rows of three numbers, and where each is found: room that the kernel fills.
+
+    Attributes
+    ----------
+    rows : ndarray[int32], shape (n, 3)
+    slots : ndarray[int32], shape (2 n,)
+        Open addressing; -1: free.
+    """
+
+    def __init__(self) -> None:
+        self.rows: Int32Array = np.empty((_FIRST_ROOM, 3), np.int32)
+        self.slots: Int32Array = np.empty(2 * _FIRST_ROOM, np.int32)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.slots.fill(-1)
+
+    def grow(self) -> None:
+        """Make room for twice as many; all rows that there was room for have been filled."""
+        n = len(self.rows)
+        self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
+        self.slots = np.full(2 * len(self.slots), -1, np.int32)
+        kernel.enter_all(self.rows, self.slots, n)
+
+
+class PushdownWalk:
+    """Walks over one automaton's stacks.
+
+    Attributes
+    ----------
+    deferred : list of int
+        Tokens that hang on what was read before, of all walks so far that recorded no escapes.
+
+    Parameters
+    ----------
+    stacks : Stacks
+    trie : WalkTrie
+        The vocabulary's: no other trie that is walked has more nodes.
+    foresee : callable
+        Called with an entry, a trie and a range of its nodes before the walk takes these nodes on from that entry.
+    """
+
+    def __init__(self, stacks: Stacks, trie: WalkTrie, foresee: Foresee) -> None:
+        self._stacks = stacks
+        self._foresee = foresee
+        self._n_nodes = len(trie.byte)
+        self.deferred: list[int] = []
+        # A node of the trie is deferred once at most. PERF: 4 MB for Llama-3, made where something is deferred (`benchmarks.first_mask`).
+        self._deferred: Int32Array = np.empty((0, 4), np.int32)
+        self._frames: Int32Array = np.zeros((trie.max_depth + 2, 8), np.int32)
+        self._pushed, self._classes = _Rows(), _Rows()
+
+    def __call__(
+        self,
+        trie: WalkTrie,
+        place: Place,
+        words: Int32Array,
+        *,
+        base: int = -1,
+        counts: Int32Array | None = None,
+        escapes: Int32Array | None = None,
+        allow: int = -1,
+    ) -> int:
+        """Set the bits of the tokens of a trie that may follow; the number of escapes."""
+        return self._run(trie, place, words, base, counts, escapes, allow, _NONE, 0)[0]
+
+    def ends(
+        self,
+        trie: WalkTrie,
+        place: Place,
+        words: Int32Array,
+        ends: Int32Array,
+        first: int,
+        base: int = -1,
+    ) -> list[Place]:
+        """Write the class of each token that may follow to ``ends``; numbers of classes begin with ``first``.
+
+        Returns
+        -------
+        list of Place
+            Where the tokens of each class end. Maxima of code points are left out: completions never come near one.
+        """
+        n = self._run(trie, place, words, base, None, None, -1, ends, first)[1]
+        nodes: dict[int, int] = {}
+        return [
+            (control, self._node(node, nodes), needed, UNLIMITED)
+            for control, node, needed in self._classes.rows[:n].tolist()
+        ]
+
+    def stays(
+        self, trie: WalkTrie, place: Place, words: Int32Array, ends: Int32Array, escapes: Int32Array
+    ) -> list[tuple[int, tuple[int, ...], int]]:
+        """The same from a stack that is not known, from class 1 on: control, cells pushed, and code points needed, of each class."""
+        n = self._run(trie, place, words, -1, None, escapes, -1, ends, 1)[1]
+        return [
+            (control, tuple(cell for _, cell in reversed(self._above(node)[0])), needed)
+            for control, node, needed in self._classes.rows[:n].tolist()
+        ]
+
+    def _above(self, node: int, known: Container[int] = ()) -> tuple[list[tuple[int, int]], int]:
+        """The stacks of the walk that a stack is made of, with their top cells, down to one that is known or the caller's; and that one."""
+        found = []
+        while node >= SCRATCH and node not in known:
+            cell, below, _ = self._pushed.rows[node - SCRATCH].tolist()
+            found.append((node, cell))
+            node = below
+        return found, node
+
+    def _node(self, node: int, nodes: dict[int, int]) -> int:
+        """The stack of the index that a stack of the walk is."""
+        above, below = self._above(node, nodes)
+        found = nodes.get(below, below)
+        for own, cell in reversed(above):
+            found = nodes[own] = self._stacks.push(cell, found)
+        return found
+
+    def _run(
+        self,
+        trie: WalkTrie,
+        place: Place,
+        words: Int32Array,
+        base: int,
+        counts: Int32Array | None,
+        escapes: Int32Array | None,
+        allow: int,
+        ends: Int32Array,
+        first: int,
+    ) -> tuple[int, int]:
+        """Numbers of escapes and classes."""
+        automaton = self._stacks.automaton
+        tables = automaton.tables
+        frames, out = self._frames, np.zeros(9, np.int64)
+        pushed, classes = self._pushed, self._classes
+        pushed.clear()
+        if len(ends):
+            classes.clear()
+        is_deferring = escapes is None
+        frames[0, 0], frames[0, 1], frames[0, 2], frames[0, 3] = place
+        frames[0, 7] = base
+        self._foresee(place[0], trie, 0, len(trie.byte))
+        out[0], out[5], out[8] = -1, allow, first
+        while True:
+            if is_deferring:
+                if (tables.defers or tables.records) and not len(self._deferred):
+                    self._deferred = np.empty((self._n_nodes, 4), np.int32)
+                escapes = self._deferred
+            assert escapes is not None
+            status = kernel.walk(
+                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child,
+                tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
+                tables.guards, tables.allows, tables.cell_allow, tables.recording, self._stacks.nodes,
+                frames, pushed.rows, pushed.slots, words,
+                _NONE if counts is None else counts, escapes, ends, classes.rows, classes.slots, out,
+            )  # fmt: skip
+            if status == kernel.DONE:
+                if is_deferring and out[3]:
+                    for i in escapes[: int(out[3]), 1].tolist():
+                        self.deferred += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
+                return int(out[3]), int(out[7])
+            if status == kernel.MISSING_ROOM:
+                full = pushed if int(out[6]) == len(pushed.rows) else classes
+                if len(full.rows) > _MOST_PUSHES:
+                    raise LimitError("pushes", len(full.rows), _MOST_PUSHES, "a token changes the stack too often")
+                full.grow()
+            elif status == kernel.MISSING_ENTRY:
+                control, byte = int(out[1]), int(out[2])
+                automaton.fill(control, byte)
+                cursor, row = frames[int(out[0]), 4], frames[int(out[0]), 6]
+                node = int(cursor if row < 0 else trie.child[row, byte])
+                self._foresee(tables.rows.item(control, byte), trie, node + 1, int(trie.skip[node]))
+            elif status == kernel.MISSING_LABELS:
+                automaton.allow(int(out[1]))
+            else:
+                automaton.react(int(out[1]), int(out[2]))
