@@ -81,16 +81,18 @@ class Alike:
     def _later(self, spot: Spot, level: int) -> set[Hashable]:
         """The keys that the completion of a spot has on top of the cell of a level."""
         found: set[Hashable] = set()
+        actions = self._automaton.tables.actions
         for step in self._completions.steps(spot):
-            for value in step.text:
-                records = list[Record]()
-                spot = self._completions.read(spot, bytes([value]), records)
-                actions = self._automaton.tables.actions
-                found.update(
-                    self._automaton.told_by(one.cell, one.data)[1]
-                    for one in records
-                    if one.level == level and actions.item(one.action, 2) >= 0
-                )
+            records = list[Record]()
+            self._completions.read(spot, step.text, records)
+            found.update(
+                self._automaton.told_by(one.cell, one.data)[1]
+                for one in records
+                if one.level == level and actions.item(one.action, 2) >= 0
+            )
+            spot = step.after
+            if len(spot[1]) <= level:
+                break
         return found
 
     def key(self, spot: Spot) -> bytes | None:

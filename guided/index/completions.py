@@ -36,8 +36,6 @@ _LONGEST = 1 << 16
 _MOST_PLACES = 1 << 20
 # Steps after which a completion is weighed before it is written down further, and steps of weighing.
 _MANY_STEPS, _MOST_STEPS = 256, 1 << 17
-# Bytes of a completion kept behind where it is cut into tokens.
-_KEPT = 4096
 # Values of a completion that the one at hand may be instead.
 _MOST_OTHERS = 16
 
@@ -81,6 +79,34 @@ class _Exit(NamedTuple):
     byte: bytes
 
 
+class _Ahead:
+    """The text of a completion as far as it has been asked for, up to its first run.
+
+    Attributes
+    ----------
+    spots : dict of int to Spot
+        Where the steps begin and end, by their offset.
+    """
+
+    __slots__ = ("_following", "_text", "spots")
+
+    def __init__(self, following: Iterator[Step], begin: Spot) -> None:
+        self._following = following
+        self._text = bytearray()
+        self.spots = {0: begin}
+
+    def text(self, at: int, length: int) -> bytes:
+        """So many bytes from an offset on, or fewer where there are no more."""
+        while len(self._text) < at + length:
+            step = next(self._following, None)
+            if step is None or step.tokens:
+                self._following = iter(())
+                break
+            self._text += step.text
+            self.spots[len(self._text)] = step.after
+        return bytes(self._text[at : at + length])
+
+
 class Completions:
     """Completions of one index. The index's lock is held by whoever calls.
 
@@ -115,38 +141,22 @@ class Completions:
         if whole > _LONGEST:
             found = self._bounds[spot] = NEVER if whole >= _NOWHERE else min(whole, FAR)
             return found
-        ahead, following = self._trie.max_depth, self._following(spot)
-        text, at, begin, count = b"", 0, 0, 0
-        spots = {0: spot}
+        ahead = _Ahead(self._following(spot), spot)
+        at = count = 0
         passed: list[tuple[Spot, int]] = []
-        # A token does not go from other text into a run.
-        is_before_run = False
         while True:
-            here = spots.get(at)
+            here = ahead.spots.get(at)
             if here is not None:
-                known = 0 if self._stacks.is_end(here[0]) else self._bounds.get(here)
+                known = 0 if here not in self._steps and self._stacks.is_end(here[0]) else self._bounds.get(here)
                 if known is not None:
                     break
                 passed.append((here, count))
                 step = self._noted(here)
                 if step.tokens:
                     count += step.tokens
-                    text, begin, spots, following, is_before_run = (
-                        b"",
-                        at,
-                        {at: step.after},
-                        self._following(step.after),
-                        False,
-                    )
+                    ahead, at = _Ahead(self._following(step.after), step.after), 0
                     continue
-            while not is_before_run and begin + len(text) < at + ahead and (later := next(following, None)) is not None:
-                is_before_run = later.tokens > 0
-                if not is_before_run:
-                    text += later.text
-                    spots[begin + len(text)] = later.after
-            if at - begin > _KEPT:
-                text, begin = text[at - begin :], at
-            at += self._match(text[at - begin : at - begin + ahead])
+            at += self._match(ahead, at)
             count += 1
         for before, until in passed:
             self._bounds[before] = count - until + known
@@ -175,13 +185,10 @@ class Completions:
 
     def first(self, spot: Spot) -> bytes:
         """The bytes of the first token of the completion, by longest match."""
-        text = b""
-        if self._weight(spot) <= _LONGEST:
-            for step in self._following(spot):
-                text += step.text
-                if len(text) >= self._trie.max_depth:
-                    break
-        return text[: self._match(text)]
+        if self._weight(spot) > _LONGEST:
+            return b""
+        ahead = _Ahead(self._following(spot), spot)
+        return ahead.text(0, self._match(ahead, 0))
 
     def read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot:
         """The spot after allowed tokens or a way out.
@@ -203,8 +210,9 @@ class Completions:
 
     def _following(self, spot: Spot) -> Iterator[Step]:
         """The steps of a completion that is known to be not too long."""
-        while not self._stacks.is_end(spot[0]):
-            step = self._noted(spot)
+        # Why asked for first: whether a text may end is a longer question, and where it may, no step is noted.
+        while (step := self._steps.get(spot)) is not None or not self._stacks.is_end(spot[0]):
+            step = step or self._noted(spot)
             yield step
             spot = step.after
 
@@ -348,12 +356,14 @@ class Completions:
             wish = self._wishes[above] = self._automaton.wish(cell, wish)
         return wish
 
-    def _match(self, text: bytes) -> int:
-        """The length of the longest token that a text begins with."""
-        if len(text) < 2:
-            return 1
-        spelled, most = self._tokens_with(text[:2])
-        for length in range(min(most, len(text)), 1, -1):
+    def _match(self, ahead: "_Ahead", at: int) -> int:
+        """The length of the longest token that comes at an offset; it does not go from other text into a run."""
+        prefix = ahead.text(at, 2)
+        if len(prefix) < 2:
+            return len(prefix)
+        spelled, most = self._tokens_with(prefix)
+        text = ahead.text(at, most)
+        for length in range(len(text), 1, -1):
             if text[:length] in spelled:
                 return length
         return 1
