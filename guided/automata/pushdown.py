@@ -35,7 +35,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.automata.growth import appended, grown, insert, rehashed
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
@@ -71,6 +71,8 @@ _ROOM, _GROWTH = 3968, 4
 _PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
 # Instead of a number in `results`.
 _DEFERRED = -3
+# Added to it.
+HANGS = 1 << 28
 
 ACTION = -16
 # A way out of a string that still needs more code points than this is one byte so many times, where a byte will do.
@@ -198,7 +200,8 @@ class PushdownTables:
     results : ndarray[int32], shape (capacity, 5)
         Reactions: pops, pushes, goes_to, and the registers.
     keys, values : ndarray[int64] and ndarray[int32], shape (power of two,)
-        Open addressing: ``action << 32 | cell`` (-1: free) to a number of ``results``, or DEAD.
+        Open addressing: ``action << 32 | cell`` (-1: free) to a number of ``results``, or DEAD. `HANGS` is added where the reaction
+        hangs on the bytes that were read.
     guards, allows : ndarray[uint64]
         Sets of labels.
     cell_allow : ndarray[int32], shape (capacity,)
@@ -209,20 +212,20 @@ class PushdownTables:
         Names of controls whose plan is the same in all tables of a family.
     records : set of int
         Cells that record.
-    recording : ndarray[bool], shape (capacity,)
-        The same, for kernels.
     differing : set of int
         Those of them that record only so that what comes later differs from what has been.
     reactions : dict of int to (Reaction or None)
         The same as ``keys`` and ``values``, for readers in Python.
+    hanging : set of int
+        Keys of those that hang on the bytes that were read.
     defers : bool
         Is any reaction `DEFERRED`?
     """
 
     __slots__ = (
-        "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "defers", "differing", "direct", "guards", "info",
+        "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "defers", "differing", "direct", "guards", "hanging", "info",
         "keys", "limit", "live", "n_actions", "n_allows", "n_cells", "n_controls", "n_guards", "n_reactions", "n_results",
-        "plan_keys", "reactions", "recording", "records", "results", "rows", "values",
+        "plan_keys", "reactions", "records", "results", "rows", "values",
     )  # fmt: skip
 
     def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
@@ -243,8 +246,8 @@ class PushdownTables:
         self.direct: dict[int, Reaction] = {}
         self.plan_keys: dict[int, Hashable] = {}
         self.records: set[int] = set()
-        self.recording: BoolArray = np.zeros(64, np.bool_)
         self.differing: set[int] = set()
+        self.hanging: set[int] = set()
         self.reactions: dict[int, Reaction | None] = {}
         self._result_ids: dict[Reaction, int] = {}
         self._allow_ids: dict[tuple[int, ...], int] = {}
@@ -380,7 +383,6 @@ class PushdownTables:
         number = self.n_cells
         if number == len(self.cell_allow):
             self.cell_allow = grown(self.cell_allow, 2 * number, -1)
-            self.recording = np.concatenate([self.recording, np.zeros_like(self.recording)])
         self.cell_allow[number] = allow
         self.n_cells = number + 1
         return number
@@ -388,7 +390,6 @@ class PushdownTables:
     def record(self, cell: int, *, differs: bool) -> None:
         """Have a cell record; ``differs``: only so that what comes later differs from what has been."""
         self.records.add(cell)
-        self.recording[cell] = True
         if differs:
             self.differing.add(cell)
 
@@ -405,15 +406,20 @@ class PushdownTables:
             self.n_allows += len(labels)
         return found
 
-    def reacts(self, action: int, cell: int, reaction: Reaction | None) -> None:
-        """Enter the reaction of a cell to an action; None: nothing may follow."""
+    def reacts(self, action: int, cell: int, reaction: Reaction | None, *, hangs: bool = False) -> None:
+        """Enter the reaction of a cell to an action; None: nothing may follow.
+
+        ``hangs``: the cell records, and may do otherwise after some bytes.
+        """
         if 2 * self.n_reactions >= len(self.keys):
             self.keys, self.values = rehashed(self.keys, self.values)
         if reaction is None:
             value = DEAD
         else:
-            value = _DEFERRED if reaction is DEFERRED else self._result(reaction)
+            value = _DEFERRED if reaction is DEFERRED else self._result(reaction) + HANGS * hangs
             self.defers |= reaction is DEFERRED
+            if hangs:
+                self.hanging.add(action << 32 | cell)
         insert(self.keys, self.values, action << 32 | cell, value)
         self.reactions[action << 32 | cell] = reaction
         self.n_reactions += 1

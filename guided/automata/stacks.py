@@ -191,8 +191,8 @@ class Stacks:
     ) -> Place | None:
         """Where an action leads on a stack; None where it cannot come.
 
-        ``last``: the byte that the action reads. ``records``: what cells that record were asked is appended, without ``texts`` as if
-        nothing had been read.
+        ``last``: the byte that the action reads. ``records``: what cells that record were asked is appended; without ``texts``, that to
+        which they may do otherwise after some bytes.
         """
         tables = self.automaton.tables
         needed, allowed = KEPT
@@ -218,7 +218,7 @@ class Stacks:
                     if key not in tables.reactions:
                         self.automaton.react(action, cell)
                     reaction = tables.reactions[key]
-                    if records is not None and cell in tables.records:
+                    if records is not None and key in tables.hanging:
                         records.append(Record(self._depths[node] - 1, action, cell, b"", reaction))
                 if reaction is None or reaction is DEFERRED:
                     return None

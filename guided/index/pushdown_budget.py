@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from guided.arrays import Int32Array, freeze
-from guided.automata.pushdown import UNLIMITED
+from guided.automata.pushdown import ACTION, UNLIMITED
 from guided.automata.stacks import Place, Spot, Stacks
 from guided.errors import GuidedError
 from guided.index.alike import Alike
@@ -241,24 +241,44 @@ class Budgets:
 
         Those that end a key where keys must differ are taken together, if they end it by the same byte and have the same bytes behind it.
         """
-        control, node, _, _ = spot[0]
-        is_of_keys = self._stacks.top(node)[0] in self._stacks.automaton.tables.differing
-        ending: dict[tuple[int, bytes], list[tuple[int, bytes]]] = {}
-        for token in tokens:
-            data = self._tokens[token] or b""
-            length = self._alike.to_label(control, data) if is_of_keys else 0
-            if length:
-                at = control
-                for byte in data[: length - 1]:
-                    at = self._stacks.automaton.tables.rows.item(at, byte)
-                entry = self._stacks.automaton.tables.rows.item(at, data[length - 1])
-                ending.setdefault((entry, data[length:]), []).append((token, (spot[1][-1] or b"") + data[:length]))
-            else:
-                yield token, self._bound_or_never(self._after(spot, token))
-        for same in ending.values():
-            texts = [self._tokens[token] or b"" for token, _ in same]
-            bounds = self._alike.bounds(spot, texts, [key for _, key in same])
-            yield from zip([token for token, _ in same], bounds, strict=True)
+        todo = [(spot, [(token, self._tokens[token] or b"") for token in tokens])]
+        while todo:
+            spot, texts = todo.pop()
+            is_of_keys = self._stacks.top(spot[0][1])[0] in self._stacks.automaton.tables.differing
+            keys: dict[tuple[int, bytes], list[tuple[int, bytes, int]]] = {}
+            groups: dict[bytes, list[tuple[int, bytes]]] = {}
+            for token, data in texts:
+                length, entry = self._to_action(spot[0][0], data)
+                if (
+                    is_of_keys
+                    and entry <= ACTION
+                    and self._stacks.automaton.tables.actions.item(ACTION - entry, 2) >= 0
+                ):
+                    keys.setdefault((entry, data[length:]), []).append((token, data, length))
+                else:
+                    groups.setdefault(data[:length], []).append((token, data))
+            for same in keys.values():
+                read = [(spot[1][-1] or b"") + data[:length] for _, data, length in same]
+                bounds = self._alike.bounds(spot, [data for _, data, _ in same], read)
+                yield from zip([token for token, *_ in same], bounds, strict=True)
+            for begin, some in groups.items():
+                if begin and len(some) > _FEW:
+                    todo.append(
+                        (self._completions.read(spot, begin), [(token, data[len(begin) :]) for token, data in some])
+                    )
+                else:
+                    yield from (
+                        (token, self._bound_or_never(self._completions.read(spot, data))) for token, data in some
+                    )
+
+    def _to_action(self, control: int, data: bytes) -> tuple[int, int]:
+        """How many bytes there are to the first action from a control, that of the action included, and its entry; all without one."""
+        rows = self._stacks.automaton.tables.rows
+        for count, byte in enumerate(data, 1):
+            control = rows.item(control, byte)
+            if control < 0:
+                return count, control
+        return len(data), control
 
     def different(self, state: int) -> list[int]:
         """Of the allowed tokens of a state one for each place that they lead to, ascending; within an item, for each control."""

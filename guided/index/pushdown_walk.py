@@ -172,15 +172,14 @@ class PushdownWalk:
         out[0], out[5], out[8] = -1, allow, first
         while True:
             if is_deferring:
-                if (tables.defers or tables.records) and not len(self._deferred):
+                if (tables.defers or tables.hanging) and not len(self._deferred):
                     self._deferred = np.empty((self._n_nodes, 4), np.int32)
                 escapes = self._deferred
             assert escapes is not None
             status = kernel.walk(
                 trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child,
                 tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
-                tables.guards, tables.allows, tables.cell_allow, tables.recording, self._stacks.nodes,
-                frames, pushed.rows, pushed.slots, words,
+                tables.guards, tables.allows, tables.cell_allow, self._stacks.nodes, frames, pushed.rows, pushed.slots, words,
                 _NONE if counts is None else counts, escapes, ends, classes.rows, classes.slots, out,
             )  # fmt: skip
             if status == kernel.DONE:

@@ -19,7 +19,7 @@ PERF: the look-up makes a structural place of a JSON document (6 live bytes) cos
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 
 __all__ = [
@@ -41,7 +41,7 @@ NOWHERE = -1
 SCRATCH = 1 << 29
 
 _DEAD, _UNKNOWN, _DEFERRED, _ACTION = -1, -2, -3, -16
-_UNLIMITED, _PENDING = 1 << 30, -2
+_UNLIMITED, _PENDING, _HANGS = 1 << 30, -2, 1 << 28
 _PER_CELL = -1
 _LIVE, _COUNTS, _GUARD, _WIDTH, _NEEDS, _MANY = 0, 1, 2, 3, 6, 16
 # Columns of a frame.
@@ -128,7 +128,6 @@ def walk(
     guards: UInt64Array,
     allows: UInt64Array,
     cell_allow: Int32Array,
-    recording: BoolArray,
     nodes: Int32Array,
     frames: Int32Array,
     pushed: Int32Array,
@@ -153,7 +152,7 @@ def walk(
         Trie: tokens that end at each node.
     child : ndarray[int32], shape (n, 256), in
         Row 0: the children of the root; row b + 1, where there is one: those of the root's child by byte b. -1: none.
-    rows, info, live, actions, results, keys, values, guards, allows, cell_allow, recording : in
+    rows, info, live, actions, results, keys, values, guards, allows, cell_allow : in
         Tables of the automaton.
     nodes : ndarray[int32], shape (n, 3), in
         The caller's stacks: cell, node below (-1: none), and number of cells above the lowest.
@@ -169,7 +168,7 @@ def walk(
         Code points that each token reads in the string that the walk began in, and that the string needs after it; not written if empty.
     escapes : ndarray[int32], shape (n, 4), out
         Where the stack is NOWHERE, for each action that needs a cell: action, trie node, code points read, and whether the byte
-        is read again. Elsewhere, for each reaction that is deferred, or where ends are asked for each of a cell that records: action
+        is read again. Elsewhere, for each reaction that is deferred, or that hangs on texts where ends are asked for: action
         and trie node.
     ends : ndarray[int32], shape (n_tokens,) or (0,), in and out
         Class of each token that may follow; not written for others, nor where the base's tokens stand, nor if empty.
@@ -295,7 +294,9 @@ def walk(
                         if allow >= 0 and not (allows[allow + (label >> 6)] >> np.uint64(label & 63)) & np.uint64(1):
                             is_alive = False
                             break
-                    result = _DEFERRED if len(ends) and recording[cell] else _reaction(action, cell, keys, values)
+                    result = _reaction(action, cell, keys, values)
+                    if result >= _HANGS:
+                        result = _DEFERRED if len(ends) else result - _HANGS
                     if result == _UNKNOWN:
                         _stay(frames, depth, i)
                         out[0], out[1], out[2], out[3] = depth, action, cell, n_escapes

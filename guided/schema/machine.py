@@ -235,7 +235,17 @@ class Machine:
 
     def react(self, action: int, cell: int) -> None:
         """Make known what a cell does on an action."""
-        self.tables.reacts(action, cell, self._reaction(action, cell))
+        reaction = self._reaction(action, cell)
+        self.tables.reacts(action, cell, reaction, hangs=self._hangs(action, cell, reaction))
+
+    def _hangs(self, action: int, cell: int, reaction: Reaction | None) -> bool:
+        """Can `recorded` differ from a reaction?"""
+        if cell not in self.tables.records or reaction is None:
+            return False
+        has_report = self.places.report_of.get(action) is not None
+        if isinstance(self._cells[cell], OpenArray):
+            return has_report
+        return not has_report and reaction.pops > 0 and self.keys.label(action) is not None
 
     def _reaction(self, action: int, cell: int) -> Reaction | None:
         content = self._cells[cell]
