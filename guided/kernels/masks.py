@@ -37,7 +37,7 @@ def count_classes(mask: Int32Array, class_of: Int32Array, first: Int32Array, cou
         for b in range(32 if word else 0):
             if word >> np.int32(b) & 1:
                 number = class_of[32 * k + b]
-                if number > 0:
+                if 0 < number < len(counts):
                     if counts[number] == 0:
                         first[number] = 32 * k + b
                     counts[number] += 1
