@@ -5,11 +5,15 @@
 """
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-__all__ = ["FOLDER", "Samples", "samples_of"]
+import pytest
+
+__all__ = ["FOLDER", "Samples", "samples_of", "slow_if_large"]
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "grammars"
 
@@ -29,3 +33,8 @@ def samples_of(name: str) -> Samples:
     with (FOLDER / f"{name}.toml").open("rb") as file:
         table = tomllib.load(file)
     return Samples(**{key: tuple(texts) for key, texts in table.items()})
+
+
+def slow_if_large(names: Iterable[str]) -> list[Any]:
+    """Parameters for tests of grammars, of which those of whole languages take long."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in ("python3", "sql"))) for name in names]

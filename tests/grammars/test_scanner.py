@@ -19,7 +19,7 @@ from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.resources import grammar_names
 from tests.grammars.loading import INDENTED, source
-from tests.grammars.samples import samples_of
+from tests.grammars.samples import samples_of, slow_if_large
 
 NAMES = grammar_names()
 
@@ -47,7 +47,7 @@ def test_there_is_nothing_to_note(name: str) -> None:
     assert list(tables.notes) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_if_large(NAMES))
 def test_every_terminal_of_a_context_can_be_read_there(name: str) -> None:
     tables, scanner = compiled(name)
     lexer = tables.lexer

@@ -28,6 +28,7 @@ from guided.lalr.stacks import Stacks
 from guided.limits import Limits
 from guided.resources import grammar_names
 from tests.grammars.loading import parser_of
+from tests.grammars.samples import slow_if_large
 from tests.lalr.oracle import reaches_a_text
 from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_prefix import BLOCKS, LIMITS, Blocks, grammars, prefixes_of
@@ -234,7 +235,7 @@ def python() -> Prefixes:
     return prefixes
 
 
-@pytest.mark.parametrize("name", grammar_names())
+@pytest.mark.parametrize("name", slow_if_large(grammar_names()))
 def test_the_grammars_of_the_package_have_no_dead_ends(name: str) -> None:
     tables = tables_of_object(parser_of(name), Limits())
     start = tables.starts[0]
