@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
 from guided.automata.stacks import Record, Spot, Stacks
-from guided.errors import SchemaError
+from guided.errors import LimitError, SchemaError
 from guided.index.plans import WalkTrie
 
 __all__ = ["FAR", "NEVER", "Completions", "Step"]
@@ -117,10 +117,13 @@ class Completions:
     stacks : Stacks
     tokens : sequence of (bytes or None)
     trie : WalkTrie
+    room : int
+        Bytes by which the automaton may grow for the completions of one call, roughly.
     """
 
-    def __init__(self, stacks: Stacks, tokens: tuple[bytes | None, ...], trie: WalkTrie) -> None:
+    def __init__(self, stacks: Stacks, tokens: tuple[bytes | None, ...], trie: WalkTrie, room: int) -> None:
         self._stacks = stacks
+        self._room = self._left = room
         self._automaton = stacks.automaton
         self._tokens = tokens
         self._trie = trie
@@ -129,6 +132,10 @@ class Completions:
         self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[Spot, int] = {}
         self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
+
+    def begin(self) -> None:
+        """Begin a call."""
+        self._left = self._automaton.n_bytes + self._room
 
     def bound(self, spot: Spot) -> int:
         """Number of tokens of the completion, by longest match: 0 exactly where a text may end; FAR: too long; NEVER: none."""
@@ -265,7 +272,16 @@ class Completions:
         return weight
 
     def _step(self, spot: Spot) -> Step | None:
-        """The next step of a completion, without its weight; None where there is none."""
+        """The next step of a completion, without its weight; None where there is none.
+
+        Raises
+        ------
+        LimitError
+            The call has computed too much.
+        """
+        if self._automaton.n_bytes > self._left:
+            grown = self._automaton.n_bytes - self._left + self._room
+            raise LimitError("completion_bytes", grown, self._room, "the shortest completion takes too much")
         (control, node, needed, _), texts = spot
         cell, below = self._stacks.top(node)
         text = self._automaton.way_out(control, cell, self.wish(below), needed)

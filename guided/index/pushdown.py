@@ -109,7 +109,7 @@ class PushdownIndex:
         self._next: dict[int, int] = {}
         self._ends: dict[int, bool] = {self.final: True}
         self._masks: dict[int, Int32Array] = {self.final: freeze(np.zeros(mask_words(self.size), np.int32))}
-        self._budgets = Budgets(self, self._tokens, self._eos, self._masker)
+        self._budgets = Budgets(self, self._tokens, self._eos, self._masker, self._limits.completion_bytes)
         self._settled = self.n_bytes
 
     @property

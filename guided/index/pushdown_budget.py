@@ -8,7 +8,8 @@ A mask within a budget needs the bound after each token. Tokens that lead to the
 the answer costs a look-up.
 
 Not here: all that could be allowed. A token may be left out although some shorter text than the completion's follows it; and where the
-bound hangs on the very text of an item, all its texts have the largest, and if that is too large only so many tokens are tried.
+bound hangs on the very text of an item, all its texts have the largest, and if that is too large only so many tokens are tried. What one
+call computes for completions is bounded: tokens whose completion takes more are left out, but never the completion's own next.
 
 Complexity: a bound for each place that tokens lead to, once per state, and a pass over the mask where the budget is not ample; then O(1).
 """
@@ -67,17 +68,19 @@ class Budgets:
     eos : set of int
     masker : MaskMaker
         What makes the masks of the index.
+    room : int
+        Bytes by which the automaton may grow for the completions of one call, roughly.
     """
 
     def __init__(
-        self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], masker: MaskMaker
+        self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], masker: MaskMaker, room: int
     ) -> None:
         self._places = places
         self._stacks = places.stacks
         self._tokens = tokens
         self._eos = eos
         self._ends = TokenEnds(places.stacks, masker)
-        self._completions = Completions(places.stacks, tokens, masker.shared.trie)
+        self._completions = Completions(places.stacks, tokens, masker.shared.trie, room)
         self._alike = Alike(places.stacks, self._completions)
         self._evaluated: dict[int, _Evaluated] = {}
         self._refinements: dict[int, tuple[Int32Array, Int32Array]] = {}
@@ -90,7 +93,10 @@ class Budgets:
         ------
         GuidedError
             Nothing completes the text: `Pushdown.unending`.
+        LimitError
+            Its shortest completion takes too much.
         """
+        self._completions.begin()
         found = self._completions.bound(self._spot(state))
         if found == NEVER:
             raise self._stacks.automaton.unending()
@@ -102,6 +108,7 @@ class Budgets:
         peak = self.peaks.get(state)
         if peak is not None and peak < budget:
             return mask
+        self._completions.begin()
         found = self._evaluate(state)
         if peak is None:
             peak = self.peaks[state] = int(found.bounds.max())
@@ -126,6 +133,8 @@ class Budgets:
     def _evaluate(self, state: int) -> _Evaluated:
         found = self._evaluated.get(state)
         if found is None:
+            # First the completion's own next token: others that take too much are left out, and it must not be.
+            self._bound_or_never(self._own_after(state))
             ends = self._ends.of(self._places.spot(state)[0])
             hanging = [i for i, place in enumerate(ends.places) if place and self._stacks.n_recording(place[1])]
             single = set(hanging)
@@ -154,7 +163,11 @@ class Budgets:
             bounds[number] = abs(bound)
             if bound < 0:
                 rough.append(number)
-        single.update(self._bounds_of_deferred(spot, self._deferred(state, ends)))
+        deferred = self._deferred(state, ends)
+        single.update(self._bounds_of_deferred(spot, deferred))
+        own = self._completions.first(spot)
+        mine = [token for token in deferred if self._tokens[token] == own]
+        single.update((token, self._bound_or_never(self._own_after(state))) for token in mine)
         numbers: dict[int, int] = {}
         for token, bound in single.items():
             if bound not in numbers:
@@ -183,15 +196,20 @@ class Budgets:
         allowed: list[int] = tokens[self._places.mask(state)[tokens >> 5] >> (tokens & 31) & 1 > 0].tolist()
         return allowed
 
+    def _own_after(self, state: int) -> Spot:
+        """The spot after the first token of a state's completion."""
+        spot = self._spot(state)
+        return self._completions.read(spot, self._completions.first(spot))
+
     def _after(self, spot: Spot, token: int) -> Spot:
         return self._completions.read(spot, self._tokens[token] or b"")
 
     def _most(self, spot: Spot) -> int:
-        """The bound after any text of the item at hand; negative where it is an upper bound of theirs."""
+        """The bound after any text of the item at hand; negative where it is an upper bound of theirs, or none is found."""
         try:
             most, is_exact = self._completions.most(spot)
         except GuidedError:
-            return NEVER
+            return -NEVER
         return most if is_exact else -most
 
     def _bound_or_never(self, spot: Spot) -> int:
@@ -200,6 +218,13 @@ class Budgets:
             return self._completions.bound(spot)
         except GuidedError:
             return NEVER
+
+    def _alike_or_never(self, spot: Spot, texts: list[bytes], keys: list[bytes]) -> list[int]:
+        """The same of texts that end keys: `Alike.bounds`."""
+        try:
+            return self._alike.bounds(spot, texts, keys)
+        except GuidedError:
+            return [NEVER] * len(texts)
 
     def _refined(self, state: int) -> tuple[Int32Array, Int32Array]:
         """Classes of tokens and their bounds: exact ones for some of the tokens that have an upper bound only.
@@ -213,7 +238,9 @@ class Budgets:
             some = sorted(token for number in rough for token in self._spelled(state, ends, number))
             mine = [token for token in some if self._tokens[token] == own]
             class_of, bounds, numbers = ends.class_of.copy(), before.tolist(), dict[int, int]()
-            for token, bound in self._each(spot, sorted({*some[:_MOST_SINGLE], *mine})):
+            exact = {token: self._bound_or_never(self._own_after(state)) for token in mine}
+            exact.update(self._each(spot, [token for token in some[:_MOST_SINGLE] if token not in exact]))
+            for token, bound in exact.items():
                 class_of[token] = numbers.setdefault(bound, len(before) + len(numbers))
             found = class_of, np.array([*bounds, *numbers], np.int32)
             while len(self._refinements) >= _MOST_EVALUATED:
@@ -233,7 +260,7 @@ class Budgets:
                 within.setdefault(after[0], []).append((token, key))
         for same in within.values():
             texts = [self._tokens[token] or b"" for token, _ in same]
-            bounds = self._alike.bounds(spot, texts, [key for _, key in same])
+            bounds = self._alike_or_never(spot, texts, [key for _, key in same])
             yield from zip([token for token, _ in same], map(abs, bounds), strict=True)
 
     def _bounds_of_deferred(self, spot: Spot, tokens: list[int]) -> Iterator[tuple[int, int]]:
@@ -259,7 +286,7 @@ class Budgets:
                     groups.setdefault(data[:length], []).append((token, data))
             for same in keys.values():
                 read = [(spot[1][-1] or b"") + data[:length] for _, data, length in same]
-                bounds = self._alike.bounds(spot, [data for _, data, _ in same], read)
+                bounds = self._alike_or_never(spot, [data for _, data, _ in same], read)
                 yield from zip([token for token, *_ in same], bounds, strict=True)
             for begin, some in groups.items():
                 if begin and len(some) > _FEW:

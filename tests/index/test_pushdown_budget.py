@@ -8,11 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.generate.api import generator
 from guided.index import completions
 from guided.index.pushdown import PushdownIndex
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import CountingModel
 from tests.masks import bits
@@ -436,3 +439,29 @@ def test_many_required_names_are_completed_by_one_chain() -> None:
     shortest = len(json.dumps(dict.fromkeys(names, 0), separators=(",", ":")))
     assert index.remaining(index.initial) == shortest
     assert index.remaining(reached(index, b'{"n0":0,"x":1')) == shortest - len('{"n0":0')
+
+
+def counted(room: int) -> Index:
+    """An object of many names, with so much memory for the completions of one call."""
+    schema = {"type": "object", "minProperties": 8, "properties": {"a": {"type": "string"}}}
+    return compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, Limits(completion_bytes=room))
+
+
+@pytest.mark.parametrize("room", [1 << 14, 1 << 16])
+def test_a_completion_that_takes_too_much_is_an_error(room: int) -> None:
+    guide = counted(room).guide()
+    with pytest.raises(LimitError) as error:
+        _ = guide.remaining
+    assert (error.value.what, error.value.limit) == ("completion_bytes", room)
+    assert error.value.given > room
+    assert guide.advance_many(b'{"a":"') == 6
+    assert len(bits(guide.mask())) > 90
+
+
+@pytest.mark.parametrize("room", [1 << 17, 1 << 18, 1 << 20])
+def test_tokens_whose_completions_take_too_much_are_left_out(room: int) -> None:
+    """The completion's own next token never is: texts end within their budgets."""
+    for spare in (0, 3, 40):
+        index = counted(room)
+        assert index.remaining(index.initial) == 48
+        assert index.accepts(walk(index, random.Random(spare), spare))
