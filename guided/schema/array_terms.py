@@ -223,15 +223,22 @@ def _met(
     many = [n_prefix] if end == n_prefix and term.most < 0 else []
     places = Places(term.value, term.near, many, range(end), slots=-1, room=-1, can_be=can_be, spend=spend)
     n_items = n_prefix + term.least + sum(obligations.values()) + len(term.been or ())
-    own: list[tuple[Member, int]] = []
-    competing: list[int] = []
-    for obligation, times in obligations.items():
+    alone_of: dict[int, Member] = {}
+    for obligation in obligations:
         member = places.own(obligation)
         # Why not those of few values: an item that meets more may be all there is.
         if member is not None and (term.been is None or few(term.value(member), n_items) is None):
-            # Why not all: what may be contained only so many times may be what positions of the prefix are anyway.
+            alone_of[obligation] = member
+    n_sharing = sum(times for obligation, times in obligations.items() if obligation not in alone_of)
+    own: list[tuple[Member, int]] = []
+    competing: list[int] = []
+    for obligation, times in obligations.items():
+        member = alone_of.get(obligation)
+        if member is not None:
+            # Why not all: what may be contained only so many times may be what positions of the prefix are anyway, and what items are
+            # that meet an obligation which none meets alone.
             is_bounded = term.counts.get(obligation, (0, -1))[1] >= 0
-            alone = max(times - n_prefix, 0) if is_bounded else times
+            alone = max(times - n_prefix - n_sharing, 0) if is_bounded else times
             own.append((member, alone))
             times -= alone
         competing += [obligation] * min(times, _MOST_COMPETING + 1)

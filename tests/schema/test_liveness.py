@@ -21,12 +21,13 @@ from guided.schema.reading import Reading
 from tests.profiles import examples
 from tests.schema.engine import BYTES, compiled
 from tests.schema.lowered import lowered
-from tests.schema.worlds import OPTIONS, check, combined
+from tests.schema.worlds import OPTIONS, check, check_some, combined
 
 P, Q, PQ = {"const": "p"}, {"const": "q"}, {"enum": ["p", "q"]}
 
 ARRAY_WORLD = {"type": "array", "items": PQ, "maxItems": 3}
 ARRAYS = [list(items) for n in range(4) for items in product("pq", repeat=n)]
+LONGER_ARRAYS = [list(items) for n in range(6) for items in product("pq", repeat=n)]
 OBJECT_WORLD = {"type": "object", "properties": dict.fromkeys("abc", PQ), "additionalProperties": False}
 OBJECTS = [
     dict(zip(names, values, strict=True))
@@ -65,6 +66,46 @@ SMALL = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.t
 def test_arrays_of_a_small_world(schema: Any, repeats: bool) -> None:
     more = [{"not": {"uniqueItems": True}}] if repeats else []
     check({**ARRAY_WORLD, "allOf": [schema, *more]}, ARRAYS)
+
+
+# Sets of values within each other, of which so many must be contained.
+contained = st.lists(
+    st.fixed_dictionaries(
+        {"contains": st.sampled_from([P, PQ, {"type": "string"}, {"not": Q}, True])},
+        optional={"minContains": counts, "maxContains": counts},
+    ),
+    min_size=2,
+    max_size=4,
+).map(lambda several: {"allOf": several})
+
+
+@SMALL
+@given(st.one_of(contained, combined(about_arrays)), st.booleans())
+def test_arrays_of_any_length(schema: Any, differ: bool) -> None:
+    items = {"enum": [*"pqr", 1, 2]} if differ else PQ
+    world = [list(items) for n in range(5) for items in product("pqr", repeat=n)] if differ else LONGER_ARRAYS
+    check_some({"type": "array", "items": items, "uniqueItems": differ, "allOf": [schema]}, world)
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_an_item_may_be_what_two_keywords_ask_for(unique: bool) -> None:
+    """It counts for both, also where one of them allows no further item."""
+    five = {"contains": {"const": 5}}
+    schema = {
+        "type": "array",
+        "contains": {"type": "integer"},
+        "maxContains": 1,
+        "allOf": [five],
+        "uniqueItems": unique,
+    }
+    index = compiled(schema, **OPTIONS)
+    assert [text for text in ("[5]", "[]", "[5,6]", '["a",5]', '[5,{},"a"]') if index.accepts(text)] == [
+        "[5]", '["a",5]', '[5,{},"a"]',
+    ]  # fmt: skip
+    guide = index.guide()
+    assert guide.remaining == 3
+    guide.advance_many(b'["a"')
+    assert guide.remaining == 3
 
 
 @SMALL
