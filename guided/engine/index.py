@@ -268,7 +268,7 @@ class Index:
         return self._checked(state) == self.final or self.tables.is_accepting(state)
 
     def remaining(self, state: int) -> int:
-        """Least number of tokens from a state to acceptance, EOS not counted."""
+        """So many tokens are enough from a state to acceptance, EOS not counted: `Guide.remaining`."""
         return 0 if self._checked(state) == self.final else self.tables.remaining(state)
 
     def accepts(self, data: str | bytes) -> bool:

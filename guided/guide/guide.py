@@ -54,7 +54,7 @@ class Steps(Protocol):
         """May the text end here?"""
 
     def remaining(self, state: int) -> int:
-        """Least number of tokens to acceptance."""
+        """So many tokens are enough to acceptance."""
 
     def accepts(self, data: str | bytes) -> bool:
         """Is a whole text in the language?"""
@@ -128,7 +128,16 @@ class Guide:
 
     @property
     def remaining(self) -> int:
-        """Least number of tokens to a text that may end, EOS not counted; 0 where it may end now."""
+        """So many tokens are enough to complete the text, EOS not counted; 0 exactly where it may end now.
+
+        For a regular expression or choice, it is the least number. For a schema or grammar, it is the number of tokens of one short
+        completion, which is mostly the least: a text that is steered by `mask_within` ends within it.
+
+        Raises
+        ------
+        GuidedError
+            No completion is found (`GrammarError`, `SchemaError`), or it takes more than `Limits.completion_bytes` (`LimitError`).
+        """
         return 0 if self.is_finished else self._ask(self._steps.remaining)
 
     def _ask(

@@ -36,6 +36,8 @@ _LONGEST = 1 << 16
 _MOST_PLACES = 1 << 20
 # Steps after which a completion is weighed before it is written down further, and steps of weighing.
 _MANY_STEPS, _MOST_STEPS = 256, 1 << 17
+# Bytes of memory, as measured, of a step that is noted and of a bound.
+_PER_STEP, _PER_BOUND = 550, 80
 # Values of a completion that the one at hand may be instead.
 _MOST_OTHERS = 16
 
@@ -132,6 +134,11 @@ class Completions:
         self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[Spot, int] = {}
         self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory are kept."""
+        return _PER_STEP * len(self._steps) + _PER_BOUND * len(self._bounds)
 
     def begin(self) -> None:
         """Begin a call."""

@@ -25,7 +25,8 @@ __all__ = ["Ends", "TokenEnds"]
 
 # Half a megabyte each, for 128,000 tokens.
 _MOST_STAYS = 16
-_MOST_AFTER = 4_000
+# About 20 kB each.
+_MOST_AFTER = 256
 # More code points than any token reads.
 _MANY = 1 << 20
 # Controls of an automaton that may be common to all of its family.
@@ -170,8 +171,9 @@ class TokenEnds:
                 found = self._paired(control, common)
             if found is None:
                 found = self._walked(control, is_counted)
-            while len(known) >= _MOST_STAYS:
-                del known[next(iter(known))]
+            # Why all at once: indices share the common ones, each under its own lock.
+            if len(known) >= _MOST_STAYS:
+                known.clear()
             known[control, is_counted] = found
         return found
 

@@ -122,6 +122,7 @@ class PushdownIndex:
             + self.stacks.n_bytes
             + self._masker.n_bytes
             + self.automaton.n_bytes
+            + self._budgets.n_bytes
         )
 
     @contextmanager

@@ -86,6 +86,11 @@ class Budgets:
         self._refinements: dict[int, tuple[Int32Array, Int32Array]] = {}
         self.peaks: dict[int, int] = {}
 
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory are kept for texts."""
+        return self._completions.n_bytes
+
     def bound(self, state: int) -> int:
         """The number of tokens of a state's completion: 0 exactly where a text may end.
 
