@@ -5,7 +5,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -15,19 +15,27 @@ N_THREADS = 64
 T = TypeVar("T")
 
 
-def threads(run: Callable[[int], T]) -> list[T]:
-    """What ``run`` gives for 0 to 63, each in a thread of its own; all begin at once, and change places often."""
-    gate = threading.Barrier(N_THREADS)
+def threads(run: Callable[[int], T], count: int = N_THREADS) -> list[T]:
+    """What ``run`` gives for each number below ``count``, each in a thread of its own; all begin at once, and change places often.
 
-    def begin(number: int) -> T:
-        gate.wait()
-        return run(number)
+    Why no pool: it may give two tasks to one thread, and the second would never begin.
+    """
+    gate = threading.Barrier(count)
+    futures: list[Future[T]] = [Future() for _ in range(count)]
+
+    def begin(number: int) -> None:
+        try:
+            gate.wait(60)
+            futures[number].set_result(run(number))
+        except BaseException as error:
+            futures[number].set_exception(error)
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        with ThreadPoolExecutor(N_THREADS) as pool:
-            return list(pool.map(begin, range(N_THREADS)))
+        for number in range(count):
+            threading.Thread(target=begin, args=(number,), daemon=True).start()
+        return [future.result() for future in futures]
     finally:
         sys.setswitchinterval(interval)
 

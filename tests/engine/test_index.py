@@ -1,8 +1,5 @@
 """`Index` as users see it: states, subsets of the vocabulary, and what is refused."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import numpy as np
 import pytest
 
@@ -14,6 +11,7 @@ from guided.errors import VocabularyError
 from guided.index.regular import build_regular
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.together import threads
 
 AB = Vocabulary([b"a", b"b", b"ab", b"ba"], eos=[4, 6], size=40)
 
@@ -100,11 +98,10 @@ def test_threads_share_an_index() -> None:
     alone = compile_index(spec, vocabulary)
     expected = [alone.mask(state).copy() for state in range(alone.n_states + 1)]
     for round_ in range(5):
-        index, start = compile_index(spec, vocabulary), Barrier(16)
+        index = compile_index(spec, vocabulary)
 
-        def walk(seed: int, index: Index = index, start: Barrier = start) -> list[tuple[int, bytes]]:
-            generator, guide, seen = np.random.default_rng(seed), index.guide(), []
-            start.wait()
+        def walk(number: int, index: Index = index, first: int = 16 * round_) -> list[tuple[int, bytes]]:
+            generator, guide, seen = np.random.default_rng(first + number), index.guide(), []
             for _ in range(60):
                 seen.append((guide.state, guide.mask().tobytes()))
                 guide.mask_within(guide.remaining + 1)
@@ -115,24 +112,17 @@ def test_threads_share_an_index() -> None:
                 guide.advance(int(generator.choice(allowed)))
             return seen
 
-        with ThreadPoolExecutor(16) as pool:
-            for seen in pool.map(walk, range(16 * round_, 16 * round_ + 16)):
-                assert all(mask == expected[state].tobytes() for state, mask in seen)
+        for seen in threads(walk, 16):
+            assert all(mask == expected[state].tobytes() for state, mask in seen)
 
 
 def test_threads_share_a_vocabulary_whose_trie_is_not_built_yet() -> None:
     options = [f"name_{i}" for i in range(300)]
     expected = compile_index(Choice(options), bytes_and_more()).tables
-    vocabulary, start = bytes_and_more(), Barrier(8)
-
-    def build(_: int) -> Index:
-        start.wait()
-        return compile_index(Choice(options), vocabulary)
-
-    with ThreadPoolExecutor(8) as pool:
-        for index in pool.map(build, range(8)):
-            assert np.array_equal(index.tables.row_targets, expected.row_targets)
-            assert np.array_equal(index.tables.token_function, expected.token_function)
+    vocabulary = bytes_and_more()
+    for index in threads(lambda _: compile_index(Choice(options), vocabulary), 8):
+        assert np.array_equal(index.tables.row_targets, expected.row_targets)
+        assert np.array_equal(index.tables.token_function, expected.token_function)
 
 
 def bytes_and_more() -> Vocabulary:
