@@ -105,10 +105,11 @@ def warm(advance: Callable[[str], None]) -> None:
     text = {"type": "string", "pattern": "^[a-z]", "maxLength": 9}
     properties = {
         "name": text,
-        "more": {"type": "array", "items": {"type": "integer", "minimum": 3}},
+        "more": {"type": "array", "items": {"type": "integer", "minimum": 3}, "uniqueItems": True},
         "size": {"enum": [1, None]},
     }
-    # Why another pattern: strings that go on wherever all strings do are told by a kernel of their own.
+    # Why another pattern, and items that must differ: kernels of their own tell strings that go on wherever all strings do, and count
+    # tokens that hang on what was read.
     others = {"type": "string", "pattern": "y"}
     schema = {"type": "object", "properties": properties, "required": ["name", "more"], "additionalProperties": others}
     index = compile_spec(JsonSchema(schema), vocabulary)
@@ -117,6 +118,7 @@ def warm(advance: Callable[[str], None]) -> None:
         guide.mask()
         guide.mask_within(guide.remaining + 2)
         guide.advance(token)
+    index.explore(2)
 
     advance("grammars")
     from guided.engine.grammar import Grammar

@@ -44,13 +44,13 @@ class _Rows:
 
     def clear(self) -> None:
         """Forget all rows."""
-        self.slots.fill(-1)
+        kernel.enter_all(self.rows, self.slots, 0)
 
     def grow(self) -> None:
         """Make room for twice as many; all rows that there was room for have been filled."""
         n = len(self.rows)
         self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
-        self.slots = np.full(2 * len(self.slots), -1, np.int32)
+        self.slots = np.empty(2 * len(self.slots), np.int32)
         kernel.enter_all(self.rows, self.slots, n)
 
 

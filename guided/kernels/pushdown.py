@@ -97,7 +97,9 @@ def _enter(first: int, second: int, third: int, rows: Int32Array, slots: Int32Ar
 
 @kernel
 def enter_all(rows: Int32Array, slots: Int32Array, n: int) -> None:
-    """Enter the first ``n`` rows in slots that are all free."""
+    """Enter the first ``n`` rows, and no others."""
+    for slot in range(len(slots)):
+        slots[slot] = -1
     for k in range(n):
         _enter(rows[k, 0], rows[k, 1], rows[k, 2], rows, slots, k)
 
