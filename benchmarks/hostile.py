@@ -36,7 +36,7 @@ ADVICE = {
     "token_length": "check the vocabulary",
     "index_bytes": "as for `transitions`",
     "mask_bytes": "nothing; more memory makes repeated masks faster",
-    "completion_bytes": "lower `minProperties`; lower `minItems` with `uniqueItems`; texts without a budget of tokens",
+    "call_steps": "lower `minProperties`; lower `minItems` with `uniqueItems`; fewer `oneOf`, `not` and `contains` about one value",
     "growth_bytes": "nothing; more memory makes long texts and many different ones faster",
     "file_bytes": "pass larger limits if you trust the file",
 }
@@ -51,7 +51,7 @@ def limits_table() -> list[str]:
         counts = " ".join(said[field.name].split()).replace("``", "`")
         outcome = {
             "mask_bytes": "no error: masks are built each time",
-            "completion_bytes": "`LimitError` of `remaining`; `mask_within` leaves out tokens whose completion takes more",
+            "call_steps": "`LimitError`; of `mask_within`, tokens are left out whose completion would take more",
             "growth_bytes": "no error, but for a text that alone takes three quarters of it: `LimitError`",
             "file_bytes": "`IndexFormatError`, or the error of what reads the file",
         }.get(field.name, "`LimitError`")

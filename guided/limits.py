@@ -45,8 +45,9 @@ class Limits:
     growth_bytes : int
         Bytes of memory, roughly, that an index with a stack grows by while texts are read, masks included. Passing it is no error: the
         index drops what it has computed, except for what `Index.explore` made, and computes it again where it is needed.
-    completion_bytes : int
-        Bytes of memory, roughly, that one call of ``remaining`` or ``mask_within`` takes for the completions of texts that it computes.
+    call_steps : int
+        Elementary steps of one call of an index that has a stack, or of its compile: parts of formulas, alternatives of values, bytes of
+        completions. A million take 2 to 3 s.
     file_bytes : int
         Bytes of a text file that is read whole (a tokenizer, tool definitions), and of a spec in an index file, decompressed.
 
@@ -68,7 +69,7 @@ class Limits:
     index_bytes: int = 1 << 29
     mask_bytes: int = 1 << 28
     growth_bytes: int = 48 << 20
-    completion_bytes: int = 32 << 20
+    call_steps: int = 1_000_000
     file_bytes: int = 1 << 27
 
     def __repr__(self) -> str:

@@ -107,7 +107,7 @@ SMALL: dict[str, tuple[dict[str, int], Spec]] = {
 def test_each_limit_has_a_case() -> None:
     # The others are no budgets of a compile: see below, test_eviction.py and test_pushdown_budget.py in tests/index, and
     # tests/engine/test_hostile_files.py.
-    assert {*SMALL, "mask_bytes", "growth_bytes", "completion_bytes", "file_bytes"} == {
+    assert {*SMALL, "mask_bytes", "growth_bytes", "call_steps", "file_bytes"} == {
         field.name for field in fields(Limits)
     }
 

@@ -30,6 +30,7 @@ index. Arrays are replaced when they grow: read them from the tables each time.
 """
 
 from collections.abc import Hashable, Iterable
+from copy import copy
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -37,8 +38,10 @@ import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.automata.growth import appended, grown, insert, rehashed
+from guided.automata.steps import Steps
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
+from guided.limits import Limits
 
 __all__ = [
     "ACTION",
@@ -220,16 +223,20 @@ class PushdownTables:
         Keys of those that hang on the bytes that were read.
     defers : bool
         Is any reaction `DEFERRED`?
+    steps : Steps
+        Of the call at hand.
     """
 
     __slots__ = (
         "_allow_ids", "_result_ids", "actions", "allows", "cell_allow", "defers", "differing", "direct", "guards", "hanging", "info",
         "keys", "limit", "live", "n_actions", "n_allows", "n_cells", "n_controls", "n_guards", "n_reactions", "n_results",
-        "plan_keys", "reactions", "records", "results", "rows", "values",
+        "plan_keys", "reactions", "records", "results", "rows", "steps",
+        "values",
     )  # fmt: skip
 
     def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
         self.limit = limit
+        self.steps = Steps(Limits().call_steps, "call_steps")
         self.rows: Int32Array = np.full((capacity, 256), UNKNOWN, np.int32)
         self.info: Int32Array = np.zeros((capacity, 8), np.int32)
         self.live: UInt8Array = np.zeros((capacity, MANY), np.uint8)
@@ -358,7 +365,7 @@ class PushdownTables:
         twin = PushdownTables.__new__(PushdownTables)
         for name in self.__slots__:
             value = getattr(self, name)
-            setattr(twin, name, value if isinstance(value, int) else value.copy() if name not in _BY_CONTROL else value)
+            setattr(twin, name, value if name in _BY_CONTROL else copy(value))
         for name in _BY_CONTROL:
             array = getattr(self, name)
             # PERF: rows that are not used are not touched, so they cost no memory yet.

@@ -1,4 +1,4 @@
-"""The steps of one compile, counted over all the automata that it builds on its way."""
+"""Elementary steps, counted: of one compile over all the automata that it builds on its way, or of one call of an index."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,15 @@ class Steps:
     Attributes
     ----------
     limit : int
-        ``steps`` of the limits.
+        ``steps`` of the limits, or another field.
+    what : str
+        The name of the field.
     spent : int
         Steps so far.
     """
 
     limit: int
+    what: str = "steps"
     spent: int = 0
 
     @property
@@ -33,8 +36,8 @@ class Steps:
         Raises
         ------
         LimitError
-            ``steps`` is passed.
+            The limit is passed.
         """
         self.spent += count
         if self.spent > self.limit:
-            raise LimitError("steps", self.spent, self.limit, advice)
+            raise LimitError(self.what, self.spent, self.limit, advice)

@@ -136,7 +136,7 @@ class Guide:
         Raises
         ------
         GuidedError
-            No completion is found (`GrammarError`, `SchemaError`), or it takes more than `Limits.completion_bytes` (`LimitError`).
+            No completion is found (`GrammarError`, `SchemaError`), or it takes more than `Limits.call_steps` (`LimitError`).
         """
         return 0 if self.is_finished else self._ask(self._steps.remaining)
 

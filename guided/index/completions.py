@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
 from guided.automata.stacks import Record, Spot, Stacks
-from guided.errors import LimitError, SchemaError
+from guided.errors import SchemaError
 from guided.index.plans import WalkTrie
 
 __all__ = ["FAR", "NEVER", "Completions", "Step"]
@@ -34,8 +34,10 @@ NEVER = FAR + 1
 _NOWHERE = 1 << 40
 _LONGEST = 1 << 16
 _MOST_PLACES = 1 << 20
-# Steps after which a completion is weighed before it is written down further, and steps of weighing.
-_MANY_STEPS, _MOST_STEPS = 256, 1 << 17
+# Steps after which a completion is weighed before it is written down further.
+_MANY_STEPS = 256
+# Steps of a call for each step of a completion.
+_STEPS = 20
 # Bytes of memory, as measured, of a step that is noted and of a bound.
 _PER_STEP, _PER_BOUND = 550, 80
 # Values of a completion that the one at hand may be instead.
@@ -119,13 +121,10 @@ class Completions:
     stacks : Stacks
     tokens : sequence of (bytes or None)
     trie : WalkTrie
-    room : int
-        Bytes by which the automaton may grow for the completions of one call, roughly.
     """
 
-    def __init__(self, stacks: Stacks, tokens: tuple[bytes | None, ...], trie: WalkTrie, room: int) -> None:
+    def __init__(self, stacks: Stacks, tokens: tuple[bytes | None, ...], trie: WalkTrie) -> None:
         self._stacks = stacks
-        self._room = self._left = room
         self._automaton = stacks.automaton
         self._tokens = tokens
         self._trie = trie
@@ -139,10 +138,6 @@ class Completions:
     def n_bytes(self) -> int:
         """About how many bytes of memory are kept."""
         return _PER_STEP * len(self._steps) + _PER_BOUND * len(self._bounds)
-
-    def begin(self) -> None:
-        """Begin a call."""
-        self._left = self._automaton.n_bytes + self._room
 
     def bound(self, spot: Spot) -> int:
         """Number of tokens of the completion, by longest match: 0 exactly where a text may end; FAR: too long; NEVER: none."""
@@ -284,11 +279,9 @@ class Completions:
         Raises
         ------
         LimitError
-            The call has computed too much.
+            The call takes too many steps.
         """
-        if self._automaton.n_bytes > self._left:
-            grown = self._automaton.n_bytes - self._left + self._room
-            raise LimitError("completion_bytes", grown, self._room, "the shortest completion takes too much")
+        self._automaton.tables.steps.spend(_STEPS, "the shortest completion takes too much")
         (control, node, needed, _), texts = spot
         cell, below = self._stacks.top(node)
         text = self._automaton.way_out(control, cell, self.wish(below), needed)
@@ -322,7 +315,7 @@ class Completions:
         A completion reads the same on top of a cell, whatever is below it, as long as the same is wished; so each part is read once.
         """
         place, texts = spot
-        weight = n_steps = 0
+        weight = 0
         # Parts that have begun: (what they hang on, weight before, cells below).
         begun: list[tuple[_Part, int, int]] = []
         open_parts: set[Hashable] = set()
@@ -337,10 +330,9 @@ class Completions:
                 on = self._stacks.push(found.cell, below)
                 place, texts = self.read(((found.control, on, found.needed, UNLIMITED), texts), found.byte)
             else:
-                n_steps += 1
                 key = part[:4]
-                if key in open_parts or n_steps > _MOST_STEPS:
-                    return _NOWHERE if key in open_parts else FAR
+                if key in open_parts:
+                    return _NOWHERE
                 begun.append((part, weight, depth))
                 open_parts.add(key)
                 step = self._step((place, texts))

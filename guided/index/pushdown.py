@@ -109,7 +109,7 @@ class PushdownIndex:
         self._next: dict[int, int] = {}
         self._ends: dict[int, bool] = {self.final: True}
         self._masks: dict[int, Int32Array] = {self.final: freeze(np.zeros(mask_words(self.size), np.int32))}
-        self._budgets = Budgets(self, self._tokens, self._eos, self._masker, self._limits.completion_bytes)
+        self._budgets = Budgets(self, self._tokens, self._eos, self._masker)
         self._settled = self.n_bytes
 
     @property
@@ -147,6 +147,7 @@ class PushdownIndex:
             if not self._is_whole and self._anew is not None:
                 self._begin_anew(state)
             self._is_whole = False
+            self.automaton.tables.steps.spent = 0
             try:
                 if self._anew is not None and self.n_bytes - self._settled > self._limits.growth_bytes:
                     self._begin_anew(state)

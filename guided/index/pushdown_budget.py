@@ -68,19 +68,17 @@ class Budgets:
     eos : set of int
     masker : MaskMaker
         What makes the masks of the index.
-    room : int
-        Bytes by which the automaton may grow for the completions of one call, roughly.
     """
 
     def __init__(
-        self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], masker: MaskMaker, room: int
+        self, places: Places, tokens: tuple[bytes | None, ...], eos: frozenset[int], masker: MaskMaker
     ) -> None:
         self._places = places
         self._stacks = places.stacks
         self._tokens = tokens
         self._eos = eos
         self._ends = TokenEnds(places.stacks, masker)
-        self._completions = Completions(places.stacks, tokens, masker.shared.trie, room)
+        self._completions = Completions(places.stacks, tokens, masker.shared.trie)
         self._alike = Alike(places.stacks, self._completions)
         self._evaluated: dict[int, _Evaluated] = {}
         self._refinements: dict[int, tuple[Int32Array, Int32Array]] = {}
@@ -101,7 +99,6 @@ class Budgets:
         LimitError
             Its shortest completion takes too much.
         """
-        self._completions.begin()
         found = self._completions.bound(self._spot(state))
         if found == NEVER:
             raise self._stacks.automaton.unending()
@@ -113,7 +110,6 @@ class Budgets:
         peak = self.peaks.get(state)
         if peak is not None and peak < budget:
             return mask
-        self._completions.begin()
         found = self._evaluate(state)
         if peak is None:
             peak = self.peaks[state] = int(found.bounds.max())

@@ -67,6 +67,7 @@ class LalrMachine(Pushdown):
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, limits: Limits, alphabet: bytes) -> None:
         self._tables = PushdownTables(limits.states)
+        self._tables.steps.limit = limits.call_steps
         scanner = scanner.within(alphabet)
         self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits)
         self.cells = Cells(tables, start, limits.states, self.dead_ends.cells)

@@ -99,7 +99,7 @@ class Embedding:
         self._around = around(self._letters, self._is_empty)
         self.structure: Structure = structure_of(options, alphabet, self._around.following)
         self.tables: PushdownTables = self.structure.tables.copy()
-        self.tables.limit = limits.states
+        self.tables.limit, self.tables.steps.limit = limits.states, limits.call_steps
         self._surroundings = Surroundings(self.structure, self.tables)
         self.end = self.structure.end
         self.tables.cell()

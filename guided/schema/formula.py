@@ -20,7 +20,8 @@ Ref: Brzozowski 1964 (derivatives); Antimirov 1996 (partial derivatives as sets)
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from guided.errors import LimitError
+from guided.automata.steps import Steps
+from guided.limits import Limits
 from guided.schema.marks import Marks
 
 __all__ = ["FALSE", "TRUE", "Atom", "Formulas"]
@@ -45,20 +46,20 @@ class Formulas:
     ----------
     nodes : list of tuple
         Node of each id.
-    limit : int
-        Largest number of nodes.
     marks : Marks
         What can change each formula.
+    steps : Steps
+        Of the call at hand.
     n_bytes : int
         About how many bytes of memory they take.
     """
 
-    __slots__ = ("_atoms", "_ids", "limit", "marks", "n_bytes", "nodes")
+    __slots__ = ("_atoms", "_ids", "marks", "n_bytes", "nodes", "steps")
 
-    def __init__(self, limit: int = 2_000_000) -> None:
+    def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
         self.marks = Marks(self.nodes)
-        self.limit = limit
+        self.steps = Steps(Limits().call_steps, "call_steps")
         self.n_bytes = 0
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, tuple[Atom, ...]] = {}
@@ -69,16 +70,25 @@ class Formulas:
         Raises
         ------
         LimitError
-            There are too many formulas.
+            The call takes too many steps.
         """
         found = self._ids.get(node)
         if found is None:
-            if len(self.nodes) >= self.limit:
-                raise LimitError("formulas", len(self.nodes) + 1, self.limit, "the schema has too many states")
+            self.spend(1)
             found = self._ids[node] = len(self.nodes)
             self.nodes.append(node)
             self.n_bytes += _PER_NODE + _PER_MEMBER * (len(node[1]) if node[0] in "&|" else len(node))
         return found
+
+    def spend(self, count: int) -> None:
+        """Count steps of the call at hand.
+
+        Raises
+        ------
+        LimitError
+            It takes too many.
+        """
+        self.steps.spend(count, "the schema leads to too many formulas")
 
     def among(self, earlier: int, value: int) -> int:
         """What holds of the values of which one of two formulas holds, in a node of its own: O(1), however many ``earlier`` is made of."""
@@ -146,6 +156,7 @@ class Formulas:
             return unit
         if len(kept) == 1:
             return kept.pop()
+        self.spend(len(kept))
         has_dual = False
         for member in kept:
             kind = nodes[member][0]
@@ -204,6 +215,7 @@ class Formulas:
                     memo[top] = result
                     break
             else:
+                self.spend(1 + len(results))
                 if pending:
                     todo.extend(reversed(pending))
                 else:

@@ -9,10 +9,9 @@ contrived schemas; budgets bound the rest (LimitError). Plain objects need no se
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from guided.errors import LimitError
 from guided.schema import array_terms, arrays, object_terms, objects
 from guided.schema.atoms import TYPES
 from guided.schema.few.items import Values
@@ -24,10 +23,10 @@ from guided.schema.terms import Literals, terms
 
 __all__ = ["CHEAP_FIRST", "Liveness", "State"]
 
+# Steps of a call for each literal of a state that a question looks at.
+_PER_LITERAL = 4
 # Contradictions that questions about states of one object share.
 _MOST_SHARED = 64
-# Atoms of the states that one question may look at.
-_MOST_WORK = 100_000
 
 # An object or an array between two members.
 State: TypeAlias = "objects.ObjectState | tuple[int, ...]"
@@ -59,12 +58,22 @@ class Liveness(ABC):
         self._can_spell = {
             kind: kinds.has_ascii or all(kinds.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
         }
-        self.questions = Questions(_MOST_WORK)
+        self.questions = Questions(self.spend)
         self.plains: list[PlainObject] = []
         self._plain_ids: dict[tuple[int, int], int] = {}
         self._useful_names: dict[int, frozenset[str] | None] = {}
         # Literals that cannot hold together, whatever else is asked: of arrays (None), and of objects past some names.
         self._dead: dict[tuple[int, int] | None, list[Literals]] = {}
+
+    def spend(self, steps: int = 1) -> None:
+        """Count literals that a search looks at.
+
+        Raises
+        ------
+        LimitError
+            The call takes too many steps.
+        """
+        self.formulas.steps.spend(_PER_LITERAL * steps, "it is hard to tell whether a value can end")
 
     def is_satisfiable(self, formula: int) -> bool:
         """Does some value satisfy this formula?
@@ -175,25 +184,21 @@ class Liveness(ABC):
         return self.questions.ask(alone, lambda: self._has_term(alone))
 
     def _has_term(self, state: State) -> bool:
-        return any(True for _ in self._live_terms(state, self.questions.spend))
+        return any(True for _ in self.live_terms(state))
 
     def live_terms(self, state: State) -> Iterator[tuple[int, ...]]:
-        """The terms of the formula of an object or array that its members or items can meet, within a budget of their own.
+        """The terms of the formula of an object or array that its members or items can meet.
 
         Raises
         ------
         LimitError
-            The search passes it.
+            There are too many steps.
         """
-        self.questions.start()
-        return self._live_terms(state, _budget())
-
-    def _live_terms(self, state: State, spend: Callable[[int], None]) -> Iterator[tuple[int, ...]]:
         formula = state.formulas[0] if isinstance(state, objects.ObjectState) else state[0]
         place = (state.table, state.seen) if isinstance(state, objects.ObjectState) else None
         shared = self._dead.setdefault(place, [])
         dead = list(shared)
-        for term in terms(self.formulas, formula, spend, lambda literals: any(one <= literals for one in dead)):
+        for term in terms(self.formulas, formula, self.spend, lambda literals: any(one <= literals for one in dead)):
             if self._can_hold(state, term):
                 yield term
                 continue
@@ -205,9 +210,9 @@ class Liveness(ABC):
 
     def _can_hold(self, state: State, term: Iterable[int]) -> bool:
         """Can an object or array in this state end so that all of these literals hold?"""
-        spend = self.questions.spend
+        spend = self.spend
         if not isinstance(state, objects.ObjectState):
-            spend()
+            spend(1)
             return array_terms.can_end(self.formulas, term, self.is_satisfiable, self.few, spend)
         nodes = self.formulas.nodes
         must: list[int] = []
@@ -225,27 +230,17 @@ class Liveness(ABC):
         return object_terms.can_end(plain[1], state.seen, obligations, self.is_satisfiable, spend)
 
     def terms(self, formula: int) -> Iterator[tuple[int, ...]]:
-        """The terms of a formula, within a budget of their own.
+        """The terms of a formula.
 
         Raises
         ------
         LimitError
-            The search passes it.
+            There are too many steps.
         """
-        return terms(self.formulas, formula, _budget())
-
-    def first_terms(
-        self, formula: int, is_excluded: Callable[[Literals], bool], most_work: int
-    ) -> Iterator[tuple[int, ...]]:
-        """The terms of a formula, but for excluded ones, that are found in so many steps."""
-        try:
-            yield from terms(self.formulas, formula, _budget(most_work), is_excluded)
-        except LimitError:
-            return
+        return terms(self.formulas, formula, self.spend)
 
     def contradiction(self, state: State, term: tuple[int, ...]) -> Literals:
         """Of literals that cannot hold together, some that are enough for it."""
-        self.questions.start()
         kept = list(term)
         for literal in term:
             if len(kept) == 1:
@@ -296,16 +291,3 @@ class Liveness(ABC):
             answer = frozenset(names)
         self._useful_names[formula] = answer
         return answer
-
-
-def _budget(most_work: int = _MOST_WORK) -> Callable[[int], None]:
-    """Counts the steps of one search, and ends it by an error where they are too many."""
-    work = 0
-
-    def spend(steps: int) -> None:
-        nonlocal work
-        work += steps
-        if work > most_work:
-            raise LimitError("steps", work, most_work, "the ways to meet a formula are hard to find")
-
-    return spend

@@ -94,8 +94,9 @@ class Machine:
     ) -> None:
         self.structure = structure_of(options, alphabet) if within is None else within.structure
         self.tables: PushdownTables = self.structure.tables.copy() if within is None else within.tables
-        self.tables.limit = limits.states
+        self.tables.limit, self.tables.steps.limit = limits.states, limits.call_steps
         self.formulas = formulas
+        formulas.steps = self.tables.steps
         self.kinds = Kinds(formulas, lowering, options, limits, self.structure.alphabet)
         self.reading = Reading(self.kinds)
         self.keys = KeyFrames(self.kinds, self.structure, self.tables)

@@ -15,8 +15,6 @@ of the questions it asks that was deferred, or led to a deferred one.
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-from guided.errors import LimitError
-
 __all__ = ["Questions"]
 
 # Each search takes some ten frames of Python, and callers (web frameworks, say) may have used hundreds of the thousand that there are.
@@ -41,22 +39,22 @@ class _Deferred(BaseException):
 class Questions:
     """The answers so far, and the questions that are open.
 
-    Searches must be repeatable: one that led to a deferred question is run again.
+    Searches must be repeatable: one that led to a deferred question is run again. One that ends by an error leaves nothing that rests on
+    what was open.
 
     Parameters
     ----------
-    most_work : int
-        Steps that may be spent on one question that is asked while none is open.
+    spend : callable
+        Told how many steps a search takes; ends it by an error where they are too many.
     most_nested : int
         Searches that may call each other before a question is deferred.
     """
 
-    __slots__ = ("_known", "_most_nested", "_most_work", "_nested", "_open", "_resting", "_tentative", "_work")
+    __slots__ = ("_known", "_most_nested", "_nested", "_open", "_resting", "_tentative", "spend")
 
-    def __init__(self, most_work: int, most_nested: int = _NESTED) -> None:
-        self._most_work = most_work
+    def __init__(self, spend: Callable[[int], None], most_nested: int = _NESTED) -> None:
+        self.spend = spend
         self._most_nested = most_nested
-        self._work = 0
         # Searches that are running, each called by the one before it.
         self._nested = 0
         self._known: dict[Hashable, bool] = {}
@@ -86,7 +84,7 @@ class Questions:
         Raises
         ------
         LimitError
-            The search passes a budget. Nothing that rests on what was open is kept.
+            There are too many steps.
         """
         found = self._known.get(question)
         if found is not None:
@@ -101,7 +99,6 @@ class Questions:
         if self._nested >= self._most_nested:
             raise _Deferred(question, search)
         is_outermost = not self._open
-        self.start()
         self._open[question] = _Open(search, set())
         return self._settle() if is_outermost else self._search(question)
 
@@ -137,23 +134,6 @@ class Questions:
         self.spend(len(rests_on) * len(self._resting.get(question, ())) // 256)
         self._close(question, answer, rests_on)
         return answer
-
-    def start(self) -> None:
-        """Count steps anew, if no question is open."""
-        if not self._open:
-            self._work = 0
-
-    def spend(self, steps: int = 1) -> None:
-        """Count steps of a search.
-
-        Raises
-        ------
-        LimitError
-            There are too many.
-        """
-        self._work += steps
-        if self._work > self._most_work:
-            raise LimitError("steps", self._work, self._most_work, "it is hard to tell whether a value can end")
 
     def _counted(self, questions: set[Hashable]) -> None:
         next(reversed(self._open.values())).rests_on.update(questions)

@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from guided.errors import LimitError
 from guided.schema import array_terms, arrays, objects
 from guided.schema.few.items import Values
 from guided.schema.few.values import FewValues
@@ -24,7 +23,8 @@ from guided.schema.terms import Literals, terms
 
 __all__ = ["Next", "Reading"]
 
-_MOST_TERMS = 4096
+# Sets of literals that are compared in a step.
+_SETS = 64
 # Formulas of a value whose truths are looked at one by one.
 _FEW_OBSERVED = 2
 # So many alternatives are looked at one by one.
@@ -117,10 +117,8 @@ class Reading(Liveness):
         def is_excluded(literals: Literals) -> bool:
             return any(way <= literals for way in ways) or any(one <= literals for one in dead)
 
-        self.questions.start()
-        for count, term in enumerate(terms(formulas, rest, self.questions.spend, is_excluded)):
-            if count >= _MOST_TERMS:
-                raise LimitError("terms", count, _MOST_TERMS, "a value is observed for too many formulas at once")
+        for term in terms(formulas, rest, self.spend, is_excluded):
+            self.spend(1 + (len(ways) + len(dead)) // _SETS)
             value, others = self.parted(term)
             if self.is_live(after, (formulas.conjunction(others),)):
                 way = frozenset(term).difference(others)
@@ -143,7 +141,7 @@ class Reading(Liveness):
         """Of an array whose items must differ, the values that items still to come need."""
         if not any(self.formulas.nodes[one][0] == "uniqueItems" for one in term):
             return []
-        spend = self.questions.spend
+        spend = self.spend
         return sorted(array_terms.critical(self.formulas, term, self.is_satisfiable, self.few, spend) or ())
 
     def _repeated(self, term: list[int], value: int) -> list[int] | None:
@@ -153,8 +151,7 @@ class Reading(Liveness):
         if not differ:
             return None
         others = [one for one in term if one not in differ]
-        self.questions.start()
-        later = array_terms.later_values(formulas, others, self.is_satisfiable, self.few, self.questions.spend)
+        later = array_terms.later_values(formulas, others, self.is_satisfiable, self.few, self.spend)
         return [formulas.conjunction((value, one)) for one in later]
 
     def _is_told_by_type(self, kind: str, must: int, observed: list[int]) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
-from guided.errors import LimitError, no_completion_found, too_few_values
+from guided.errors import no_completion_found, too_few_values
 from guided.schema import arrays, objects
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import split, told
@@ -36,7 +36,8 @@ INFINITE = 1 << 40
 CLOSE, ITEM = -1, -2
 # A leaf of so many bytes is not worth a search for something shorter.
 _ENOUGH = 8
-_MOST_NODES = 20_000
+# Steps of a call for each alternative.
+_PER_WAY = 20
 _FEW, _FEW_TERMS = 4, 16
 
 Single: TypeAlias = "objects.ObjectState | tuple[int]"
@@ -123,9 +124,8 @@ class Shortest:
             node = todo.pop()
             if node in ways or node in self._best:
                 continue
-            if len(ways) >= _MOST_NODES:
-                raise LimitError("states", len(ways) + 1, _MOST_NODES, "a shortest value is hard to find")
             ways[node] = self._ways(node, most)
+            self._formulas.steps.spend(_PER_WAY * (1 + len(ways[node])), "a shortest value is hard to find")
             for way in ways[node]:
                 for needed in way.needs:
                     if needed not in self._best:

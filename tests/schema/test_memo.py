@@ -17,8 +17,7 @@ import guided.schema
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
-from guided.schema import array_terms, exact, json_values, kinds, layout, liveness, reading
-from guided.schema.formula import Formulas
+from guided.schema import array_terms, exact, json_values, kinds, layout
 from guided.schema.grammar import lark, productions, strings
 from guided.schema.languages import known
 from guided.schema.memo import Memo, bytes_of
@@ -125,9 +124,6 @@ def test_the_limits_of_schemas_are_documented() -> None:
         ("depth", json_values.MOST_LEVELS),
         ("values", json_values._MOST_PARTS),
         ("names", kinds._MOST_NAMES),
-        ("formulas", Formulas().limit),
-        ("terms", reading._MOST_TERMS),
-        ("steps", liveness._MOST_WORK),
         ("items", array_terms._MOST_COMPETING),
         ("atoms", condition.ATOMS),
         ("digits", exact.DIGITS),

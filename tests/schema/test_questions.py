@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.schema.questions import Questions
 
@@ -24,6 +25,10 @@ def least_fixpoint(system: list[list[list[int]]]) -> list[bool]:
         answers = after
 
 
+def ignore(_: int) -> None:
+    """There is no budget."""
+
+
 def ask(questions: Questions, system: list[list[list[int]]], one: int, searched: list[int]) -> bool:
     def search() -> bool:
         searched.append(one)
@@ -34,7 +39,7 @@ def ask(questions: Questions, system: list[list[list[int]]], one: int, searched:
 
 @given(systems, st.permutations(range(8)), st.integers(1, 9))
 def test_answers_are_the_least_fixpoint(system: list[list[list[int]]], order: list[int], most_nested: int) -> None:
-    questions, expected = Questions(1000, most_nested), least_fixpoint(system)
+    questions, expected = Questions(ignore, most_nested), least_fixpoint(system)
     for one in order:
         assert ask(questions, system, one, []) == expected[one]
     again: list[int] = []
@@ -48,10 +53,10 @@ def test_a_no_that_rests_on_an_open_question_is_not_searched_again() -> None:
     # Ever more questions lead back to the first: without a memo, 2^20 searches.
     system = [[[1], [1]], *([[i + 1], [i + 1]] for i in range(1, 20)), [[0]]]
     searched: list[int] = []
-    assert not ask(Questions(1000, most_nested=21), system, 0, searched)
+    assert not ask(Questions(ignore, most_nested=21), system, 0, searched)
     assert sorted(searched) == list(range(21))
     searched.clear()
-    assert not ask(Questions(1000, most_nested=5), system, 0, searched)
+    assert not ask(Questions(ignore, most_nested=5), system, 0, searched)
     assert set(searched) == set(range(21))
     assert max(Counter(searched).values()) == 2
 
@@ -61,7 +66,7 @@ def test_deep_chains_take_little_of_the_stack(last: list[list[int]]) -> None:
     # Each question asks the next one, and another that it knows nothing of.
     length = 3_000
     system: list[list[list[int]]] = [*([[i + 1, length + 1], [i + 1]] for i in range(length)), last, []]
-    limit, searched, questions = sys.getrecursionlimit(), list[int](), Questions(1000)
+    limit, searched, questions = sys.getrecursionlimit(), list[int](), Questions(ignore)
     sys.setrecursionlimit(_frames() + 150)
     try:
         answer = ask(questions, system, 0, searched)
@@ -83,14 +88,15 @@ def _frames() -> int:
 def test_what_rests_on_a_question_that_ends_with_yes_is_forgotten() -> None:
     # 0 asks 1, which counts it as no; then 0 finds another reason.
     system: list[list[list[int]]] = [[[1], [2]], [[0]], [[]]]
-    questions = Questions(1000)
+    questions = Questions(ignore)
     assert ask(questions, system, 0, [])
     assert questions.known(1) is None
     assert ask(questions, system, 1, [])
 
 
 def test_a_budget_leaves_nothing_behind() -> None:
-    questions = Questions(3)
+    budget = Steps(3)
+    questions = Questions(lambda count: budget.spend(count, "too hard"))
 
     def search(steps: int) -> bool:
         questions.spend(steps)
@@ -98,6 +104,7 @@ def test_a_budget_leaves_nothing_behind() -> None:
 
     with pytest.raises(LimitError, match="steps"):
         questions.ask("a", lambda: questions.ask("b", lambda: search(4)))
+    budget.limit = 10
     assert questions.known("b") is None
     assert questions.ask("b", lambda: search(3))
     assert questions.ask("a", lambda: search(3))

@@ -74,7 +74,6 @@ class FewValues:
             return None
         if len(self._open) >= _DEEPEST:
             raise LimitError("depth", len(self._open) + 1, _DEEPEST, "values that must differ nest too deep")
-        self._reading.questions.start()
         self._open.add(formula)
         try:
             found = self._counted(formula, most)
@@ -122,7 +121,7 @@ class FewValues:
         return self._spelled(kind, typed, [(one, ("strings", (one,))) for one in strings.texts])
 
     def _spend(self, steps: int) -> None:
-        self._reading.questions.spend(1 + steps // 16)
+        self._reading.spend(1 + steps // 16)
 
     def _spelled(self, kind: str, typed: int, found: list[tuple[Any, Any]]) -> Few:
         """Those of some numbers or strings that a text can have."""
