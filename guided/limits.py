@@ -47,7 +47,7 @@ class Limits:
         index drops what it has computed, except for what `Index.explore` made, and computes it again where it is needed.
     call_steps : int
         Elementary steps of one call of an index that has a stack, or of its compile: parts of formulas, alternatives of values, bytes of
-        completions. A million take 2 to 3 s.
+        completions. The default takes 1 to 2 s of CPU time.
     file_bytes : int
         Bytes of a text file that is read whole (a tokenizer, tool definitions), and of a spec in an index file, decompressed.
 
@@ -69,7 +69,7 @@ class Limits:
     index_bytes: int = 1 << 29
     mask_bytes: int = 1 << 28
     growth_bytes: int = 48 << 20
-    call_steps: int = 1_000_000
+    call_steps: int = 500_000
     file_bytes: int = 1 << 27
 
     def __repr__(self) -> str:

@@ -320,7 +320,14 @@ class PushdownTables:
         return first
 
     def made(self, n: int) -> None:
-        """The caller has written so many new controls where there was room."""
+        """The caller has written so many new controls where there was room.
+
+        Raises
+        ------
+        LimitError
+            The call takes too many steps.
+        """
+        self.steps.spend(n, "the automaton has too many states")
         self.n_controls += n
 
     def room(self, n: int) -> int:

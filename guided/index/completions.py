@@ -37,7 +37,7 @@ _MOST_PLACES = 1 << 20
 # Steps after which a completion is weighed before it is written down further.
 _MANY_STEPS = 256
 # Steps of a call for each step of a completion.
-_STEPS = 20
+_STEPS = 10
 # Bytes of memory, as measured, of a step that is noted and of a bound.
 _PER_STEP, _PER_BOUND = 550, 80
 # Values of a completion that the one at hand may be instead.

@@ -22,7 +22,7 @@ import numpy as np
 from guided.arrays import Int32Array, freeze
 from guided.automata.pushdown import ACTION, UNLIMITED
 from guided.automata.stacks import Place, Spot, Stacks
-from guided.errors import GuidedError
+from guided.errors import GuidedError, LimitError
 from guided.index.alike import Alike
 from guided.index.completions import NEVER, Completions
 from guided.index.ends import Ends, TokenEnds
@@ -105,11 +105,31 @@ class Budgets:
         return found
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
-        """The mask of the tokens after which the bound is below ``budget``."""
+        """The mask of the tokens after which the bound is below ``budget``.
+
+        Tokens whose bound takes too many steps are left out, but never the completion's own next token.
+
+        Raises
+        ------
+        LimitError
+            The completion itself takes too many.
+        """
         mask = self._places.mask(state)
         peak = self.peaks.get(state)
         if peak is not None and peak < budget:
             return mask
+        try:
+            words = self._kept(state, mask, budget)
+        except LimitError:
+            words = self._own(state, mask, budget)
+        if words is not mask and self._stacks.is_end(self._places.spot(state)[0]):
+            for token in self._eos:
+                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+        return freeze(words)
+
+    def _kept(self, state: int, mask: Int32Array, budget: int) -> Int32Array:
+        """The mask itself, or a new one with those tokens that are kept."""
+        peak = self.peaks.get(state)
         found = self._evaluate(state)
         if peak is None:
             peak = self.peaks[state] = int(found.bounds.max())
@@ -119,12 +139,17 @@ class Budgets:
         peak = self.peaks[state] = keep_below(mask, found.ends.class_of, found.bounds, budget, words)
         if peak >= budget and any(found.bounds.item(number) >= budget for number in found.rough):
             peak = self.peaks[state] = keep_below(mask, *self._refined(state), budget, words)
-        if peak < budget:
-            return mask
-        if self._stacks.is_end(self._places.spot(state)[0]):
-            for token in self._eos:
-                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
-        return freeze(words)
+        return mask if peak < budget else words
+
+    def _own(self, state: int, mask: Int32Array, budget: int) -> Int32Array:
+        """A new mask with nothing but the completion's own next token."""
+        words = np.zeros_like(mask)
+        if 0 < self.bound(state) <= budget:
+            own = self._completions.first(self._spot(state))
+            for token in np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist():
+                if token < len(self._tokens) and self._tokens[token] == own:
+                    words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+        return words
 
     def _spot(self, state: int) -> Spot:
         """Where a state stands, without a maximum of code points: a short completion never comes near one."""

@@ -5,6 +5,7 @@ and what has been made for it so far.
 """
 
 import re
+from fractions import Fraction
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from guided.schema.lowering import Lowering
 from guided.schema.measure import Measure, measure_of
 from guided.schema.numbers import number_automaton
 from guided.schema.overlay import canonical_body, has_one_body
-from guided.schema.possible import possible_number, possible_text
+from guided.schema.possible import listed, possible_number, possible_text
 from guided.schema.restrict import restrict
 from guided.schema.strings import string_automaton, without_surrogates
 
@@ -36,6 +37,8 @@ __all__ = ["Kinds"]
 
 # Sets of names are numbers with a bit for each.
 _MOST_NAMES = 10_000
+# Steps of a call for each state of an automaton.
+_PER_STATE = {"number": 40, "string": 1}
 # Of one character there are more strings.
 _MANY_TEXTS = 1_000_000
 
@@ -132,6 +135,8 @@ class Kinds:
             if not self.has_all_bytes:
                 found = Leaf(within(found.automaton, self.alphabet), found.vectors)
             self._leaves[kind, wanted] = found
+            steps = _PER_STATE[kind] * found.automaton.n_states
+            self.formulas.steps.spend(steps, f"what a {kind} must be has too many states")
         return found
 
     def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -236,6 +241,12 @@ class Kinds:
             return count < _MANY_TEXTS
         return self.measured(formula) is None and _has_more_texts(self.leaf(kind, (formula,)).automaton, count)
 
+    def listed(self, kind: str, formula: int) -> tuple[str | Fraction, ...]:
+        """The strings or numbers of a formula that lists some, and perhaps excludes some of them; none of any other."""
+        found = listed(self.formulas, formula, "strings" if kind == "string" else "equals")
+        self.formulas.spend(len(found))
+        return found
+
     def has_leaf(self, kind: str, formula: int) -> bool:
         """Does some text of this type satisfy a formula over its atoms?"""
         if formula <= TRUE and self.has_ascii:
@@ -253,6 +264,9 @@ class Kinds:
     def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
         """Is it certain, without an automaton, that a formula has a value? The alphabet holds printable ASCII."""
         nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
+        left = self.listed(kind, formula)
+        if left:
+            return kind == "number" or possible_text((name, left), is_ascii=not self.has_all_bytes)
         atoms = [nodes[member] for member in self.formulas.members(formula)]
         rest = [atom for atom in atoms if atom[0] != "!" or nodes[atom[1]][0] != name]
         if kind == "number":
@@ -343,6 +357,7 @@ class Kinds:
     def _add_table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> None:
         if len(names) > _MOST_NAMES:
             raise _too_many_names(len(names))
+        self.formulas.spend(len(names))
         self._spellings.append(())
         if not patterns and (self.options.escapes == "canonical" or has_one_body(names, self.options.escapes)):
             ways = tuple(tuple(filter(self._can_spell, spellings(name))) for name in names)

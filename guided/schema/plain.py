@@ -160,7 +160,7 @@ class PlainObject:
 
 def ones(labels: int) -> list[int]:
     """The labels, or names, of a set of bits."""
-    return [i for i in range(labels.bit_length()) if labels >> i & 1]
+    return [i for i, bit in enumerate(reversed(bin(labels))) if bit == "1"]
 
 
 def needed_values(formulas: Formulas, formula: int) -> list[int] | None:

@@ -9,9 +9,9 @@ import re
 from fractions import Fraction
 from math import ceil, gcd, lcm
 
-from guided.schema.formula import Atom
+from guided.schema.formula import Atom, Formulas
 
-__all__ = ["possible_number", "possible_text"]
+__all__ = ["listed", "possible_number", "possible_text"]
 
 # Numbers up to which the automaton of multiples between bounds is small.
 _SMALL = 1000
@@ -74,6 +74,40 @@ def possible_number(atoms: list[Atom], n_excluded: int = 0) -> bool:
         return False
     above: Fraction = (low // step + 1) * step
     return ceil((high - above) / step) > n_excluded
+
+
+def listed(formulas: Formulas, formula: int, name: str) -> tuple[str | Fraction, ...]:
+    """The values of a formula that lists values, and perhaps excludes some of them; none of any other.
+
+    Parameters
+    ----------
+    formulas : Formulas
+    formula : int
+    name : str
+        ``strings`` or ``equals``: of atoms that hold of some values only.
+    """
+    nodes = formulas.nodes
+    kept: dict[str | Fraction, None] | None = None
+    excluded: set[str | Fraction] = set()
+    members = formulas.members(formula)
+    # PERF: of most formulas the first member tells.
+    if nodes[members[0]][0] not in (name, "|"):
+        return ()
+    for member in members:
+        node = nodes[member]
+        is_excluded = node[0] == "!"
+        if is_excluded:
+            node = nodes[node[1]]
+        values = dict[str | Fraction, None]()
+        for atom in map(nodes.__getitem__, node[1]) if node[0] == "|" else (node,):
+            if atom[0] != name:
+                return ()
+            values.update(dict.fromkeys(atom[1] if name == "strings" else atom[1:]))
+        if is_excluded:
+            excluded.update(values)
+        else:
+            kept = values if kept is None else {value: None for value in kept if value in values}
+    return tuple(value for value in kept or () if value not in excluded)
 
 
 def _common_multiple(first: Fraction, second: Fraction) -> Fraction:

@@ -16,11 +16,13 @@ Complexity: O(alternatives) derivatives and a relaxation, once per formula.
 """
 
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
 from guided.errors import no_completion_found, too_few_values
 from guided.schema import arrays, objects
+from guided.schema.exclusions import number_bodies
 from guided.schema.formula import FALSE, TRUE
 from guided.schema.jobs import split, told
 from guided.schema.marks import VALUE
@@ -47,11 +49,24 @@ Truths: TypeAlias = tuple[tuple[int, bool], ...]
 
 
 class _Way(NamedTuple):
-    """One alternative: bytes of its own, what else it needs, and its name (a type, a label, CLOSE or ITEM; None: that of what it needs)."""
+    """One alternative.
+
+    Attributes
+    ----------
+    cost : int
+        Bytes of its own.
+    needs : tuple of nodes
+        What else it needs.
+    name : str or int or None
+        A type, a label, CLOSE or ITEM; None: that of what it needs.
+    times : int
+        How often all that it needs comes, but for the last.
+    """
 
     cost: int
     needs: tuple[Node, ...]
     name: "str | int | None"
+    times: int = 1
 
 
 class Shortest:
@@ -98,6 +113,9 @@ class Shortest:
     def step(self, state: "PlainState | Single") -> int:
         """How a state goes on: the label of a key, ITEM or CLOSE."""
         while True:
+            known = self._only_step(state)
+            if known is not None:
+                return known
             self.cost(state)
             way = self._best[state][1]
             if way is None:
@@ -108,6 +126,16 @@ class Shortest:
             (only,) = way.needs
             assert not isinstance(only, int)
             state = only
+
+    def _only_step(self, state: "PlainState | Single") -> int | None:
+        """The step that is taken whatever others cost, if there is one."""
+        if isinstance(state, objects.ObjectState):
+            return None
+        if isinstance(state, PlainState):
+            plain = self._reading.plain_object(state)
+            needed = plain.required & ~state.seen
+            return lowest(plain.labels_of(needed)) if needed else None
+        return CLOSE if self._may_end(state) else ITEM
 
     def _solve(self, root: Node) -> tuple[int, _Way | None]:
         found = self._solved(root, _FEW)
@@ -127,18 +155,19 @@ class Shortest:
             ways[node] = self._ways(node, most)
             self._formulas.steps.spend(_PER_WAY * (1 + len(ways[node])), "a shortest value is hard to find")
             for way in ways[node]:
-                for needed in way.needs:
+                for needed in dict.fromkeys(way.needs):
                     if needed not in self._best:
                         parents.setdefault(needed, []).append(node)
                         todo.append(needed)
         best: dict[Node, tuple[int, _Way | None]] = {}
-        waiting = list(ways)
+        # What was met last is mostly needed by what was met before it.
+        waiting = dict.fromkeys(ways)
         while waiting:
-            node = waiting.pop()
+            node, _ = waiting.popitem()
             found = self._least(ways[node], best)
             if node not in best or found[0] < best[node][0]:
                 best[node] = found
-                waiting += parents.get(node, ())
+                waiting.update(dict.fromkeys(parents.get(node, ())))
         # Why again: a choice made with costs that have fallen since may not be the first of the best.
         for node, (cost, _) in best.items():
             if cost < INFINITE or most is None:
@@ -151,8 +180,12 @@ class Shortest:
     def _least(self, ways: list[_Way], best: dict[Node, tuple[int, _Way | None]]) -> tuple[int, _Way | None]:
         least, chosen = INFINITE, None
         for way in ways:
-            cost = way.cost
-            for needed in way.needs:
+            cost = 0
+            for needed in way.needs[:-1]:
+                found = best.get(needed) or self._best.get(needed)
+                cost += INFINITE if found is None else found[0]
+            cost = way.cost + way.times * cost
+            for needed in way.needs[-1:]:
                 found = best.get(needed) or self._best.get(needed)
                 cost += INFINITE if found is None else found[0]
             if cost < least:
@@ -215,6 +248,12 @@ class Shortest:
         atom = self._formulas.nodes[formula]
         if atom[0] == "length":
             return int(atom[1]) if atom[2] < 0 or atom[1] <= atom[2] else -1
+        if kind == "number":
+            spelled = [
+                bodies[0] for value in self._kinds.listed(kind, formula) if (bodies := number_bodies(Fraction(value)))
+            ]
+            if spelled:
+                return min(map(len, spelled))
         measured = self._kinds.measured(formula) if kind == "string" else None
         if measured is None:
             automaton = self._kinds.leaf(kind, (formula,)).automaton
@@ -233,16 +272,29 @@ class Shortest:
         if reading.plain_may_end(state):
             return [_Way(1, (), CLOSE)]
         plain = reading.plain_object(state)
-        needed = plain.labels_of(plain.required & ~state.seen)
-        found = []
-        labels = [lowest(needed)] if needed else ones(reading.plain_labels(state))
+        needed = ones(plain.labels_of(plain.required & ~state.seen))
+        if needed:
+            return [self._members_in_turn(plain.table, state, needed)]
+        labels = ones(reading.plain_labels(state))
+        short = plain.least - state.members - _FEW
         # Why one of many: else any few of them come in any order, and each time what is left is another state.
-        if plain.least - state.members > _FEW and most is not None:
-            labels = [min(labels, key=lambda label: self.key_length(plain.table, label))]
-        for label in labels[:most]:
-            value, after = reading.after_plain(state, label)
-            found.append(_Way(self.key_length(plain.table, label) + 4, (value, after), label))
-        return found
+        if short > 0 and most is not None:
+            label = min(labels, key=lambda label: self.key_length(plain.table, label))
+            if not plain.other_labels >> label & 1:
+                return [self._members_in_turn(plain.table, state, [label])]
+            value, _ = reading.after_plain(state, label)
+            cost = self.key_length(plain.table, label) + 4
+            return [_Way(short * cost, (value, state._replace(members=state.members + short)), label, short)]
+        return [self._members_in_turn(plain.table, state, [label]) for label in labels[:most]]
+
+    def _members_in_turn(self, table: int, state: PlainState, labels: list[int]) -> _Way:
+        """Members with these labels, one after the other."""
+        cost, values, after = 0, list[int](), state
+        for label in labels:
+            value, after = self._reading.after_plain(after, label)
+            values.append(value)
+            cost += self.key_length(table, label) + 4
+        return _Way(cost, (*values, after), labels[0])
 
     def _by_terms(self, state: Single, most: int | None) -> list[_Way]:
         """The state by its terms; nothing if it is one."""

@@ -182,7 +182,10 @@ class Witness(Ways):
     def _step_of(self, state: _State, own: Wishes) -> int:
         if isinstance(state, PlainState):
             return self._shortest.step(state)
-        costs = [(self._shortest.cost(goal), left, goal) for goal, left in self._goals(state, own)]
+        goals = self._goals(state, own)
+        if len({goal for goal, _ in goals}) == 1:
+            return self._shortest.step(goals[0][0])
+        costs = [(self._shortest.cost(goal), left, goal) for goal, left in goals]
         # Why first: what cannot be has a cost below that of what is not wished.
         *_, goal = min(costs, key=lambda one: (one[0] >= INFINITE, one[0] + one[1]))
         return self._shortest.step(goal)

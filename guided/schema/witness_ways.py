@@ -25,6 +25,8 @@ from guided.schema.structure import QUOTE, Structure
 __all__ = ["Content", "Frame", "Parts", "Ways", "Wish", "Wishes"]
 
 _SPACE = 0x20
+# Steps of a call for each control that a search comes by.
+_PER_PLACE = 5
 
 
 class Wish(NamedTuple):
@@ -197,21 +199,19 @@ class Ways:
         return self._near[key]
 
     def _search(self, control: int, entry: int) -> bytes | None:
-        rows = self._parts.tables.rows
-        came: dict[int, tuple[int, int]] = {}
+        rows, came = self._parts.tables.rows, dict[int, bytes]()
+        came[control] = b""
         for place in (queue := [control]):
+            self._parts.tables.steps.spend(_PER_PLACE, "the shortest completion takes too much")
             row = rows[place]
             ends = np.flatnonzero(row <= ACTION) if entry == 0 else [QUOTE] if row[QUOTE] == entry else []
             if len(ends):
-                found = bytearray([int(ends[0])])
-                while place != control:
-                    place, byte = came[place]
-                    found.append(byte)
-                return bytes(reversed(found))
-            onward, at = np.unique(row, return_index=True)
-            for target, byte in sorted(zip(onward.tolist(), at.tolist(), strict=True), key=lambda one: one[1]):
-                if target >= 0 and target not in came and target != control:
-                    came[target] = place, byte
+                return came[place] + bytes([ends[0]])
+            for byte, target in enumerate(row.tolist()):
+                if target >= 0 and target not in came:
+                    came[target] = came[place] + bytes([byte])
+                    if entry and rows.item(target, QUOTE) == entry:
+                        return came[target] + bytes([QUOTE])
                     queue.append(target)
         return None
 
