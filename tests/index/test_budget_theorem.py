@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 from tests.profiles import examples
@@ -24,6 +26,7 @@ MANY = settings(
     max_examples=examples(120),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+BYTES = Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256])
 LEAVES: list[Any] = [
     True,
     {"const": 1},
@@ -125,6 +128,35 @@ def test_texts_of_random_schemas_end_within_their_budget(
     except (SchemaError, VocabularyError, LimitError):
         reject()
     follow(index, random.Random(seed), spare)
+
+
+@MANY
+@given(COUNTED, st.integers(0, 20), st.sampled_from([300, 1_000, 3_000, 10_000]), st.integers(0, 2**32))
+def test_texts_of_random_schemas_end_within_their_budget_or_pass_a_limit(
+    schema: Any, spare: int, steps: int, seed: int
+) -> None:
+    """Where calls may take few steps they end by an error that leaves the guide as it was, or are right: a text never gets stuck."""
+    try:
+        index = compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, Limits(call_steps=steps))
+    except (SchemaError, LimitError):
+        reject()
+    guide, draw = index.guide(), random.Random(seed)
+    before, passed = guide.fork(), None
+    try:
+        left = guide.remaining + spare
+        while not guide.is_accepting:
+            allowed = bits(guide.mask_within(left))
+            assert allowed
+            assert set(allowed) <= set(bits(guide.mask()))
+            token = draw.choice([token for token in allowed if token not in BYTES.eos])
+            guide.advance(token)
+            before, left = guide.fork(), left - 1
+        assert left >= 0
+    except LimitError as error:
+        passed = error
+    if passed is not None:
+        assert (passed.what, passed.limit) == ("call_steps", steps)
+        assert (guide.state, len(guide)) == (before.state, len(before))
 
 
 @MANY
