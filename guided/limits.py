@@ -46,8 +46,8 @@ class Limits:
         Bytes of memory, roughly, that an index with a stack grows by while texts are read, masks included. Passing it is no error: the
         index drops what it has computed, except for what `Index.explore` made, and computes it again where it is needed.
     call_steps : int
-        Elementary steps of one call of an index that has a stack, or of its compile: parts of formulas, alternatives of values, bytes of
-        completions. The default takes 1 to 2 s of CPU time.
+        Elementary steps of one call of an index that has a stack: parts of formulas, alternatives of values, steps of completions. The
+        default takes 1 to 3 s of CPU time. The formulas of a whole schema may take eight times as many.
     file_bytes : int
         Bytes of a text file that is read whole (a tokenizer, tool definitions), and of a spec in an index file, decompressed.
 

@@ -30,6 +30,10 @@ class Steps:
         """Steps that may still be made."""
         return self.limit - self.spent
 
+    def begin(self) -> None:
+        """Count from zero."""
+        self.spent = 0
+
     def spend(self, count: int, advice: str) -> None:
         """Count steps.
 

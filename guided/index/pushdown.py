@@ -147,7 +147,7 @@ class PushdownIndex:
             if not self._is_whole and self._anew is not None:
                 self._begin_anew(state)
             self._is_whole = False
-            self.automaton.tables.steps.spent = 0
+            self.automaton.tables.steps.begin()
             try:
                 if self._anew is not None and self.n_bytes - self._settled > self._limits.growth_bytes:
                     self._begin_anew(state)

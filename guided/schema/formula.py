@@ -49,7 +49,7 @@ class Formulas:
     marks : Marks
         What can change each formula.
     steps : Steps
-        Of the call at hand.
+        Of the call at hand; those of an index once there is one.
     n_bytes : int
         About how many bytes of memory they take.
     """

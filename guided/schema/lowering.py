@@ -37,6 +37,8 @@ _DEEPEST_PART = 16
 _DEEPEST = 32
 # Schemas about parts that are lowered at once with the schema around them: all of a usual schema, and 0.2 ms of a large one.
 _AT_ONCE = 64
+# The formulas of a whole schema may take as many steps as so many calls of its index.
+_CALLS = 8
 # Names that a note lists.
 _MOST_NAMED = 10
 _MOST_LISTED = 32
@@ -140,6 +142,7 @@ class Lowering:
         self.options = options
         self.formulas = formulas
         self.limits = limits
+        formulas.steps.limit = _CALLS * limits.call_steps
         self.sequence: dict[int, int] = {}
         self.origins: dict[int, Location] = {}
         self.references = References(schema, registry or {}, closes=not options.additional_properties)

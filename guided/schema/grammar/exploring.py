@@ -87,6 +87,7 @@ class _Explorer:
         self._value((self.kinds.lowering.root,), "value")
         while self._due:
             is_value, number = self._due.popleft()
+            self.formulas.steps.begin()
             if is_value:
                 self._look_at_value(number)
             else:
