@@ -63,6 +63,44 @@ class Record(NamedTuple):
     reaction: Reaction | None
 
 
+class _Recorded:
+    """What is read on top of each cell that records, while bytes are read: cut out of them only where it is asked for.
+
+    Attributes
+    ----------
+    at : int
+        Offset of the byte at hand.
+    """
+
+    __slots__ = ("_begun", "_data", "at")
+
+    def __init__(self, texts: list[bytes | None], data: bytes) -> None:
+        self._data = data
+        self.at = 0
+        # Of each cell, what was read on top of it, and the offset from which on more was.
+        self._begun: list[tuple[bytes | None, int]] = [(text, 0) for text in texts]
+
+    def __len__(self) -> int:
+        return len(self._begun)
+
+    def __getitem__(self, level: int) -> bytes | None:
+        text, begin = self._begun[level]
+        return None if text is None else text + self._data[begin : self.at]
+
+    def __setitem__(self, level: int, text: bytes | None) -> None:
+        self._begun[level] = text, self.at
+
+    def resize(self, depth: int) -> None:
+        """So many cells record after the byte at hand."""
+        del self._begun[depth:]
+        self._begun += [(b"", self.at + 1)] * (depth - len(self._begun))
+
+    def texts(self) -> list[bytes | None]:
+        """What was read on top of each, all bytes included."""
+        self.at = len(self._data)
+        return [self[level] for level in range(len(self._begun))]
+
+
 class Stacks:
     """The stacks that texts have made, and how they read on.
 
@@ -125,7 +163,10 @@ class Stacks:
         automaton = self.automaton
         tables = automaton.tables
         rows, info = tables.rows, tables.info
-        for byte in data:
+        recorded = None if texts is None else _Recorded(texts, data)
+        for at, byte in enumerate(data):
+            if recorded is not None:
+                recorded.at = at
             while True:
                 entry = rows.item(control, byte)
                 if entry >= 0:
@@ -149,18 +190,17 @@ class Stacks:
                 if needed:
                     return None
                 is_again = tables.actions.item(ACTION - entry, 1)
-                after = self.react(entry, node, texts, b"" if is_again else bytes([byte]), records)
+                after = self.react(entry, node, recorded, b"" if is_again else bytes([byte]), records)
                 rows, info = tables.rows, tables.info
                 if after is None:
                     return None
                 control, node, needed, allowed = after
                 if not is_again:
                     break
-            if texts is not None and tables.records:
-                depth = self._depths[node]
-                last = bytes([byte])
-                texts[:] = [None if text is None else text + last for text in texts[:depth]]
-                texts += [b""] * (depth - len(texts))
+            if recorded is not None and self._depths[node] != len(recorded):
+                recorded.resize(self._depths[node])
+        if texts is not None and recorded is not None:
+            texts[:] = recorded.texts()
         return control, node, needed, allowed
 
     def is_open(self, control: int, node: int) -> bool:
@@ -185,7 +225,7 @@ class Stacks:
         self,
         entry: int,
         node: int,
-        texts: list[bytes | None] | None = None,
+        texts: "_Recorded | None" = None,
         last: bytes = b"",
         records: list[Record] | None = None,
     ) -> Place | None:

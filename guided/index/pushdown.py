@@ -40,6 +40,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["PushdownIndex", "Shared"]
 
 _MOST_FORCED = 1000
+# Bytes of a text that may take the steps of one call.
+_PART = 1024
 # Bytes of memory, as measured, of a state with its number and how it was reached, and of a known step.
 _PER_STATE, _PER_STEP = 700, 120
 
@@ -169,7 +171,7 @@ class PushdownIndex:
         if text is None or state in self._places:
             return
         texts: list[bytes | None] = []
-        place = self.stacks.read(self._places[self.initial], text, texts)
+        place = self._read(self._places[self.initial], text, texts)
         assert place is not None, "the text was read before"
         self._enter(state, place, tuple(texts), (self.initial, text))
         self._has_leaps = True
@@ -222,13 +224,18 @@ class PushdownIndex:
         """Read bytes as far as they go: (the state reached, how many were read)."""
         with self._filling(state) as place:
             texts = list(self._texts.get(state, ()))
-            for count, byte in enumerate(data):
-                before = tuple(texts)
-                after = self.stacks.read(place, bytes([byte]), texts)
-                if after is None:
-                    return self._state(place, before, (state, data[:count])), count
-                place = after
-            return self._state(place, tuple(texts), (state, data)), len(data)
+            # Parts as long as they go, then the bytes of the one that does not.
+            count, length = 0, _PART
+            while count < len(data):
+                self.automaton.tables.steps.begin()
+                after = self.stacks.read(place, data[count : count + length], texts)
+                if after is not None:
+                    place, count = after, min(count + length, len(data))
+                elif length > 1:
+                    length = 1
+                else:
+                    break
+            return self._state(place, tuple(texts), (state, data[:count])), count
 
     def onward(self, state: int) -> list[int]:
         """Bytes that may follow a state, ascending."""
@@ -335,7 +342,7 @@ class PushdownIndex:
         data = b"".join(self._tokens[token] or b"" for token in (tokens[:-1] if has_ended else tokens))
         with self._filling(self.initial) as start:
             texts: list[bytes | None] = []
-            place = self.stacks.read(start, data, texts)
+            place = self._read(start, data, texts)
             if place is None:
                 raise ValueError("the tokens cannot follow each other")
             state = self._state(place, tuple(texts), (self.initial, data))
@@ -389,7 +396,7 @@ class PushdownIndex:
                 if before not in self._places or before == self.final or state in self._places:
                     raise ValueError(f"state {state} cannot be reached as it is said")
                 texts = list(self._texts.get(before, ()))
-                place = self.stacks.read(self._places[before], data, texts)
+                place = self._read(self._places[before], data, texts)
                 if place is None:
                     raise ValueError(f"state {state} cannot be reached as it is said")
                 self._enter(state, place, tuple(texts), (before, data))
@@ -448,8 +455,18 @@ class PushdownIndex:
         """Is a whole text in the language? O(len(data))."""
         text = as_bytes(data)
         with self._filling(self.initial) as start:
-            place = self.stacks.read(start, text, [])
+            place = self._read(start, text, [])
             return place is not None and self.stacks.is_end(place)
+
+    def _read(self, place: Place, data: bytes, texts: list[bytes | None]) -> Place | None:
+        """The place after a long text, each part of which may take the steps of a call; None where it cannot come."""
+        for begin in range(0, len(data), _PART):
+            self.automaton.tables.steps.begin()
+            after = self.stacks.read(place, data[begin : begin + _PART], texts)
+            if after is None:
+                return None
+            place = after
+        return place
 
 
 def _mask_of_tokens(tokens: Iterable[int], size: int) -> Int32Array:

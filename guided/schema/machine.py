@@ -392,6 +392,7 @@ class Machine:
             return self._after_name(action, cell, data)
         if report is None or not isinstance(content, OpenArray):
             return self._reaction(action, cell)
+        self.formulas.spend(len(data))
         item = parse_json(data.strip(b" \t\n\r,"), parse_float=Decimal)
         constant = enumerations.constant(self.kinds.lowering, item, enumerations.ITEM, 0)
         state = content.state
