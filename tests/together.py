@@ -20,21 +20,26 @@ def threads(run: Callable[[int], T], count: int = N_THREADS) -> list[T]:
 
     Why no pool: it may give two tasks to one thread, and the second would never begin.
     """
-    gate = threading.Barrier(count)
+    gate = threading.Barrier(count + 1)
+    has_begun = threading.Semaphore(0)
     futures: list[Future[T]] = [Future() for _ in range(count)]
 
     def begin(number: int) -> None:
+        has_begun.release()
         try:
             gate.wait(60)
             futures[number].set_result(run(number))
         except BaseException as error:
             futures[number].set_exception(error)
 
+    for number in range(count):
+        threading.Thread(target=begin, args=(number,), daemon=True).start()
+        # Why one by one: under coverage each thread installs a trace function first, which fails while another does.
+        assert has_begun.acquire(timeout=60)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        for number in range(count):
-            threading.Thread(target=begin, args=(number,), daemon=True).start()
+        gate.wait(60)
         return [future.result() for future in futures]
     finally:
         sys.setswitchinterval(interval)
