@@ -308,8 +308,9 @@ class Kinds:
         key = (names, n_ordered, distinct)
         found = self._table_ids.get(key)
         if found is None:
-            found = self._table_ids[key] = len(self._tables)
+            found = len(self._tables)
             self._add_table(names, n_ordered, distinct)
+            self._table_ids[key] = found
             places = {pattern: i for i, pattern in enumerate(distinct)}
             self._pattern_places.append(places)
         self._pattern_places[found].update(
@@ -349,8 +350,9 @@ class Kinds:
         key = ((*table.names, name), table.n_ordered, table.patterns)
         found = self._table_ids.get(key)
         if found is None:
-            found = self._table_ids[key] = len(self._tables)
+            found = len(self._tables)
             self._add_table(*key)
+            self._table_ids[key] = found
             self._pattern_places.append(self._pattern_places[number])
         return found
 
@@ -358,16 +360,17 @@ class Kinds:
         if len(names) > _MOST_NAMES:
             raise _too_many_names(len(names))
         self.formulas.spend(len(names))
-        self._spellings.append(())
         if not patterns and (self.options.escapes == "canonical" or has_one_body(names, self.options.escapes)):
             ways = tuple(tuple(filter(self._can_spell, spellings(name))) for name in names)
-            self._spellings[-1] = ways
+            self._spellings.append(ways)
             self._automata.append(None)
             labels: tuple[tuple[int, int], ...] = ((objects.OTHER, 0), *((i, 0) for i in range(len(names))))
             possible = {0, *(i for i, found in enumerate(ways, 1) if found)}
         else:
             leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)
             automaton = within(leaf.automaton, self.alphabet)
+            # Only now, since there may be too many states: the lists are of one length, whatever fails.
+            self._spellings.append(())
             self._automata.append(automaton)
             labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
             possible = set(np.unique(automaton.labels[automaton.accepting]).tolist())
