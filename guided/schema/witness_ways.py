@@ -199,19 +199,20 @@ class Ways:
         return self._near[key]
 
     def _search(self, control: int, entry: int) -> bytes | None:
-        rows, came = self._parts.tables.rows, dict[int, bytes]()
-        came[control] = b""
+        rows = self._parts.tables.rows
+        # Of each control that was reached: from which other one, by which byte.
+        came = {control: (control, -1)}
         for place in (queue := [control]):
             self._parts.tables.steps.spend(_PER_PLACE, "the shortest completion takes too much")
             row = rows[place]
             ends = np.flatnonzero(row <= ACTION) if entry == 0 else [QUOTE] if row[QUOTE] == entry else []
             if len(ends):
-                return came[place] + bytes([ends[0]])
+                return _path(came, place) + bytes([ends[0]])
             for byte, target in enumerate(row.tolist()):
                 if target >= 0 and target not in came:
-                    came[target] = came[place] + bytes([byte])
+                    came[target] = place, byte
                     if entry and rows.item(target, QUOTE) == entry:
-                        return came[target] + bytes([QUOTE])
+                        return _path(came, target) + bytes([QUOTE])
                     queue.append(target)
         return None
 
@@ -255,3 +256,12 @@ class Ways:
                     if count < len(spelling):
                         control = rows.item(control, spelling[count])
         return found
+
+
+def _path(came: dict[int, tuple[int, int]], place: int) -> bytes:
+    """The bytes that led to a control from the one that a search began with."""
+    found = bytearray()
+    while came[place][1] >= 0:
+        place, byte = came[place]
+        found.append(byte)
+    return bytes(reversed(found))
