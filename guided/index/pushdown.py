@@ -366,6 +366,7 @@ class PushdownIndex:
                 self._begin_anew(self.initial)
             queue, seen = [self.initial], {self.initial}
             for state in queue:
+                self.automaton.tables.steps.begin()
                 self.mask(state)
                 if len(self._places) >= n_states:
                     continue
