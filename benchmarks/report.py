@@ -1,8 +1,10 @@
-"""docs/benchmarks.md and the README's table out of the records: ``python -m benchmarks.report``. No figure in them is typed by hand.
+"""docs/benchmarks.md, docs/benchmarks_record.md and the README's table out of the records: ``python -m benchmarks.report``.
 
-Fills report.md.template with tables made from benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines,
-inventory), and draws the figures beside the records. A test holds that the document is what this program makes of the records. With a
-folder as its argument it reads the records there and writes there: ``python -m benchmarks.report .cache/benchmarks``.
+No figure in them is typed by hand, except those of Lark grammars and of first masks, in the template of the record.
+Fills report.md.template (three tables for users) and report_record.md.template (all measurements) with tables made from
+benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines, inventory), and draws the figures beside the records. A
+test holds that the documents are what this program makes of the records. With a folder as its argument it reads the records there and
+writes there: ``python -m benchmarks.report .cache/benchmarks``.
 """
 
 import argparse
@@ -19,11 +21,15 @@ from benchmarks.losses import losses
 from benchmarks.tables import Record, against, cell, milliseconds, refused, table, value
 from benchmarks.vocabularies import MAIN
 
-__all__ = ["DOCUMENT", "RECORDS", "document", "main", "records"]
+__all__ = ["DOCUMENTS", "RECORDS", "documents", "main", "records"]
 
 RECORDS = Path(__file__).parent / "record"
-TEMPLATE = Path(__file__).parent / "report.md.template"
-DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+# Document -> its template.
+DOCS = Path(__file__).parent.parent / "docs"
+DOCUMENTS = {
+    DOCS / "benchmarks.md": Path(__file__).parent / "report.md.template",
+    DOCS / "benchmarks_record.md": Path(__file__).parent / "report_record.md.template",
+}
 OURS = "guided"
 PEERS = ("llguidance", "outlines-core", "xgrammar", "walk per state")
 USUAL = tuple(name for name in load() if not name.startswith("string"))
@@ -41,11 +47,11 @@ def records(folder: Path = RECORDS) -> dict[str, Any]:
     return found
 
 
-def document(found: Mapping[str, Any]) -> str:
-    """The whole document."""
+def documents(found: Mapping[str, Any]) -> dict[Path, str]:
+    """The text of each document."""
     regex, scaling, footprint = found["regex"], found["scaling"], found["footprint"]
     lost, reasons = losses(regex)
-    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
+    values = dict(
         _about(regex),
         targets=_targets(regex, footprint),
         whole=_whole(regex),
@@ -68,6 +74,59 @@ def document(found: Mapping[str, Any]) -> str:
         **maskbench_report.tables(found["maskbench_engines"], "engines"),
         **inventory_report.tables(found["inventory"]),
     )
+    templates = {path: template.read_text(encoding="utf-8") for path, template in DOCUMENTS.items()}
+    values |= {
+        "schemas": _schemas(values["engines_verdicts"], values["engines_times"]),
+        "languages": readme.peers(regex, footprint),
+        "grammars": _grammars("\n".join(templates.values())),
+        "tools": _columns(
+            values["inventory_costs"], ("tools", "spec", "compile", "first masks", "add one", "memory MB")
+        ),
+    }
+    return {path: Template(text).substitute(values) for path, text in templates.items()}
+
+
+def _cells(text: str) -> list[list[str]]:
+    """The rows of a Markdown table, without the line below its heads."""
+    rows = [[one.strip() for one in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [row for row in rows if set(row[0]) != {"-"}]
+
+
+def _columns(text: str, wanted: tuple[str, ...]) -> str:
+    """A table with these columns of another."""
+    heads, *rows = _cells(text)
+    return table(wanted, [[row[heads.index(name)] for name in wanted] for row in rows])
+
+
+def _schemas(verdicts: str, times: str) -> str:
+    """The table of JSON Schemas for users, out of the two of the record."""
+    heads, *judged = _cells(verdicts)
+    rows = {row[0]: row[1:] for row in judged}
+
+    def added(*names: str) -> list[str]:
+        return [
+            f"{sum(int(one.replace(',', '')) for one in column):,}"
+            for column in zip(*(rows[name] for name in names), strict=True)
+        ]
+
+    lines = [
+        ["schemas right", *rows["right"]],
+        ["refused", *rows["refused"]],
+        ["wrong: valid rejected or invalid accepted", *added("valid rejected", "invalid accepted")],
+        ["gave up: over time or memory, failed, crashed", *added("over time", "over memory", "failed", "crashed")],
+    ]
+    for name, *cells in _cells(times)[1:]:
+        if name in ("first mask, ms", "mask cold, us", "mask warm, us"):
+            # The order of `maskbench_report.tables`: mean / p50 / p90 / p99 / p99.9 / max.
+            lines.append([name, *(" / ".join(one.split(" / ")[1:4:2]) for one in cells)])
+    return table(heads, lines)
+
+
+def _grammars(text: str) -> str:
+    """The table of Lark grammars for users, out of that of the record."""
+    heads = "grammar", "tokens", "spec + compile", "guided", "llguidance", "xgrammar"
+    rows = [_cells(line)[0] for line in text.splitlines() if line.startswith("|") and f"| {MAIN} | " in line]
+    return table(heads, [[row[0], row[2], row[3], row[5], row[10], row[11]] for row in rows if len(row) == 12])
 
 
 def _about(record: Record) -> dict[str, str]:
@@ -344,10 +403,12 @@ def main() -> None:
     folder = parser.parse_args().folder
     found = records(folder)
     figure.draw(found["scaling"], folder)
-    target = DOCUMENT if folder.resolve() == RECORDS else folder / DOCUMENT.name
-    target.write_text(document(found), encoding="utf-8")
-    print(target)
-    if target == DOCUMENT:
+    is_kept = folder.resolve() == RECORDS
+    for path, text in documents(found).items():
+        target = path if is_kept else folder / path.name
+        target.write_text(text, encoding="utf-8")
+        print(target)
+    if is_kept:
         text = readme.README.read_text(encoding="utf-8")
         rows = readme.peers(found["regex"], found["footprint"])
         readme.README.write_text(readme.with_peers(text, rows), encoding="utf-8")

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from benchmarks.random_grammars import begun
 from benchmarks.vocabularies import MAIN, NAMES, vocabulary
 from guided.errors import LimitError, SchemaError
-from guided.schema.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.engine import compiled, is_empty, refusal
 from tests.schema.oracle import Undefined

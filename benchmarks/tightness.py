@@ -1,13 +1,18 @@
-"""How often `remaining` is the least number of tokens: ``python -m benchmarks.tightness [--count N] [--seed S]``.
+"""How often `remaining` is the least number of tokens: ``python -m benchmarks.tightness [--count N] [--seed S] [--folder DIR]``.
 
 Random schemas (`tests.schema.strategies`) are compiled over a vocabulary of all bytes and common pieces of JSON. From the start, and from a
 few random places, the least number of tokens to an end is searched breadth first, over all states of fewer tokens than `remaining` says. A
 search that meets more than ``--states`` states decides nothing and is counted as such.
+
+With ``--folder``, MaskBench's schemas instead, from the start only, over single bytes: how far does a search get that knows no costs?
 """
 
 import argparse
+import json
 import random
+import time
 from collections import Counter
+from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -26,6 +31,7 @@ PIECES = [
     b'"a":', b'"b":', b"1]", b"1}",
 ]  # fmt: skip
 WORDS = Vocabulary([*(bytes([value]) for value in range(256)), *PIECES, None], eos=[256 + len(PIECES)])
+BYTES = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
 # A search asks for states that were found long before.
 LIMITS = guided.Limits(growth_bytes=1 << 32)
 KINDS = st.one_of(
@@ -59,13 +65,39 @@ def least(index: guided.Index, state: int, below: int, most: int) -> int | None:
     return below
 
 
+def search_files(folder: Path, count: int, states: int, chance: random.Random) -> None:
+    """Print how many texts of real schemas a search completes, and what it and `remaining` take."""
+    found, times = Counter[str](), Counter[str]()
+    files = sorted(folder.glob("*.json"))
+    for path in chance.sample(files, min(count, len(files))):
+        schema = json.loads(path.read_bytes())["schema"]
+        try:
+            index = guided.compile(guided.JsonSchema(schema, whitespace="compact"), BYTES, limits=LIMITS)
+        except (SchemaError, LimitError):
+            continue
+        begun = time.process_time()
+        said = index.remaining(index.initial)
+        middle = time.process_time()
+        exact = least(index, index.initial, said + 1, states)
+        found["undecided" if exact is None else "exact" if exact == said else "above"] += 1
+        times["remaining"] += middle - begun  # type: ignore[assignment]
+        times["search"] += time.process_time() - middle  # type: ignore[assignment]
+    print(dict(found), {name: f"{seconds:.1f} s" for name, seconds in times.items()})
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1_000, metavar="N", help="random schemas")
     parser.add_argument("--states", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="MaskBench's files, in place of random schemas")
     given_arguments = parser.parse_args()
+    if given_arguments.folder:
+        search_files(
+            given_arguments.folder, given_arguments.count, given_arguments.states, random.Random(given_arguments.seed)
+        )
+        return
     found, excess = Counter[str](), Counter[int]()
 
     @seed(given_arguments.seed)

@@ -12,8 +12,8 @@ __version__ = "0.1.0"
 
 
 def _read_homes() -> dict[str, str]:
-    """Public name -> the module that defines it."""
-    # The loader reads it, so the package works from a zip file, too.
+    """Return a dict from public names to the modules that define them."""
+    # Read through the loader, so that the package also works from a zip file.
     data: bytes = __spec__.loader.get_data(os.path.join(os.path.dirname(__file__), "__init__.pyi"))  # type: ignore[name-defined]
     lines = (line.split() for line in data.decode().splitlines() if line.startswith("from "))
     return {name: f"guided.{name}" if home == "guided" else home for _, home, _, name, *_ in lines}
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'guided' has no attribute {name!r}")
     from guided.interrupts import deferred
 
-    # Why: numpy and numba can not be imported again once Ctrl-C has interrupted their import.
+    # Why: numpy and numba cannot be imported again once Ctrl-C has interrupted their import.
     with deferred():
         home = importlib.import_module(_HOMES[name])
         value = home if _HOMES[name] == f"guided.{name}" else getattr(home, name)

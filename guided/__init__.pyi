@@ -9,13 +9,18 @@ from guided.calls.sources.documents import read_tools as read_tools
 from guided.calls.spec import Tools as Tools
 from guided.calls.tool import Example as Example
 from guided.calls.tool import Tool as Tool
+from guided.engine.algebra import Optional as Optional
+from guided.engine.algebra import Repeat as Repeat
+from guided.engine.algebra import Text as Text
 from guided.engine.compile import compile as compile  # noqa: A004
 from guided.engine.grammar import Grammar as Grammar
 from guided.engine.index import Index as Index
 from guided.engine.json_schema import JsonSchema as JsonSchema
 from guided.engine.specs import Choice as Choice
 from guided.engine.specs import Regex as Regex
+from guided.engine.structural_tags import StructuralTag as StructuralTag
 from guided.errors import CallError as CallError
+from guided.errors import CallRefused as CallRefused
 from guided.errors import GrammarError as GrammarError
 from guided.errors import GuidedError as GuidedError
 from guided.errors import IncompleteError as IncompleteError
@@ -30,6 +35,7 @@ from guided.errors import VocabularyError as VocabularyError
 from guided.events import Result as Result
 from guided.generate.api import generator as generator
 from guided.generate.api import tools as tools
+from guided.generate.compositions import captures as captures
 from guided.generate.conversation import Conversation as Conversation
 from guided.generate.function_model import FunctionModel as FunctionModel
 from guided.generate.generator import Generator as Generator
@@ -38,6 +44,7 @@ from guided.generate.model import LanguageModel as LanguageModel
 from guided.generate.schemas import json as json
 from guided.generate.texts import choice as choice
 from guided.generate.texts import regex as regex
+from guided.guide.batch import fill_masks as fill_masks
 from guided.guide.explanation import Explanation as Explanation
 from guided.guide.guide import Guide as Guide
 from guided.integrations.load import load as load

@@ -1,10 +1,10 @@
-"""Dtypes, sentinels and the CSR contract: what every array in the package means.
+"""Dtypes, sentinels and the CSR contract of all arrays in the package.
 
 - States, nodes, functions and tokens are ``int32``; offsets into pools of pairs are ``int64``; bytes and byte classes are
   ``uint8``; hashes are ``uint64``; masks are ``int32`` words, least significant bit first, 1 = allowed.
 - ``DEAD`` (-1) is "no transition"; ``UNKNOWN`` (-2) is "not computed yet"; both are negative, so ``>= 0`` means a state.
 - CSR: ``indptr[i]:indptr[i + 1]`` is the slice of row i in the value arrays; ``len(indptr) == n_rows + 1``, ``indptr[0] == 0``.
-- Arrays that leave the function which made them are C-contiguous and frozen (``writeable=False``), so they can be shared by threads.
+- Arrays returned by the function that created them are C-contiguous and frozen (``writeable=False``), so threads can share them.
 """
 
 from typing import Any, TypeAlias, TypeVar
@@ -39,12 +39,12 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 def freeze(array: npt.NDArray[_Scalar], dtype: Any = None) -> npt.NDArray[_Scalar]:
-    """The array, C-contiguous and read-only; copied only when it is not contiguous or of another dtype."""
+    """Return the array C-contiguous and read-only; copied only if it is not contiguous or of another dtype."""
     array = np.ascontiguousarray(array, dtype=dtype)
     array.flags.writeable = False
     return array
 
 
 def mask_words(size: int) -> int:
-    """Words of a token mask over ``size`` logits: ``ceil(size / 32)``."""
+    """Return the number of words of a token mask over ``size`` logits: ``ceil(size / 32)``."""
     return (size + 31) // 32

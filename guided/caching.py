@@ -1,6 +1,6 @@
 """`cached_property` without a lock, as in Python 3.12.
 
-That of Python 3.11 holds a lock, one for all instances of a class, while it computes: a child forked meanwhile waits for it for ever.
+Python 3.11 holds one lock for all instances of a class during the computation: a child forked meanwhile would wait for it forever.
 """
 
 import sys
@@ -13,7 +13,7 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property:  # noqa: N801 - as in functools
-        """A property computed once per instance; twice where two threads ask first at the same time."""
+        """A property computed once per instance; twice if two threads race for the first access."""
 
         def __init__(self, function):
             self.function = function

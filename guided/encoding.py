@@ -1,10 +1,10 @@
-"""Text as bytes, wherever a caller may give either."""
+"""Conversion of text arguments to bytes."""
 
 __all__ = ["as_bytes"]
 
 
 def as_bytes(text: object) -> bytes:
-    """The bytes of a text: a str as UTF-8, bytes as they are.
+    """Return the bytes of a text: a str as UTF-8, bytes unchanged.
 
     A lone surrogate, which UTF-8 cannot encode, becomes three bytes that no text in UTF-8 contains.
 

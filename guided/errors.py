@@ -1,4 +1,4 @@
-"""Every error a user can meet, and what it carries.
+"""Errors of the package and their attributes.
 
 ::
 
@@ -7,17 +7,18 @@
         ├── PatternError        a regular expression, at a position
         ├── SchemaError         a JSON Schema or a Python type, at a JSON Pointer, with the keyword
         ├── GrammarError        a Lark grammar, with the rule or terminal
-        ├── VocabularyError     a tokenizer that cannot be read, or cannot spell what was asked for
-        ├── LimitError          a budget was passed: what, how much was needed, how much is allowed
+        ├── VocabularyError     a tokenizer that cannot be read, or cannot spell the constrained texts
+        ├── LimitError          a budget was exceeded: which, how much was needed, how much is allowed
         ├── TokenRejected       a token that the guide does not allow here
-        ├── StateEvicted        a state's number that an index no longer keeps; guides find their state again
+        ├── StateEvicted        a state number that an index has evicted; guides recover their state themselves
         ├── IndexFormatError    an index file that is damaged, foreign, or made for another vocabulary
-        ├── CallError           the text of a tool call that is no call: class name, argument or syntax
-        ├── IncompleteError     the value of a text that a stop string cut before it was complete
+        ├── CallError           text that is not a valid tool call: class name, argument or syntax
+        ├── CallRefused         the error of a call that ``confirm`` refused; not raised
+        ├── IncompleteError     the value of a text that a stop string truncated
         └── ModelError          a model that is missing, cannot be loaded or fetched, or gives no logits
 
 Wrong argument *types* raise ``TypeError``. An error's message says what is wrong, where, and what to do; its attributes
-carry the same as data. Every error survives pickling, since services send them between processes.
+carry the same as data. Every error survives pickling, because services send errors between processes.
 """
 
 import re
@@ -27,6 +28,7 @@ from typing import Any, Literal
 
 __all__ = [
     "CallError",
+    "CallRefused",
     "GrammarError",
     "GuidedError",
     "IncompleteError",
@@ -42,13 +44,13 @@ __all__ = [
 
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxstring = 3, 4, 4, 4, 60
-# Objects of the package print in short themselves.
+# Objects of the package have a short repr of their own.
 _BRIEF.maxother = 200
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class GuidedError(Exception):
-    """The root of all errors of this package. Its message is cut where what it quotes is very long; its attributes are not."""
+    """Base of all errors of this package. Its message truncates very long quotes; its attributes do not."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_cut(message, 2_000))
@@ -69,12 +71,12 @@ def _rebuild(kind: type[GuidedError], args: tuple[Any, ...], data: dict[str, Any
 
 
 class PatternError(GuidedError):
-    """A regular expression that is malformed, or asks for what no automaton can do.
+    """A regular expression that is malformed, or needs more than a finite automaton.
 
     Attributes
     ----------
     reason : str
-        What is wrong, without the place.
+        What is wrong, without the position.
     pattern : str
         The whole pattern.
     position : int
@@ -92,11 +94,11 @@ class SchemaError(GuidedError):
     Attributes
     ----------
     reason : str
-        What is wrong, without the place.
+        What is wrong, without the position.
     pointer : str
-        JSON Pointer to the place; for signatures ``/tool/parameter``.
+        JSON Pointer to the error; for signatures ``/tool/parameter``.
     keyword : str
-        The keyword, or the annotation, that was refused.
+        The refused keyword or annotation.
     """
 
     def __init__(self, reason: str, pointer: str, keyword: str) -> None:
@@ -105,7 +107,7 @@ class SchemaError(GuidedError):
 
 
 class GrammarError(GuidedError):
-    """A Lark grammar that cannot be used as it stands.
+    """A Lark grammar that cannot be used.
 
     Parameters
     ----------
@@ -113,16 +115,16 @@ class GrammarError(GuidedError):
     rule : str
     line, column : int, optional
     source : str, optional
-        The whole line, which the message shows with a caret below the column.
+        The whole line; the message shows it with a caret below the column.
 
     Attributes
     ----------
     reason : str
-        What is wrong, without the place.
+        What is wrong, without the position.
     rule : str
         The rule or terminal it concerns.
     line, column : int or None
-        Where in the grammar's text, from 1, if that is known.
+        Position in the grammar's text, from 1, if known.
     """
 
     def __init__(
@@ -135,36 +137,36 @@ class GrammarError(GuidedError):
 
 
 class VocabularyError(GuidedError):
-    """A vocabulary that cannot be read, fails its round trip, or cannot spell what was asked for."""
+    """A vocabulary that cannot be read, fails its round trip, or cannot spell the texts of a spec."""
 
 
 def too_few_values() -> SchemaError:
-    """The error of a text that nothing completes, since items must differ and there are not values enough."""
-    reason = "no text completes what has been read: there are too few values for items that must differ; lower minItems"
+    """Return the error of a text without completion because too few values remain for items that must differ."""
+    reason = "no text completes the prefix: there are too few distinct values for the items; lower minItems"
     return SchemaError(reason, "", "uniqueItems")
 
 
 def no_completion_found() -> SchemaError:
-    """The error of a value that exists, but of which the search for short ones has found none."""
+    """Return the error of a value that exists, but for which the search for short completions found none."""
     reason = (
-        "no short text was found that completes what has been read, though there may be one; do without a budget here"
+        "the bounded search found no text that completes the prefix, though one may exist; do not set a budget here"
     )
     return SchemaError(reason, "", "schema")
 
 
 def nothing_completes(rule: str) -> GrammarError:
-    """The error of a text that nothing completes, though each of its bytes could come."""
-    reason = "no text completes what has been read: conflicts, or terminals that overlap, leave no way on"
+    """Return the error of a text without completion although each of its bytes was allowed."""
+    reason = "no text completes the prefix, because of conflicts or overlapping terminals"
     return GrammarError(reason, rule)
 
 
 class LimitError(GuidedError):
-    """A budget was passed. The same input passes it on every machine.
+    """A budget was exceeded. The same input exceeds it on every machine.
 
     Attributes
     ----------
     what : str
-        The field of `guided.Limits`, or the argument, that was passed.
+        The exceeded field of `guided.Limits`, or the argument.
     given : int
         How much was needed (at least).
     limit : int
@@ -184,7 +186,7 @@ class TokenRejected(GuidedError):
     token : int
         The token id.
     expected : str
-        What could have come instead, for people.
+        What is allowed instead, as readable text.
     """
 
     def __init__(self, token: int, expected: str) -> None:
@@ -193,9 +195,9 @@ class TokenRejected(GuidedError):
 
 
 class StateEvicted(GuidedError):
-    """The number of a state that an index no longer keeps, since it passed `Limits.growth_bytes` meanwhile.
+    """A state number that an index has evicted because it exceeded `Limits.growth_bytes` meanwhile.
 
-    A guide finds its state again and never raises this: only code that keeps numbers of states itself meets it.
+    A guide recovers its state and never raises this: only code that stores state numbers itself can get it.
 
     Attributes
     ----------
@@ -205,16 +207,16 @@ class StateEvicted(GuidedError):
     def __init__(self, state: int) -> None:
         self.state = state
         super().__init__(
-            f"state {state} is no longer kept: the index grew by more than limits.growth_bytes; keep a guide in place of its number"
+            f"state {state} was discarded: the index grew by more than limits.growth_bytes; keep a guide instead of a state number"
         )
 
 
 class IndexFormatError(GuidedError):
-    """A file that is no index of this version, is damaged, or was made for another spec or vocabulary."""
+    """A file that is not an index of this version, is damaged, or was made for another spec or vocabulary."""
 
 
 class CallError(GuidedError):
-    """Text that is not a call of the given tools; or a call whose tool raised what cannot be raised from generated text.
+    """Text that is not a call of the given tools, or a call whose tool raised an error that cannot be raised from generated text.
 
     Attributes
     ----------
@@ -222,7 +224,7 @@ class CallError(GuidedError):
         ToolDec's classes: an unknown tool; a missing, unknown or ill-typed argument; anything else. Or ``"tool"``: with
         ``errors="raise"`` a tool raised StopIteration or StopAsyncIteration, which is the ``__cause__``.
     position : int
-        Byte offset of the first byte that cannot be part of a call; of ``"tool"``, where the call begins in the text.
+        Byte offset of the first byte that cannot be part of a call; for ``"tool"``, the beginning of the call in the text.
     """
 
     def __init__(self, reason: str, kind: Literal["name", "argument", "syntax", "tool"], position: int) -> None:
@@ -230,8 +232,12 @@ class CallError(GuidedError):
         super().__init__(f"{reason} at byte {position} ({kind})")
 
 
+class CallRefused(GuidedError, PermissionError):
+    """``confirm`` refused a call, so it was not run; the message gives the reason. It is the ``error`` of the call and is not raised."""
+
+
 class IncompleteError(GuidedError):
-    """The value of a generated text that a stop string cut before it was complete."""
+    """The value of a generated text that a stop string truncated."""
 
 
 class ModelError(GuidedError):
@@ -239,21 +245,29 @@ class ModelError(GuidedError):
 
 
 def without_addresses(text: str) -> str:
-    """A text without the addresses of memory that Python puts into some."""
+    """Return a text without the memory addresses that Python puts into some."""
     return _ADDRESS.sub("", text)
 
 
+def annotation_text(annotation: object) -> str:
+    """Return an annotation as errors show it; only its kind if it nests too deeply to be written."""
+    try:
+        return without_addresses(str(annotation))
+    except Exception:  # Why: annotations of typing write themselves recursively, and others may raise anything
+        return f"<{type(annotation).__name__}>"
+
+
 def shown(value: object, width: int = 60) -> str:
-    """A value as messages show it: its ``repr``, cut short and without addresses of memory, which are nobody's business."""
+    """Return a value as messages show it: its ``repr``, truncated and without memory addresses."""
     try:
         text = without_addresses(repr(value))
-    except Exception:  # Why: it may be any object, and what it does is not the message's concern
+    except Exception:  # Why: the repr of an arbitrary object may raise anything
         text = f"<{type(value).__name__}>"
     return _cut(text, width)
 
 
 def brief(value: object, width: int = 100) -> str:
-    """As `shown`, for values that may be large: containers are cut before they are written."""
+    """Return a value as `shown` does; for large values: containers are truncated before they are written."""
     try:
         text = without_addresses(_BRIEF.repr(value))
     except Exception:  # Why: as in `shown`
@@ -262,7 +276,7 @@ def brief(value: object, width: int = 100) -> str:
 
 
 def listed(names: Sequence[str], most: int = 5, width: int = 20) -> str:
-    """The first names of a sequence, each cut short: ``a, b, c and 12 more``."""
+    """Return the first names of a sequence, each truncated: ``a, b, c and 12 more``."""
     shortened = [_cut("".join(_printable(name[:width])), width) for name in names[:most]]
     more = len(names) - most
     return ", ".join(shortened) + (f" and {more:,} more" if more > 0 else "")
@@ -273,12 +287,12 @@ def _cut(text: str, width: int = 400) -> str:
 
 
 def _count(number: int) -> str:
-    # Why: Python refuses to write numbers of more than 4,300 digits, and a pattern may ask for as many copies.
+    # Why: Python refuses to write numbers of more than 4,300 digits, and a pattern may ask for that many copies.
     return f"{number:,}" if abs(number) < 2**63 else f"2**{int(number).bit_length() - 1} or more"
 
 
 def _excerpt(text: str, position: int, width: int = 60) -> str:
-    """The text around a position, with a caret below it; printable ASCII on one line whatever the text holds."""
+    """Return the text around a position, with a caret below it; always one line of printable ASCII."""
     start = max(0, position - width // 2)
     before, after = _printable(text[start:position]), _printable(text[position : start + width])
     lead, tail = ("..." if start else ""), ("..." if start + width < len(text) else "")
@@ -286,5 +300,5 @@ def _excerpt(text: str, position: int, width: int = 60) -> str:
 
 
 def _printable(text: str) -> str:
-    # Why: character by character, since ascii() of a whole text escapes quotes or not by what else is in it.
+    # Why character by character: whether ascii() escapes quotes depends on the whole text.
     return "".join(char if " " <= char <= "~" else ascii(char)[1:-1] for char in text)

@@ -1,6 +1,6 @@
 """Events of a stream, and the result of a generation. Data only.
 
-A stream is matched by the classes of its events::
+Match a stream by the classes of its events::
 
     for event in assistant.stream("..."):
         match event:
@@ -11,11 +11,12 @@ A stream is matched by the classes of its events::
             case guided.events.Done(result):
                 print(result.finish_reason)
 
-All generators yield `Text` and `Done`; those of JSON also `ValueCompleted`; those of tools also `ToolCallStarted`, `ToolArgument`,
-`ToolCall` and `ToolResult`.
+All generators yield `Text` and `Done`; those of compositions also `Captured`; those of JSON also `ValueCompleted`; those of tools also
+`ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from guided.calls.reads import Call
@@ -23,10 +24,13 @@ from guided.errors import GuidedError, shown
 
 __all__ = [
     "Call",
+    "Captured",
     "Done",
     "Event",
     "FinishReason",
     "Result",
+    "Sample",
+    "Scores",
     "StreamEvent",
     "Text",
     "ToolArgument",
@@ -44,6 +48,59 @@ T_co = TypeVar("T_co", covariant=True)
 FinishReason: TypeAlias = Literal["stop", "length", "stop_string", "tool_calls"]
 
 
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Log-probabilities of a text's tokens, end of sequence included if the model chose it.
+
+    Tokens are scored at temperature 1, whatever the temperature they were chosen at. A token that is the only allowed one counts too: the
+    model may have preferred another. Not scored: tokens that the caller or a choice by whole names put in, and text that tools inserted.
+
+    Attributes
+    ----------
+    log_probability : float
+        Under the model: the sum of ``log p(t)``.
+    log_masked : float
+        Under the mask: the sum of ``log (p(t) / M)``, where M is the probability of all tokens allowed at that step.
+    """
+
+    log_probability: float = 0.0
+    log_masked: float = 0.0
+
+    @property
+    def distortion(self) -> float:
+        """The sum of ``-log M``: how much more likely masking makes the text than the model does; at least 0."""
+        return self.log_masked - self.log_probability
+
+    def __add__(self, other: "Scores") -> "Scores":
+        """The scores of two parts of a text together."""
+        return Scores(self.log_probability + other.log_probability, self.log_masked + other.log_masked)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One text that a search found (``method="smc"``, ``"rejection"`` or ``"beam"``, or ``probabilities=True``).
+
+    Attributes
+    ----------
+    text : str
+        The whole text, without the prompt and before any stop string.
+    tokens : tuple of int
+        Its tokens; two samples never have the same tokens, but they may have the same text.
+    weight : float
+        Its share in the estimated distribution; the weights of all samples sum to 1.
+    scores : Scores
+        Log-probabilities of the tokens.
+    finish_reason : {"stop", "length", "stop_string"}
+        As in `Result`.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    weight: float
+    scores: Scores
+    finish_reason: FinishReason
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Generic[T_co]):
     """A generated text and its value.
@@ -51,21 +108,31 @@ class Result(Generic[T_co]):
     Attributes
     ----------
     text : str
-        All of it, without the prompt.
+        The whole text, without the prompt.
     value_or_none : T or None
-        The value; None where there is none (and where the value is None itself: `error` tells them apart).
+        The value; None if there is none (or if the value is None itself: `error` distinguishes the two).
     tokens : tuple of int
-        The generated tokens, the end of sequence not included. A stop string may begin within the last ones.
+        The generated tokens, without the end of sequence. A stop string may begin within the last ones.
     finish_reason : {"stop", "length", "stop_string", "tool_calls"}
         ``"stop"``: the model ended the text, or nothing could follow. ``"length"``: ``max_tokens`` (or the model's
-        context) was used up; the text is complete all the same, since the last tokens are steered to an end.
-        ``"stop_string"``: one of the stop strings came. ``"tool_calls"``: the text ended as with ``"stop"``, and calls in it
-        were not run (``execute=False``, or a tool without anything to run): they wait for results from outside.
+        context) was used up; the text is still complete, because the last tokens are steered to an end.
+        ``"stop_string"``: a stop string occurred. ``"tool_calls"``: the text ended as with ``"stop"``, and its calls
+        were not run (``execute=False``, or a tool without a function): they await external results.
     forward_passes : int
-        How often the model was called: forced tokens cost no call of their own.
+        Number of calls of the model: forced tokens need none of their own.
     error : GuidedError or None
-        Why there is no value: `IncompleteError` where a stop string cut the text, `SchemaError` where validators of a type refused
+        Why there is no value: `IncompleteError` if a stop string truncated the text, `SchemaError` if validators of a type refused
         it. None: there is a value.
+    captures : Mapping of str to Any
+        Values of the named parts of a composition (`guided.captures`); empty for other specs.
+    scores : Scores or None
+        Log-probabilities of the text under the model and under the mask; set by ``scores=True`` and by every ``method`` but ``"mask"``.
+    samples : tuple of Sample
+        The distinct texts that a search found, the heaviest first; this result is one of them. Empty for ``method="mask"``, and for a text
+        of several segments, each of which was searched for itself.
+    log_z : float or None
+        With ``method="smc"`` the logarithm of an unbiased estimate of the probability that the model's own output satisfies the
+        constraint; with ``"beam"`` and ``probabilities=True`` a lower bound of that logarithm.
     """
 
     text: str
@@ -74,15 +141,27 @@ class Result(Generic[T_co]):
     finish_reason: FinishReason
     forward_passes: int
     error: GuidedError | None = None
+    captures: Mapping[str, Any] = field(default_factory=dict)
+    scores: Scores | None = None
+    samples: tuple[Sample, ...] = ()
+    log_z: float | None = None
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """Total weight of each text among the samples, the largest first; empty without samples."""
+        found = dict[str, float]()
+        for sample in self.samples:
+            found[sample.text] = found.get(sample.text, 0.0) + sample.weight
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     @property
     def value(self) -> T_co:
-        """The value of the text: the text itself, the chosen option, an instance of the type, the parse tree, the list of calls.
+        """Value of the text: the text itself, the chosen option, an instance of the type, the parse tree, or the list of calls.
 
         Raises
         ------
         IncompleteError
-            A stop string cut the text before it was complete.
+            A stop string truncated the text.
         SchemaError
             Validators of the type refused the value.
         """
@@ -100,14 +179,14 @@ class Result(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolsResult(Result[list[Call]]):
-    """A generated text and the calls in it. Its `value` is the list of calls.
+    """A generated text and its calls. Its `value` is the list of calls.
 
     In running text, the texts of all `Text`, `ToolCall` and `ToolResult` events joined are ``text``.
 
     Attributes
     ----------
     calls : tuple of Call
-        In their order, each with ``name``, ``arguments``, ``result`` and ``span``: its place in ``text``, trigger and terminator included.
+        In order, each with ``name``, ``arguments``, ``result`` and ``span``: its position in ``text``, trigger and terminator included.
     """
 
     calls: tuple[Call, ...] = ()
@@ -123,7 +202,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Text(Event):
-    """A piece of the text: whole code points, never anything that a stop string may still take back.
+    """A piece of the text: whole code points, never bytes that a stop string may still retract.
 
     Attributes
     ----------
@@ -136,17 +215,32 @@ class Text(Event):
 
 @dataclass(frozen=True, slots=True)
 class ValueCompleted(Event):
-    """A value in a JSON text is complete; those within it came before.
+    """A value in a JSON text is complete; nested values were reported before.
 
     Attributes
     ----------
     pointer : str
-        JSON Pointer (RFC 6901) to it; empty for the whole value.
+        JSON Pointer (RFC 6901) to the value; empty for the whole value.
     value : Any
-        As the type has it there, or as parsed JSON where that is not known.
+        The value as the type represents it there, or parsed JSON if that is unknown.
     """
 
     pointer: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Captured(Event):
+    """A named part of a composition is complete, whatever follows.
+
+    Attributes
+    ----------
+    name : str
+    value : Any
+        As in ``Result.captures``; one of several for a name that captures a list.
+    """
+
+    name: str
     value: Any
 
 
@@ -170,13 +264,13 @@ class ToolArgument(Event):
     Attributes
     ----------
     name : str
-        As calls have it.
+        Name of the argument in calls.
     value : Any
-        Typed.
+        The typed value.
     text : str
         As the model wrote it.
     is_item : bool
-        Is it one of any number of values that the call gives for this name?
+        Whether it is one of several values that the call gives for this name.
     """
 
     name: str
@@ -187,12 +281,12 @@ class ToolArgument(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall(Event):
-    """A call is complete; it has not been run yet.
+    """A call is complete but has not been run yet.
 
     Attributes
     ----------
     call : Call
-        Without result.
+        Without a result.
     text : str
         As the model wrote it.
     """
@@ -208,9 +302,9 @@ class ToolResult(Event):
     Attributes
     ----------
     call : Call
-        With its result, or with the error that the tool raised.
+        With its result, or the error that the tool raised.
     text : str
-        What was inserted into the text; empty where calls stand alone.
+        Text inserted after the call; empty if calls stand alone.
     """
 
     call: Call
@@ -224,14 +318,14 @@ class Done(Event, Generic[R_co]):
     Attributes
     ----------
     result : Result
-        Of the whole text.
+        Result of the whole text.
     """
 
     result: R_co
 
 
-# For type checkers, which narrow unions: the events of a generator of texts with values of type T, and those of tools.
+# For type checkers, which narrow unions: the events of a generator of values of type T, and those of tools.
 StreamEvent: TypeAlias = (
-    Text | ValueCompleted | ToolCallStarted | ToolArgument | ToolCall | ToolResult | Done[Result[T]]
+    Text | Captured | ValueCompleted | ToolCallStarted | ToolArgument | ToolCall | ToolResult | Done[Result[T]]
 )
 ToolEvent: TypeAlias = Text | ToolCallStarted | ToolArgument | ToolCall | ToolResult | Done[ToolsResult]

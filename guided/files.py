@@ -1,11 +1,11 @@
-"""Open and read files that somebody else may have made, in bounded time and memory.
+"""Open and read untrusted files in bounded time and memory.
 
-Only regular files are opened: a FIFO can block for ever, and a device such as ``/dev/zero`` has no end. A file is read whole only up to a
-stated number of bytes, and a file of text only up to its first zero byte, so a sparse file costs no memory.
+Only regular files are opened: a FIFO can block forever, and a device such as ``/dev/zero`` has no end. A file is read completely only up to
+a given number of bytes, and a text file only up to its first zero byte, so a sparse file takes no memory.
 
 Compressed parts of files are decompressed with a bound, which is checked before the result is kept.
 
-Errors are `OSError` with a ``strerror`` for people, or ValueError for damaged content; callers turn them into errors of their own kind.
+Errors are `OSError` with a readable ``strerror``, or ValueError for damaged content; callers convert them to their own errors.
 """
 
 import errno
@@ -20,7 +20,7 @@ from guided.limits import Limits
 __all__ = ["gunzip", "open_regular", "pack", "read_bytes", "read_open", "read_text", "unpack"]
 
 _CHUNK = 1 << 20
-# Why: on a FIFO a blocking open waits for a writer; on a terminal it may make it the process's own.
+# Why: a blocking open of a FIFO waits for a writer; opening a terminal may make it the controlling terminal of the process.
 _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
     _FLAGS |= getattr(os, _name, 0)
@@ -38,14 +38,14 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     Raises
     ------
     OSError
-        There is no such file, it cannot be read, or it is not a regular file; IsADirectoryError for a folder.
+        The file does not exist, cannot be read, or is not a regular file; IsADirectoryError for a folder.
     """
     place = os.fspath(path)
     try:
-        # Why before opening: opening some devices has effects.
+        # Why before opening: opening some devices has side effects.
         _check_regular(os.stat(place), place)
         descriptor = os.open(place, _FLAGS)
-    except ValueError as error:  # a zero byte, or a character that no file name can have
+    except ValueError as error:  # a zero byte, or a character that file names cannot contain
         raise OSError(errno.EINVAL, f"the path is invalid: {error}", place) from error
     try:
         # Why again: the file may have been replaced in between.
@@ -63,39 +63,39 @@ def read_bytes(path: str | os.PathLike[str], most: int | None = None, *, is_text
     ----------
     path : path
     most : int, optional
-        Bytes that the file may have; `Limits.file_bytes` if not given.
+        Maximum size of the file in bytes; `Limits.file_bytes` if not given.
     is_text : bool
-        Refuse a file with a zero byte, as soon as one is read.
+        Refuse a file with a zero byte as soon as one is read.
 
     Raises
     ------
     OSError
-        As `open_regular`; or the file is larger than ``most``, or is no text.
+        As `open_regular`; or the file is larger than ``most``, or is not text.
     """
     with open_regular(path) as file:
         return read_open(file, most, is_text=is_text)
 
 
 def read_open(file: BufferedReader, most: int | None = None, *, is_text: bool = False) -> bytes:
-    """As `read_bytes`, of a file that is open, from where it stands. Raises as `read_bytes`."""
+    """Read an open file from its current position, as `read_bytes`. Raises as `read_bytes`."""
     bound = Limits().file_bytes if most is None else most
     size = os.fstat(file.fileno()).st_size
     if size > bound:
-        raise OSError(errno.EFBIG, f"it has {size:,} bytes, more than the {bound:,} that are read of such a file")
+        raise OSError(errno.EFBIG, f"it has {size:,} bytes, more than the limit of {bound:,} for this kind of file")
     chunks, left = [], bound
     while chunk := file.read(min(_CHUNK, left + 1)):
         left -= len(chunk)
         # Why: files of /proc have the size 0 and may have no end.
         if left < 0:
-            raise OSError(errno.EFBIG, f"it has more than {bound:,} bytes, the most that are read of such a file")
+            raise OSError(errno.EFBIG, f"it has more than {bound:,} bytes, the limit for this kind of file")
         if is_text and b"\0" in chunk:
-            raise OSError(errno.EINVAL, "it is not text: it holds a zero byte")
+            raise OSError(errno.EINVAL, "it is not text: it contains a zero byte")
         chunks.append(chunk)
     return b"".join(chunks)
 
 
 def read_text(path: str | os.PathLike[str], most: int | None = None, encoding: str = "utf-8-sig") -> str:
-    """Read a whole regular file of text, with line ends as those of Unix.
+    """Read a whole regular text file, with line ends converted to those of Unix.
 
     Raises
     ------
@@ -109,12 +109,12 @@ def read_text(path: str | os.PathLike[str], most: int | None = None, encoding: s
 
 
 def pack(data: bytes, level: int = 1) -> str:
-    """Compressed bytes as ASCII text; `unpack` reverses it."""
+    """Return compressed bytes as ASCII text; `unpack` reverses it."""
     return b64encode(zlib.compress(data, level)).decode()
 
 
 def unpack(text: str, most: int) -> bytes:
-    """The bytes that `pack` was given.
+    """Return the bytes that `pack` compressed.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def unpack(text: str, most: int) -> bytes:
 
 
 def gunzip(data: bytes, most: int | None = None) -> bytes:
-    """The bytes of a gzip file of one member, at most `Limits.file_bytes` if ``most`` is not given.
+    """Return the bytes of a gzip file of one member, at most `Limits.file_bytes` if ``most`` is not given.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def gunzip(data: bytes, most: int | None = None) -> bytes:
 
 
 def _decompressed(data: bytes, most: int, window: int) -> bytes:
-    # Why twice: the size is known only by decompressing, and a small file may hold gigabytes.
+    # Why twice: the size is known only by decompressing, and a small file may expand to gigabytes.
     size, stream, rest = 0, zlib.decompressobj(window), data
     try:
         while not stream.eof and (piece := stream.decompress(rest, _CHUNK)):

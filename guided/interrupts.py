@@ -1,8 +1,8 @@
-"""Ctrl-C at safe points only: for work that an exception in the wrong place would leave broken.
+"""Ctrl-C at safe points only, for work that an exception at the wrong place would leave broken.
 
 Python raises ``KeyboardInterrupt`` between any two bytecodes of the main thread. Inside an import of an extension module, or in a callback
-of LLVM, it is swallowed or turned into another error, and what was begun can not be begun again. `deferred` keeps the signal
-until the work says that it may be abandoned, or is done.
+of LLVM, it is swallowed or turned into another error, and the interrupted work cannot be restarted. `deferred` holds the signal
+until the work reaches a safe point or ends.
 """
 
 import signal
@@ -18,14 +18,14 @@ _active = False
 
 @contextmanager
 def deferred() -> Iterator[Callable[[], None]]:
-    """Hold SIGINT back while the body runs; the handler that was there before is called at the end.
+    """Hold SIGINT back while the body runs; the previous handler is called at the end.
 
-    Without effect outside the main thread, inside another `deferred`, and where SIGINT is ignored or left to the system.
+    No effect outside the main thread, inside another `deferred`, and if SIGINT is ignored or has the system's default action.
 
     Yields
     ------
     callable
-        Delivers a signal that has come in the meantime. Call it where an exception does no harm.
+        Delivers a signal received meanwhile. Call it where an exception does no harm.
     """
     global _active
     handler = signal.getsignal(signal.SIGINT)

@@ -1,11 +1,11 @@
-"""Budgets that hold a compile to bounded time and memory, whoever wrote the input.
+"""Budgets that bound the time and memory of a compile for untrusted input.
 
 Budgets count things that the input determines (states, edges, characters), never seconds, so the same input passes or
-fails on every machine. Passing one raises `LimitError(what, given, limit)`, where ``what`` is the field's name.
-docs/limits.md has what passes each of them, and what the worst inputs cost.
+fails on every machine. Exceeding one raises `LimitError(what, given, limit)`, where ``what`` is the field's name.
+docs/limits.md lists which inputs exceed each of them, and the cost of the worst inputs.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from guided.keywords import suggest_keywords_of_class
 
@@ -50,11 +50,31 @@ class Limits:
         default takes 1 to 3 s of CPU time. The formulas of a whole schema may take eight times as many.
     file_bytes : int
         Bytes of a text file that is read whole (a tokenizer, tool definitions), and of a spec in an index file, decompressed.
+    assertion_depth : int
+        Nesting of lookaheads and lookbehinds in a pattern. 50 at most, since obligations are stepped by recursion.
+    schema_depth : int
+        Nesting of arrays and objects in a schema, keywords included. 200 at most, since a schema is read before it is compiled.
+    schema_parts : int
+        Parts of a schema, each as often as it occurs: in Python, one list may occur in many places. 10,000,000 at most.
+    digits : int
+        Digits of a number in a schema. 10,000 at most.
+    names : int
+        Declared names of one object of a schema.
+    listed_values : int
+        Values of a subschema that are listed because items or members must differ, or because counts can only be met by some of them.
+    listed_depth : int
+        Nesting of arrays and objects within values that are listed. 16 at most, since they are listed by recursion.
+    whitespace_states : int
+        States of the automaton of a schema's whitespace, which precedes every value.
+    readings : int
+        Ways to divide what has been read of a Lark text into terminals, as long as the text does not decide.
+    prefixes : int
+        Prefixes of options, in tokens, that one choice by exact probabilities computes; each takes a forward pass.
 
     Raises
     ------
     TypeError, ValueError
-        A budget is no int, or is negative.
+        A budget is no int, is negative, or is above its maximum.
     """
 
     pattern_length: int = 1_000_000
@@ -71,20 +91,33 @@ class Limits:
     growth_bytes: int = 48 << 20
     call_steps: int = 500_000
     file_bytes: int = 1 << 27
+    assertion_depth: int = field(default=50, metadata={"most": 50})
+    schema_depth: int = field(default=200, metadata={"most": 200})
+    schema_parts: int = field(default=10_000_000, metadata={"most": 10_000_000})
+    digits: int = field(default=10_000, metadata={"most": 10_000})
+    names: int = 10_000
+    listed_values: int = 4_096
+    listed_depth: int = field(default=16, metadata={"most": 16})
+    whitespace_states: int = 500
+    readings: int = 256
+    prefixes: int = 10_000
 
     def __repr__(self) -> str:
-        changed = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]
         shown = [f"{name}={_number(getattr(self, name))}" for name in changed[:6]]
         more = f", and {len(changed) - 6} more" if len(changed) > 6 else ""
         return f"Limits({', '.join(shown)}{more})"
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for one in fields(self):
+            value = getattr(self, one.name)
             if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{field.name} is an int, not {type(value).__name__}")
+                raise TypeError(f"{one.name} must be an int, not {type(value).__name__}")
             if value < 0:
-                raise ValueError(f"{field.name} is not negative, as the one given is")
+                raise ValueError(f"{one.name} must not be negative")
+            most = one.metadata.get("most", value)
+            if value > most:
+                raise ValueError(f"{one.name} must be at most {most:,}, not {_number(value)}")
 
 
 def _number(value: int) -> str:

@@ -1,13 +1,13 @@
-"""Locks that a forked child can use: `os.fork` waits until no other thread is within one of them.
+"""Locks that are safe across `os.fork`: a fork waits until no other thread holds one of them.
 
-A child has only the thread that forked. A lock that another thread held stays locked for ever there, and what the lock guards may be half
-written. So before a fork all locks of this module are acquired, by the thread that forks, and after it they are released in both
-processes. A fork therefore waits for the calls that hold them: mostly microseconds, and a call's budget at most.
+A child has only the thread that forked. A lock held by another thread would stay locked there forever, and the data it guards may be
+inconsistent. So before a fork, the forking thread acquires all locks of this module, and after it they are released in both
+processes. A fork therefore waits for the calls that hold them: mostly microseconds, at most the budget of a call.
 
-Order: a thread that holds a lock may only wait for locks of later ranks, and makes none. The fork acquires them in the same order, so
+Invariant: a thread that holds a lock only waits for locks of later ranks, and creates none. The fork acquires locks in the same order, so
 nothing deadlocks.
 
-Complexity: a fork acquires each lock that is alive, some microseconds each; otherwise these are plain locks.
+Complexity: a fork acquires each live lock, some microseconds each; otherwise these are plain locks.
 """
 
 import os
@@ -20,26 +20,27 @@ __all__ = ["Rank", "fork_safe", "new_lock"]
 
 
 class Rank(IntEnum):
-    """In which order locks are acquired: those of one rank are never held together, except by a fork."""
+    """Order in which locks are acquired; only a fork holds two of one rank."""
 
-    INDEX = 0
-    VOCABULARY = 1
-    COMPILER = 2
-    NOTICE = 3
-    DISPLAY = 4
+    COMPOSITION = 0
+    INDEX = 1
+    VOCABULARY = 2
+    COMPILER = 3
+    NOTICE = 4
+    DISPLAY = 5
 
 
 class _Lock(Protocol):
     """A reentrant lock."""
 
     def acquire(self) -> object:
-        """Wait for it."""
+        """Acquire the lock."""
 
     def release(self) -> object:
-        """Give it back."""
+        """Release the lock."""
 
 
-# By rank.
+# Live locks by rank.
 _alive: tuple[WeakSet[_Lock], ...] = tuple(WeakSet() for _ in Rank)
 # Held while a lock is registered, and during a fork.
 _registering = threading.Lock()
@@ -47,13 +48,13 @@ _held: list[_Lock] = []
 
 
 def fork_safe(lock: _Lock, rank: Rank) -> None:
-    """Have forks wait for a reentrant lock."""
+    """Make forks wait for a reentrant lock."""
     with _registering:
         _alive[rank].add(lock)
 
 
 def new_lock(rank: Rank) -> threading.RLock:
-    """A reentrant lock that forks wait for."""
+    """Return a reentrant lock that forks wait for."""
     lock = threading.RLock()
     fork_safe(lock, rank)
     return lock

@@ -1,4 +1,4 @@
-"""Progress lines on stderr: a spinner, what is being done, and for how long.
+"""Progress lines on stderr: a spinner, the current work, and its duration.
 
 They appear on terminals only, and vanish when the work is done. Two switches turn them off: the environment variable
 ``GUIDED_PROGRESS=0``, and the logger ``guided`` (``logging.getLogger("guided").setLevel(logging.ERROR)``).
@@ -20,7 +20,7 @@ __all__ = ["is_shown", "notice", "progress", "silenced"]
 
 _logger = logging.getLogger("guided")
 _lock = new_lock(Rank.DISPLAY)
-# One display for all lines: rich allows one at a time, and a line may begin while another is shown.
+# One display for all lines: rich allows one at a time, and lines may overlap.
 _display: "Progress | None" = None
 _n_silencers = 0
 
@@ -32,11 +32,11 @@ def progress(text: str, *, announce: bool = False, elapsed: float = 0.0) -> Iter
     Parameters
     ----------
     text : str
-        What is being done.
+        Description of the work.
     announce : bool
-        Where no line is shown, write the text once: for downloads and other work that costs something.
+        If no line can be shown, write the text once: for downloads and other expensive work.
     elapsed : float
-        Seconds that the work has taken already.
+        Seconds that the work has already taken.
 
     Yields
     ------
@@ -69,7 +69,7 @@ def progress(text: str, *, announce: bool = False, elapsed: float = 0.0) -> Iter
 
 
 def notice(text: str) -> None:
-    """Write a line that stays, above those of `progress`."""
+    """Write a permanent line above those of `progress`."""
     if not is_shown():
         return
     with _lock:
@@ -80,10 +80,10 @@ def notice(text: str) -> None:
 
 
 def is_shown() -> bool:
-    """Are lines shown now? Only on a terminal, and where nobody has turned them off."""
+    """Return whether lines are shown now: only on a terminal, and if not turned off."""
     if _n_silencers or _is_turned_off():
         return False
-    # Why not only stderr: while a line is shown it is rich's, which in old versions does not say that it is a terminal.
+    # Why not only stderr: during a display it is replaced by rich's, which in old versions does not report a terminal.
     return _display is not None or (sys.stderr is not None and sys.stderr.isatty())
 
 
@@ -105,11 +105,11 @@ def _is_turned_off() -> bool:
 
 
 def _new_display() -> "Progress":
-    # Why here: rich takes as long to import as the rest of what a warm start needs.
+    # Why here: importing rich takes as long as the rest of a warm start.
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    # Why not Console(stderr=True): that looks sys.stderr up each time, and libraries redirect it.
+    # Why not Console(stderr=True): it looks up sys.stderr on each write, and libraries redirect it.
     console = Console(file=sys.stderr)
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True)

@@ -1,8 +1,8 @@
-"""The Lark grammars that come with the package: from a name to a file.
+"""Bundled Lark grammars: from a name to a file.
 
-A grammar is a data file ``<name>.lark``. In a wheel the files lie in ``guided/grammars``; in a checkout (an editable
-install) they lie in ``grammars`` at its top, beside the package. One folder is used, never a mixture: the packaged one
-when there is one.
+A grammar is a data file ``<name>.lark``. In a wheel the files are in ``guided/grammars``; in a checkout (an editable
+install) they are in ``grammars`` at its top, beside the package. Only one folder is used: the packaged one
+if it exists.
 
 This module finds files. It does not read, parse or cache them.
 """
@@ -17,12 +17,12 @@ _SUFFIX = ".lark"
 
 
 def grammar_names() -> tuple[str, ...]:
-    """The names that `grammar_path` knows, sorted; empty when the grammars are not installed."""
+    """Return the names that `grammar_path` knows, sorted; empty if the grammars are not installed."""
     return tuple(sorted(path.stem for path in _folder().glob(f"*{_SUFFIX}")))
 
 
 def grammar_path(name: str) -> Path:
-    """The file of a grammar that comes with the package.
+    """Return the file of a bundled grammar.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def grammar_path(name: str) -> Path:
     Raises
     ------
     GrammarError
-        No such grammar; the message lists those there are.
+        The grammar does not exist; the message lists the available ones.
     """
-    # Invariant: only names from the listing reach the file system, so a name can not lead out of the folder.
+    # Invariant: only names from the listing reach the file system, so a name cannot lead out of the folder.
     names = grammar_names()
     if name not in names:
-        raise GrammarError(f"no grammar of this name; there are: {', '.join(names) or 'none'}", name)
+        raise GrammarError(f"unknown grammar; bundled grammars are: {', '.join(names) or 'none'}", name)
     return _folder() / f"{name}{_SUFFIX}"
 
 

@@ -1,4 +1,4 @@
-"""ToolDec's checklist as a table, an id and what holds in each line, and the files of the tests that have the id in their names.
+"""The checklists of ToolDec and of Outlines as tables: an id, what holds in each line, and the files of the tests with that id.
 
 ``python -m tests.checklist`` writes the column of files anew.
 """
@@ -11,8 +11,8 @@ __all__ = ["DOCUMENT", "files_by_id", "tabled"]
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "checklist.md"
-_LINE = re.compile(r"^\| (T\d+) \| (.*?) \| (.*) \|$", flags=re.MULTILINE)
-_ID = re.compile(r"_(T\d+)(?=_)")
+_LINE = re.compile(r"^\| ([OT]\d+) \| (.*?) \| (.*) \|$", flags=re.MULTILINE)
+_ID = re.compile(r"_([OT]\d+)(?=_)")
 
 
 def files_by_id() -> dict[str, list[Path]]:

@@ -23,6 +23,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
+from guided.engine.grammar import Grammar
 from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import GuidedError
 from guided.index.regular import RegularIndex
@@ -30,6 +31,7 @@ from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Node, Repeat
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.lalr.hostile import GRAMMARS
 from tests.real_vocabularies import real_vocabulary
 
 __all__ = [
@@ -114,6 +116,8 @@ def enumeration(count: int) -> list[dict[str, object]]:
 
 INDEX, LIMIT, EITHER = "index", "LimitError", "index or LimitError"
 REFUSED = "LimitError or SchemaError"
+# Whether a large grammar is one of LALR(1) is Lark's to say.
+GRAMMAR = "index or LimitError or GrammarError"
 
 # Name: what must come of it, and how it is made.
 CASES: dict[str, tuple[str, Callable[[], Spec]]] = {
@@ -182,6 +186,7 @@ CASES: dict[str, tuple[str, Callable[[], Spec]]] = {
     "20 patterns that explode": (LIMIT, lambda: Tools(patterns(20, "^%d(?:(?=.*a.{9}).)*(?:(?=.*b.{9}).)*$"))),
     "arrays 200 deep": (REFUSED, lambda: Tools([nested_schema(200)])),
     "arrays 100,000 deep": (REFUSED, lambda: Tools([nested_schema(100_000)])),
+    **{f"Lark: {name}": (GRAMMAR, lambda make=make: Grammar(make())) for name, make in GRAMMARS.items()},
 }
 
 # Cases that every run measures; the others are marked slow.
@@ -189,7 +194,8 @@ QUICK = (
     "a{1,100000}", "[\\w\\W]{500}", "NUL", "50,000 names", "50,000 names, Choice", "(a|b)*a(a|b){25}", "100,000 nested groups",
     "5 MB of a", "((a{1000}){1000}){1000}", "(a|aa|...|a{600})*", "eight lookaheads", "\\w{1,500}", "[\\w\\w...]", "6,900 CJK characters",
     "20,000 CJK words", "100,000 charsets", "100,000 complements", "one node 2^60 times", "10,000 tools", "arrays 100,000 deep",
-    "50 patterns with lookaheads",
+    "50 patterns with lookaheads", "Lark: 3,000 inlined rules, each the next", "Lark: LR(0) states 2^60", "Lark: operators 500",
+    "Lark: 1,000 levels of operators", "Lark: 200 empty rules in a row",
 )  # fmt: skip
 
 
@@ -210,6 +216,8 @@ def vocabulary() -> Vocabulary:
     for spec in (Regex(r"(?=a)[ab]*"), Regex(r"(?i)(\w|b){3}|\d\b|[^a]c"), Choice(["a", "ab"]), Tools(tools(1))):
         compile_spec(spec, found)
     compile_spec(nested(2, lambda node: Complement(Intersect((node, ANY)))), found)
+    for text in ("start: (A | B)*\nA: /a+(?=b)/\nB: /(?<=a)b/", 'start: "[" start* "]"\n%ignore " "'):
+        compile_spec(Grammar(text), found)
     return found
 
 

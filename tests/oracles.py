@@ -1,5 +1,6 @@
 """Slow and obvious definitions that fast code is compared against, one section per subject."""
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,18 +14,8 @@ from typing import Any
 import numpy as np
 
 from guided.automata.automaton import Automaton
-from guided.patterns.tree import (
-    Alternate,
-    Chars,
-    Complement,
-    Concat,
-    Intersect,
-    Literal,
-    Look,
-    Node,
-    Repeat,
-)
-from guided.schema.lowering import Lowering
+from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
+from guided.schema.frontend.lowering import Lowering
 from guided.vocabulary.vocabulary import Vocabulary
 
 # ------------------------------------------------------------------------------------------------------------ tries
@@ -391,7 +382,7 @@ def _with_plus(kind: str, style: str) -> str:
 
 
 class SlowTruth:
-    """Whether formulas of a schema hold of values that have been read in full: atom by atom, as `guided.schema.atoms` words them.
+    """Whether formulas of a schema hold of values that have been read in full: atom by atom, as `guided.schema.formula.atoms` words them.
 
     ``has_format`` judges formats, ``matches`` searches for patterns.
     """
@@ -492,7 +483,7 @@ class SlowTruth:
 
 
 def json_type(value: Any) -> str:
-    """The type of a parsed JSON value, as `guided.schema.atoms.TYPES` names it."""
+    """The type of a parsed JSON value, as `guided.schema.formula.atoms.TYPES` names it."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     return "string" if isinstance(value, str) else {list: "array", dict: "object"}.get(type(value), "number")
@@ -512,3 +503,75 @@ def equal_json(one: Any, other: Any) -> bool:
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(equal_json(one[name], other[name]) for name in one)
     return bool(exact_number(one) == exact_number(other) if json_type(one) == "number" else one == other)
+
+
+# ------------------------------------------------------------------------------------------------------------ searches
+
+
+def slow_texts(
+    probabilities: Callable[[tuple[int, ...]], Sequence[float]],
+    vocabulary: Vocabulary,
+    accepts: Callable[[bytes], bool],
+    budget: int,
+    stops: Sequence[bytes] = (),
+) -> dict[tuple[int, ...], tuple[float, float]]:
+    """All token sequences that `guided.generate.search` may end a text with: their probabilities under the model, and under masking.
+
+    Whether a prefix can be completed is found by trying all continuations.
+    """
+    words = {token: data for token, data in enumerate(vocabulary.tokens) if data}
+
+    @functools.cache
+    def can_end(text: bytes, left: int) -> bool:
+        return accepts(text) or (left > 0 and any(can_end(text + data, left - 1) for data in words.values()))
+
+    found: dict[tuple[int, ...], tuple[float, float]] = {}
+
+    def walk(tokens: tuple[int, ...], text: bytes, raw: float, masked: float) -> None:
+        left = budget - len(tokens)
+        following = [token for token, data in words.items() if left > 0 and can_end(text + data, left - 1)]
+        if not following or any(stop in text for stop in stops):
+            found[tokens] = raw, masked
+            return
+        given = probabilities(tokens)
+        ends = list(vocabulary.eos) if accepts(text) else []
+        mass = math.fsum(given[token] for token in [*following, *ends])
+        if ends:
+            share = math.fsum(given[token] for token in ends)
+            found[tokens] = raw * share, masked * share / mass
+        for token in following:
+            walk((*tokens, token), text + words[token], raw * given[token], masked * given[token] / mass)
+
+    walk((), b"", 1.0, 1.0)
+    return found
+
+
+def slow_beam(
+    probabilities: Callable[[tuple[int, ...]], Sequence[float]],
+    vocabulary: Vocabulary,
+    texts: Mapping[tuple[int, ...], tuple[float, float]],
+    width: int,
+) -> list[tuple[int, ...]]:
+    """The texts that a beam of a width finds among ``texts`` (`slow_texts`), by the definition; one end of sequence."""
+    prefixes = {tokens[:length] for tokens in texts for length in range(len(tokens) + 1)}
+    beams: list[tuple[float, tuple[int, ...], bool]] = [(1.0, (), prefixes == {()})]
+    while not all(is_done for _, _, is_done in beams):
+        extended = [beam for beam in beams if beam[2]]
+        for raw, tokens, is_done in beams:
+            if is_done:
+                continue
+            given = probabilities(tokens)
+            for token, share in enumerate(given):
+                longer = (*tokens, token)
+                if token in vocabulary.eos and tokens in texts:
+                    extended.append((raw * share, tokens, True))
+                elif longer in prefixes:
+                    goes_on = any(other[: len(longer)] == longer and other != longer for other in prefixes)
+                    extended.append((raw * share, longer, not goes_on))
+        beams = sorted(extended, key=lambda beam: -beam[0])[:width]
+    return [tokens for _, tokens, _ in beams]
+
+
+def total_variation(left: Mapping[Any, float], right: Mapping[Any, float]) -> float:
+    """Half the sum of the differences of two distributions."""
+    return sum(abs(left.get(key, 0.0) - right.get(key, 0.0)) for key in {*left, *right}) / 2

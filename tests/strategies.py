@@ -7,17 +7,7 @@ from hypothesis import strategies as st
 
 from guided.engine.specs import Regex
 from guided.patterns.charset import Charset
-from guided.patterns.tree import (
-    Alternate,
-    Chars,
-    Complement,
-    Concat,
-    Intersect,
-    Literal,
-    Look,
-    Node,
-    Repeat,
-)
+from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 from guided.vocabulary.vocabulary import Vocabulary
 
 # ---------------------------------------------------------------------------------------------------- vocabularies

@@ -34,15 +34,14 @@ HOMES = {
     "interegular": "guided/engine/",
 }
 
-# What a kernel's file may import. Numba's cache does not notice an edit in another file, so no constant and no function
-# comes from elsewhere; the names of array types are for the reader and mypy alone.
-KERNEL_IMPORTS = {"numba", "numpy", "guided.kernels.jit", "typing", "collections.abc"}
+# What a kernel's file may import: of the package only files whose sources name the cache folder (`guided.kernels.jit`).
+KERNEL_IMPORTS = {"numba", "numba.core", "numba.extending", "numpy", "guided.arrays", "typing", "collections.abc"}
 DECORATOR = "guided/kernels/jit.py"
 
 # Whose functions may import: whatever they need, or only packages that an install may lack. All other files show what
 # they need at their tops.
 # Progress lines import rich where one is shown: the core never waits for it.
-LOCAL_IMPORTS = ("guided/cli/", "guided/integrations/", "guided/progress.py")
+LOCAL_IMPORTS = ("guided/cli/", "guided/engine/network.py", "guided/integrations/", "guided/progress.py")
 LOCAL_OPTIONAL_IMPORTS = ("guided/vocabulary/", "guided/patterns/scripts.py")
 
 
@@ -139,12 +138,10 @@ def test_only_its_home_imports_a_package() -> None:
 
 
 def test_kernels_import_numba_and_numpy_only() -> None:
-    files = [file for file in FILES if file.startswith("guided/kernels/") and file != DECORATOR]
-    assert not offenders(lambda _, item: item.module not in KERNEL_IMPORTS and not of_types(item), files)
+    def is_wrong(_: str, item: Import) -> bool:
+        return item.module not in KERNEL_IMPORTS and not item.module.startswith("guided.kernels.")
 
-
-def of_types(item: Import) -> bool:
-    return item.module == "guided.arrays" and all(name.endswith("Array") for name in item.names)
+    assert not offenders(is_wrong, [file for file in FILES if file.startswith("guided/kernels/") and file != DECORATOR])
 
 
 def test_imports_are_statements() -> None:
@@ -155,6 +152,40 @@ def test_imports_are_statements() -> None:
         names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
         if file != FACADE and names & {"import_module", "__import__"}:
             found.append(file)
+    assert not found
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Not even through others, nor for types alone: whoever reads a module has read what it needs."""
+    modules = {file[:-3].replace("/", ".").removesuffix(".__init__"): file for file in FILES}
+    targets = {
+        module: {
+            full if full in modules else item.module
+            for item in imports(file)
+            for full in (f"{item.module}.{name}" for name in item.names or ("",))
+            if item.root == "guided"
+        }
+        - {module}
+        for module, file in modules.items()
+    }
+    # What is left when modules whose imports are all gone are taken away, again and again, imports in a circle.
+    left = dict(targets)
+    while done := [module for module, needed in left.items() if not needed & left.keys()]:
+        for module in done:
+            del left[module]
+    assert not left
+
+
+def test_states_of_containers_are_told_apart_by_their_interface() -> None:
+    """Whoever asks for the class of a state needs a case for each further class."""
+    states = {"ConjunctiveState", "ObjectState", "ArrayState"}
+    found = []
+    for file in FILES:
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+                found += [
+                    f"{file}:{node.lineno}" for name in ast.walk(node.args[1]) if getattr(name, "id", "") in states
+                ]
     assert not found
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from guided import errors
 from guided.errors import (
     CallError,
+    CallRefused,
     GrammarError,
     GuidedError,
     IncompleteError,
@@ -28,6 +29,7 @@ from guided.errors import (
 # One of each, the data it carries, and what its message must say.
 SAMPLES = [
     (GuidedError("any"), {}, "any"),
+    (CallRefused("only cities in Europe"), {}, "only cities in Europe"),
     (
         PatternError("unbalanced parenthesis", "a(b", 1),
         {"reason": "unbalanced parenthesis", "pattern": "a(b", "position": 1},
@@ -50,7 +52,7 @@ SAMPLES = [
     (
         StateEvicted(7),
         {"state": 7},
-        "state 7 is no longer kept: the index grew by more than limits.growth_bytes; keep a guide in place of its number",
+        "state 7 was discarded: the index grew by more than limits.growth_bytes; keep a guide instead of a state number",
     ),
     (
         TokenRejected(7, "a digit"),
@@ -84,7 +86,7 @@ def drawn_tree() -> dict[str, str]:
 
 def test_the_drawn_tree_is_the_tree() -> None:
     classes = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
-    assert drawn_tree() == {kind.__name__: kind.__base__.__name__ for kind in classes}
+    assert drawn_tree() == {kind.__name__: kind.__bases__[0].__name__ for kind in classes}
     assert sorted(kind.__name__ for kind in classes) == errors.__all__
 
 

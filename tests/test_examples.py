@@ -133,4 +133,24 @@ def test_with_the_default_model(name: str, capsys: pytest.CaptureFixture[str], m
 
 
 def test_every_example_has_a_test() -> None:
-    assert NAMES == ["assistant", "calculator", "react_agent", "rest_client"]
+    assert NAMES == ["assistant", "calculator", "react_agent", "rest_client", "sql_database"]
+
+
+def test_sql_names_only_what_the_database_has(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("sql_database")
+    database = module.books()
+    database.execute('CREATE TABLE \'odd name\' ("the ""key""" TEXT)')
+    tables, columns = module.names(database)
+    assert tables == ["books", '"odd name"']
+    assert columns == ["title", "author", "year", "pages", '"the ""key"""']
+    model = Answering({"Question: How old is Emma?": "SELECT year FROM books WHERE title = 'Emma';"}, begun="SQL:")
+    module.main(model, ["How old is Emma?"], database)
+    assert capsys.readouterr().out.splitlines() == [
+        "How old is Emma?",
+        "  SELECT year FROM books WHERE title = 'Emma';",
+        "   1815",
+    ]
+    index = guided.compile(module.spec_of(database), model.vocabulary)
+    assert index.accepts('SELECT "the ""key""" FROM "odd name" LIMIT 3;')
+    assert not index.accepts("SELECT year FROM authors;")
+    assert not index.accepts("SELECT name FROM books;")

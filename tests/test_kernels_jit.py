@@ -1,4 +1,4 @@
-"""Kernels where no cache folder can be written: one warning, and everything works.
+"""The cache of kernels: edits of what they import take effect, and where no folder can be written there is one warning.
 
 Each test runs a copy of the package in a process of its own. To be unable to write also for root, ``__pycache__`` is a
 file there, and HOME a place below a device.
@@ -118,15 +118,73 @@ def test_a_writable_install_caches_beside_the_source(copy: Path) -> None:
     done = run(copy, RUN_PROBE)
     assert done.stdout == COMPILED
     assert done.stderr == ""
-    assert list((copy / "guided" / "kernels" / "__pycache__").glob("probe.double*.nbi"))
+    assert list((copy / "guided" / "kernels" / "__pycache__").glob("guided-*/probe.double*.nbi"))
 
 
-def test_any_other_failure_of_the_compiler_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_other_failure_of_the_cache_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     from guided.kernels import jit
 
-    def refuse(**options: object) -> object:
-        raise RuntimeError("no such option")
+    def refuse(function: object) -> object:
+        raise RuntimeError("unknown locator")
 
-    monkeypatch.setattr(jit.numba, "njit", refuse)
-    with pytest.raises(RuntimeError, match="no such option"):
-        jit.kernel(len)
+    monkeypatch.setattr(jit, "_Cache", refuse)
+    with pytest.raises(RuntimeError, match="unknown locator"):
+        jit.kernel(lambda value: value)
+
+
+SHARED = """
+from guided.kernels.jit import kernel
+FACTOR = {factor}
+@kernel
+def scaled(value: int) -> int:
+    return FACTOR * value {more}
+"""
+USER = """
+from guided.kernels.jit import kernel
+from guided.kernels.shared import FACTOR, scaled
+@kernel
+def both(value: int) -> int:
+    return 100 * scaled(value) + FACTOR
+"""
+RUN_USER = """
+from guided.kernels.user import both
+print(both(3), "from the cache" if both.stats.cache_hits else "compiled")
+"""
+
+
+def folders(copy: Path) -> set[str]:
+    return {path.name for path in (copy / "guided" / "kernels" / "__pycache__").glob("guided-*")}
+
+
+def test_an_edit_of_an_imported_constant_or_kernel_takes_effect(copy: Path) -> None:
+    kernels = copy / "guided" / "kernels"
+    (kernels / "user.py").write_text(USER, encoding="utf-8")
+    for factor, more, expected in [(2, "", 602), (5, "", 1505), (5, "+ 1", 1605)]:
+        (kernels / "shared.py").write_text(SHARED.format(factor=factor, more=more), encoding="utf-8")
+        assert run(copy, RUN_USER).stdout == f"{expected} compiled\n"
+        assert run(copy, RUN_USER).stdout == f"{expected} from the cache\n"
+    # The folders of the versions before are kept, so a return to one of them compiles nothing.
+    (kernels / "shared.py").write_text(SHARED.format(factor=2, more=""), encoding="utf-8")
+    assert run(copy, RUN_USER).stdout == "602 from the cache\n"
+
+
+def test_code_with_bounds_checks_has_a_folder_of_its_own(copy: Path) -> None:
+    assert run(copy, RUN_PROBE).stdout == COMPILED
+    assert run(copy, RUN_PROBE, NUMBA_BOUNDSCHECK="1").stdout == COMPILED
+    assert len(folders(copy)) == 2
+    assert run(copy, RUN_PROBE).stdout == CACHED
+    assert run(copy, RUN_PROBE, NUMBA_BOUNDSCHECK="1").stdout == CACHED
+
+
+def test_the_oldest_folders_are_removed(copy: Path) -> None:
+    from guided.kernels.jit import _KEPT
+
+    parent = copy / "guided" / "kernels" / "__pycache__"
+    for age in range(6):
+        (parent / f"guided-{age}").mkdir(parents=True)
+        os.utime(parent / f"guided-{age}", (1000 - age, 1000 - age))
+    (parent / "probe.pyc").write_bytes(b"")
+    assert run(copy, RUN_PROBE).stdout == COMPILED
+    (new,) = folders(copy) - {f"guided-{age}" for age in range(6)}
+    assert folders(copy) == {new, *(f"guided-{age}" for age in range(_KEPT - 1))}
+    assert (parent / "probe.pyc").exists()

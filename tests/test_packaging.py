@@ -133,7 +133,7 @@ def test_an_install_without_grammars_says_so(installed: Path, tmp_path: Path) ->
         "try:\n    grammar_path('json')\nexcept GrammarError as error:\n    print(error)\n"
     )
     output = run(sys.executable, "-c", program, cwd=tmp_path, PYTHONPATH=str(bare.parent))
-    assert output == "no grammar of this name; there are: none (in json)\n"
+    assert output == "unknown grammar; bundled grammars are: none (in json)\n"
 
 
 def test_the_command_line_is_declared_and_can_be_loaded() -> None:
@@ -233,7 +233,19 @@ def test_the_oldest_constraints_are_the_declared_lower_bounds() -> None:
 
 def test_make_lists_its_targets_and_knows_them() -> None:
     listed = re.findall(r"^  make ([\w-]+)", run("make", "help", cwd=ROOT), flags=re.MULTILINE)
-    assert listed == ["help", "demo", "test", "test-rest", "test-all", "test-with", "lint", "bench", "docs", "clean"]
+    assert listed == [
+        "help",
+        "demo",
+        "test",
+        "test-rest",
+        "test-all",
+        "test-with",
+        "test-serving",
+        "lint",
+        "bench",
+        "docs",
+        "clean",
+    ]
     for target in listed:
         assert run("make", "--dry-run", target, cwd=ROOT)
 

@@ -3,6 +3,7 @@
 import enum
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -77,9 +78,17 @@ OBJECTS: dict[str, list[Callable[[], object]]] = {
         lambda: guided.JsonSchema(tool),
     ],
     "LanguageModel": [ascii_model],
+    "Optional": [lambda: guided.Optional(guided.Choice([f"{number}{LONG}" for number in range(99)]) + LONG)],
+    "Repeat": [lambda: guided.Repeat(guided.JsonSchema(object_schema(500)) | LONG, 1, 9, LONG)],
+    "StructuralTag": [
+        lambda: guided.StructuralTag(
+            {"format": {"type": "sequence", "elements": [{"type": "const_string", "value": LONG}] * 200}}
+        )
+    ],
+    "Text": [lambda: guided.Text(stop=[LONG] * 50, excludes=LONG, max_tokens=5)],
     "Limits": [
         guided.Limits,
-        lambda: guided.Limits(**dict.fromkeys(guided.Limits.__dataclass_fields__, 10**5_000)),
+        lambda: guided.Limits(**{one.name: one.metadata.get("most", 10**5_000) for one in fields(guided.Limits)}),
     ],
     "Regex": [lambda: guided.Regex(LONG), lambda: guided.Regex("a", builder="interegular")],
     "Result": [
@@ -97,7 +106,7 @@ OBJECTS: dict[str, list[Callable[[], object]]] = {
 }
 # Their objects need torch: tests/integrations has theirs.
 ELSEWHERE = {"LogitsProcessor", "Model"}
-ERRORS = {name for name in guided.__all__ if name.endswith("Error")} | {"StateEvicted", "TokenRejected"}
+ERRORS = {name for name in guided.__all__ if name.endswith("Error")} | {"CallRefused", "StateEvicted", "TokenRejected"}
 
 
 def check(text: str, width: int = 300) -> None:

@@ -1,7 +1,7 @@
 """`Automaton`: a minimal deterministic automaton over bytes, in canonical form, and its algebra.
 
-Equal languages (with equal labels) give equal arrays, so ``==`` is language equality and a fingerprint names the language.
-All languages are sets of byte strings; those that come from patterns hold valid UTF-8 only, and `~` stays within valid UTF-8.
+Equal languages (with equal labels) give equal arrays, so ``==`` is language equality and the fingerprint identifies the language.
+Languages are sets of byte strings. Those of patterns contain valid UTF-8 only, and `~` stays within valid UTF-8.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ class Automaton:
     Attributes
     ----------
     table : ndarray[int32], shape (n_states, n_classes)
-        Next state by byte class, -1 where none.
+        Next state by byte class, -1 for none.
     classes : ndarray[uint8], shape (256,)
         Class of each byte.
     accepting : ndarray[bool], shape (n_states,)
         Final states.
     labels : ndarray[int32], shape (n_states,)
-        Marks that keep states apart, 0 where unused.
+        Labels that keep states apart, 0 if unused.
     """
 
     table: Int32Array
@@ -56,12 +56,12 @@ class Automaton:
         labels: Int32Array | None = None,
         start: int = 0,
     ) -> "Automaton":
-        """The canonical automaton of any table.
+        """Return the canonical automaton of any table.
 
         Parameters
         ----------
         table : ndarray[int32], shape (n_states, n_columns)
-            Next state by column, negative where none.
+            Next state by column, negative for none.
         classes : ndarray, shape (256,)
             Column of each byte.
         accepting : ndarray[bool], shape (n_states,)
@@ -89,12 +89,12 @@ class Automaton:
 
     @classmethod
     def from_characters(cls, dfa: CharDFA, limits: Limits) -> "Automaton":
-        """The byte automaton of an automaton over classes of characters.
+        """Return the byte automaton of an automaton over classes of characters.
 
         Raises
         ------
         LimitError
-            ``states`` or ``transitions`` of ``limits`` is passed.
+            ``states`` or ``transitions`` of ``limits`` was exceeded.
         """
         table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
         table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
@@ -103,19 +103,19 @@ class Automaton:
 
     @classmethod
     def from_interegular(cls, fsm: Any, limits: Limits | None = None) -> "Automaton":
-        """The automaton of an ``interegular.FSM`` over characters.
+        """Return the automaton of an ``interegular.FSM`` over characters.
 
         ``anything_else`` stands for every character that the FSM's alphabet does not name.
 
         Raises
         ------
         TypeError
-            ``fsm`` is no interegular FSM.
+            ``fsm`` is not an interegular FSM.
         LimitError
-            A budget is passed.
+            A budget was exceeded.
         """
         if not all(hasattr(fsm, name) for name in ("alphabet", "states", "initial", "finals", "map")):
-            raise TypeError(f"an interegular FSM is expected, not {type(fsm).__name__}")
+            raise TypeError(f"expected an interegular FSM, not {type(fsm).__name__}")
         numbers = {
             state: i for i, state in enumerate(sorted(fsm.states, key=lambda state: (state != fsm.initial, state)))
         }
@@ -124,7 +124,7 @@ class Automaton:
         for symbol, key in fsm.alphabet.items():
             if not isinstance(symbol, str):
                 other = key
-            elif len(symbol) == 1:  # Why: (?i) puts whole words into alphabets, such as the two letters of a ligature
+            elif len(symbol) == 1:  # Why: (?i) adds whole words to alphabets, such as the two letters of a ligature
                 symbols.setdefault(key, []).append(symbol)
         named = {key: Charset.of([(ord(s), ord(s)) for s in found]) for key, found in symbols.items()}
         if other is not None:
@@ -146,20 +146,38 @@ class Automaton:
     def from_canonical(
         cls, table: Int32Array, classes: UInt8Array, accepting: BoolArray, labels: Int32Array
     ) -> "Automaton":
-        """The automaton of arrays in canonical form, which are frozen and not looked at."""
+        """Return the automaton of arrays in canonical form; the arrays are frozen and not checked."""
         return cls(freeze(table), freeze(classes), freeze(accepting), freeze(labels))
 
     def __repr__(self) -> str:
         return f"<Automaton with {self.n_states:,} states, {self.table.shape[1]} classes of bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Why: arrays that are unpickled can be written to.
+        # Why: unpickled arrays are writable.
         return Automaton.from_canonical, (self.table, self.classes, self.accepting, self.labels)
 
     @property
     def n_states(self) -> int:
         """Number of states; 1 for the empty language."""
         return len(self.table)
+
+    def by_byte(self) -> Int32Array:
+        """Next state by byte, -1 for none: int32, shape (n_states, 256)."""
+        return self.table[:, self.classes].astype(np.int32)
+
+    def within(self, alphabet: BoolArray) -> "Automaton":
+        """Return the automaton of the texts that use only these bytes: bool, shape (256,)."""
+        if alphabet.all():
+            return self
+        n_columns = self.table.shape[1]
+        if n_columns == 256:
+            table, classes = self.by_byte(), np.arange(256, dtype=np.uint8)
+            table[:, ~alphabet] = DEAD
+        else:
+            # One more column, for the excluded bytes.
+            table = np.concatenate([self.table, np.full((len(self.table), 1), DEAD, np.int32)], axis=1)
+            classes = np.where(alphabet, self.classes, n_columns).astype(np.uint8)
+        return Automaton.from_table(table, classes, self.accepting, self.labels)
 
     @property
     def fingerprint(self) -> str:
@@ -170,7 +188,7 @@ class Automaton:
         return digest.hexdigest()
 
     def run(self, data: str | bytes, state: int = 0) -> int:
-        """The state after reading ``data``, a str as UTF-8, or -1. O(len(data))."""
+        """Return the state after reading ``data``, a str as UTF-8, or -1. O(len(data))."""
         table, classes = self.table, self.classes
         for byte in as_bytes(data):
             state = int(table[state, classes[byte]])
@@ -179,16 +197,16 @@ class Automaton:
         return state
 
     def accepts(self, data: str | bytes) -> bool:
-        """Is the whole text, a str as UTF-8, in the language? O(len(data))."""
+        """Return whether the whole text, a str as UTF-8, is in the language. O(len(data))."""
         state = self.run(data)
         return state >= 0 and bool(self.accepting[state])
 
     def is_empty(self) -> bool:
-        """Is no string in the language?"""
+        """Whether the language is empty."""
         return not self.accepting.any()
 
     def witness(self) -> bytes | None:
-        """A shortest string of the language, the least one by bytes; None if there is none. O(n k)."""
+        """Return a shortest string of the language, the first in byte order; None if there is none. O(n k)."""
         if self.is_empty():
             return None
         distance = self.distances()
@@ -203,7 +221,7 @@ class Automaton:
         return bytes(found)
 
     def distances(self) -> Int32Array:
-        """Least number of bytes from each state to acceptance; -1 where there is none (only in the empty language)."""
+        """Return the least number of bytes from each state to acceptance; -1 for none (only in the empty language)."""
         indptr, source = inverse_edges(self.table)
         distance, queue = np.empty(self.n_states, np.int32), np.empty(self.n_states, np.int32)
         kernel.distances(self.accepting, indptr, source, self.table.shape[1], distance, queue)
@@ -235,12 +253,12 @@ class Automaton:
         return self._combine(other, "minus")
 
     def __invert__(self) -> "Automaton":
-        """Valid UTF-8 texts outside the language."""
+        """Return the automaton of the valid UTF-8 texts outside the language."""
         return _all_texts() - self
 
     def _combine(self, other: "Automaton", operation: Operation) -> "Automaton":
         if not isinstance(other, Automaton):
-            raise TypeError(f"an Automaton is expected, not {type(other).__name__}")
+            raise TypeError(f"expected an Automaton, not {type(other).__name__}")
         if self.labels.any() or other.labels.any():
             raise GuidedError("automata with labels cannot be combined: combine the languages first, then label")
         joint: dict[tuple[int, int], int] = {}
@@ -259,7 +277,7 @@ class Automaton:
 def _check_table(
     table: Int32Array, classes: "np.ndarray[Any, Any]", accepting: BoolArray, labels: Int32Array, start: int
 ) -> None:
-    """Refuse what kernels, which check no bounds, would read past."""
+    """Reject arrays that would make kernels, which check no bounds, read out of bounds."""
     if table.ndim != 2 or not table.size:
         raise ValueError(f"a table has rows for states and columns for classes, not the shape {table.shape}")
     n, k = table.shape
@@ -275,7 +293,7 @@ def _check_table(
 
 @cache
 def _all_texts() -> Automaton:
-    """Every valid UTF-8 text."""
+    """Return the automaton of all valid UTF-8 texts."""
     parts = partition([Charset.UNIVERSE])
     table = np.full((1, parts.n_classes), DEAD, np.int32)
     table[0, parts.set_classes] = 0

@@ -1,4 +1,4 @@
-"""The way from a pattern tree, or a list of strings, to its `Automaton`."""
+"""Compilation of a pattern tree, or of a list of strings, to an `Automaton`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -31,22 +31,22 @@ __all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_charac
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# A set of as many characters is as good as as many texts.
+# Up to this size a set of characters is treated as a list of texts.
 _FEW = 256
 
 
 def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
-    """The automaton of the texts that a pattern tree matches from end to end.
+    """Return the automaton of the texts that a pattern tree matches as a whole.
 
     Raises
     ------
     LimitError
-        A budget of ``limits`` is passed.
+        A budget of ``limits`` was exceeded.
 
     Notes
     -----
-    Thompson's construction, subset construction over classes of characters (with obligations where there are assertions),
-    Hopcroft's minimization, expansion to UTF-8. Exponential in the worst case, within the budgets.
+    Thompson's construction, subset construction over classes of characters (with obligations for assertions), Hopcroft's minimization,
+    expansion to UTF-8. Exponential in the worst case, within the budgets.
     """
     bounds = limits or Limits()
     if (texts := _texts(tree)) is not None:
@@ -55,14 +55,14 @@ def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
 
 
 def over_characters(tree: Node, limits: Limits | None = None, steps: Steps | None = None) -> CharDFA:
-    """The automaton over classes of characters of the texts that a pattern tree matches from end to end; not minimal.
+    """Return the automaton over classes of characters of the texts that a pattern tree matches as a whole; not minimal.
 
-    What it costs is added to ``steps``.
+    Its cost is added to ``steps``.
 
     Raises
     ------
     LimitError
-        A budget of ``limits`` is passed.
+        A budget of ``limits`` was exceeded.
     """
     bounds = limits or Limits()
     steps = steps or Steps(bounds.steps)
@@ -71,12 +71,12 @@ def over_characters(tree: Node, limits: Limits | None = None, steps: Steps | Non
 
 
 def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
-    """A pattern tree as one node: its minimal automaton over characters, a language of its own.
+    """Compile a pattern tree to one node: its minimal automaton over characters, a language of its own.
 
     Raises
     ------
     LimitError
-        A budget of ``limits`` is passed.
+        A budget of ``limits`` was exceeded.
     """
     bounds = limits or Limits()
     steps = Steps(bounds.steps)
@@ -88,12 +88,12 @@ def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
 
 
 def spend_together(count: int) -> None:
-    """Count steps of something that was built, now or before, within `one_budget`; nothing outside of it.
+    """Count the steps of something built now or earlier within `one_budget`; no effect outside of it.
 
     Raises
     ------
     LimitError
-        ``steps`` is passed.
+        ``steps`` was exceeded.
     """
     if (together := _together.get()) is not None:
         together.spend(count, "too many costly patterns")
@@ -101,9 +101,9 @@ def spend_together(count: int) -> None:
 
 @contextmanager
 def one_budget(limits: Limits | None = None) -> Iterator[None]:
-    """Within it, all calls of `as_operand` spend from the ``steps`` of one budget; one within another is no budget of its own.
+    """Make all calls of `as_operand` in the block share the ``steps`` of one budget; a nested block joins the outer budget.
 
-    A compile counts again what the operands in its tree took, so that the same specs are refused whether or not caches held their parts.
+    A compile counts the cost of the operands in its tree again, so that a spec is refused or not regardless of caches.
     """
     token = _together.set(_together.get() or Steps((limits or Limits()).steps))
     try:
@@ -123,18 +123,18 @@ def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
 
 
 def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Automaton:
-    """The automaton of a finite set of byte strings. Linear in their bytes after a sort.
+    """Return the automaton of a finite set of byte strings. Linear in their bytes after a sort.
 
     Raises
     ------
     LimitError
-        ``nfa_states`` (by the bytes of all strings), ``states`` or ``transitions`` of ``limits`` is passed.
+        ``nfa_states`` (by the bytes of all strings), ``states`` or ``transitions`` of ``limits`` was exceeded.
     """
     bounds = limits or Limits()
     ordered = sorted(set(strings))
     total = sum(map(len, ordered))
     if total > bounds.nfa_states:
-        raise LimitError("nfa_states", total, bounds.nfa_states, "fewer or shorter texts")
+        raise LimitError("nfa_states", total, bounds.nfa_states, "use fewer or shorter texts")
     has_empty = bool(ordered) and not ordered[0]
     spelled = ordered[1:] if has_empty else ordered
     data = np.frombuffer(b"".join(spelled), np.uint8)
@@ -170,7 +170,7 @@ def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Auto
 
 
 def _texts(tree: Node) -> list[bytes] | None:
-    """The texts of a tree that is a list of them."""
+    """Return the texts of a tree that is a plain list of texts, else None."""
     if not isinstance(tree, Alternate | Literal):
         return None
     texts: list[bytes] = []

@@ -1,4 +1,4 @@
-"""NFA without assertions -> deterministic automaton over character classes: buffers and budgets around the kernel."""
+"""NFA without assertions -> deterministic automaton over character classes: buffers and budgets of the kernel."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,6 +12,7 @@ from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.kernels import determinize as kernel
+from guided.kernels.hashing import refill
 from guided.limits import Limits
 
 __all__ = ["CharDFA", "determinize", "lasting_states", "rows_by_source"]
@@ -30,7 +31,7 @@ class CharDFA:
     accepting : ndarray[bool], shape (n_states,)
         Final states.
     partition : Partition
-        What the classes are.
+        Meaning of the classes.
     """
 
     table: Int32Array
@@ -39,12 +40,12 @@ class CharDFA:
 
 
 def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None = None) -> CharDFA:
-    """Subset construction; what it costs is added to ``steps``.
+    """Run the subset construction; its cost is added to ``steps``.
 
     Raises
     ------
     LimitError
-        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed. The construction is exponential in the worst case.
+        ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded. The construction is exponential in the worst case.
     """
     steps = steps or Steps(limits.steps)
     n = nfa.n_states
@@ -87,7 +88,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
             case kernel.DONE:
                 break
             case kernel.MORE_STATES:
-                # Why so many more: the kernel wants room for all the states that one state goes to.
+                # Why so many more: the kernel needs room for all successors of one state.
                 needed, most = count + n_classes, limits.transitions // n_classes
                 if needed > most:
                     raise LimitError("transitions", needed * n_classes, limits.transitions)
@@ -114,15 +115,16 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
 
 
 def lasting_states(nfa: NFA, parts: Partition, empty_indptr: Int32Array, empty_target: Int32Array) -> BoolArray:
-    """States that every character leads back to, and to acceptance: where one of them and acceptance is, all texts are accepted.
+    """Find states from which every character leads back to the state and to acceptance: with acceptance, they accept all texts.
 
-    PERF: in what is searched for, as ``.*[a-z]{1,40}[0-9].*``, subsets would remember all that no longer matters
-    (`[a-z0-9][.a-z0-9-]{1,61}[a-z0-9]` passed a million states). Some may be left out, since only so many empty edges are followed.
+    PERF: for searches such as ``.*[a-z]{1,40}[0-9].*``, subsets would otherwise keep members that no longer matter
+    (`[a-z0-9][.a-z0-9-]{1,61}[a-z0-9]` exceeded a million states). Some states may be missed, because the number of followed empty edges
+    is limited.
     """
     found = np.zeros(nfa.n_states, np.bool_)
     is_there = np.zeros(parts.n_classes, np.bool_)
     is_there[parts.classes[parts.classes >= 0]] = True
-    # How many of the classes that have characters each set holds.
+    # For each set, the number of its nonempty classes.
     held = np.append(0, np.cumsum(is_there[parts.set_classes]))[parts.set_indptr]
     is_full = np.diff(held) == np.count_nonzero(is_there)
     if not is_full.any():
@@ -143,14 +145,14 @@ def lasting_states(nfa: NFA, parts: Partition, empty_indptr: Int32Array, empty_t
 
 
 def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:
-    """CSR of edges by their first column: (indptr, edges in order of source)."""
+    """Return the CSR of edges by their first column: (indptr, edges in order of source)."""
     indptr = np.zeros(n_states + 1, np.int32)
     np.cumsum(np.bincount(edges[:, 0], minlength=n_states), out=indptr[1:])
     return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])
 
 
 def _grown(array: npt.NDArray[_Scalar], length: int) -> npt.NDArray[_Scalar]:
-    # Why not filled: memory that is never touched is never taken.
+    # Why not filled: memory that is never touched is never allocated.
     grown = np.empty((length, *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown
@@ -158,5 +160,5 @@ def _grown(array: npt.NDArray[_Scalar], length: int) -> npt.NDArray[_Scalar]:
 
 def _rehash(hashes: npt.NDArray[np.uint64], count: int, size: int) -> Int32Array:
     slots = np.full(1 << (size - 1).bit_length(), -1, np.int32)
-    kernel.rehash(hashes, count, slots)
+    refill(hashes, 0, count, slots)
     return slots

@@ -1,17 +1,17 @@
-"""Determinization with assertions: the NFA's threads carry what they still owe.
+"""Determinization with assertions: threads of the NFA carry undischarged obligations.
 
 A state of the result is a set of *threads* of the main language and of every lookbehind. A thread is (NFA state, obligations): all of its
-obligations must hold for what follows. An obligation is (negative, set of threads): some thread of it reaches the end of
-its assertion, whatever comes after. The end of an assertion that still owes something is a thread at ``ENDED``.
+obligations must hold for the rest of the text. An obligation is (negative, set of threads): some thread of it reaches the end of
+its assertion, whatever follows. The end of an assertion with open obligations is a thread at ``ENDED``.
 
-- Lookahead at a position opens an obligation there; it is stepped with every character, discharged or fatal at once when it
-  reaches its end with nothing owed, and decided by what ended when the text ends.
-- Lookbehind runs a thread set from every position of the text; at the place of the assertion it holds when a thread has just
-  reached the assertion's end. Exact whatever the width.
+- A lookahead opens an obligation at its position. The obligation is stepped with every character; it is discharged or fatal as soon as it
+  reaches its end without open obligations, and otherwise decided when the text ends.
+- A lookbehind runs a thread set from every position of the text. The assertion holds at a position if a thread has just reached its end.
+  Exact whatever the width.
 
-Assertions of any nesting are therefore Boolean formulas over NFA states, kept in a disjunctive form that is hash-consed by Python's
-frozensets. Exponential in the worst case, so the budgets count states and threads. This serves lookaheads inside lookbehinds, and asserts
-for matchers of another kind (`Machine`); all other patterns are unfolded for the compiled construction (`guided.automata.unfolding`).
+Assertions of any nesting are therefore Boolean formulas over NFA states, kept in a disjunctive form hash-consed by Python's frozensets.
+Exponential in the worst case, so the budgets count states and threads. This construction serves lookaheads inside lookbehinds, and
+assertions for other matchers (`Machine`); all other patterns are unfolded for the compiled construction (`guided.automata.unfolding`).
 Ref: alternating automata (Chandra, Kozen and Stockmeyer 1981).
 """
 
@@ -36,11 +36,11 @@ _TOO_MANY = "too many assertions at once"
 Thread: TypeAlias = tuple[int, frozenset[Any]]
 Threads: TypeAlias = frozenset[Thread]
 Obligation: TypeAlias = tuple[bool, Threads]
-# The threads of each lookbehind at a place, inner ones first.
+# Threads of each lookbehind at a position, inner ones first.
 Trackers: TypeAlias = tuple[Threads, ...]
 State: TypeAlias = tuple[Threads, Trackers]
 
-# A step here takes about as long as this many of the compiled construction's (2 us against 8 ns).
+# Cost of a step and of a comparison here, in steps of the compiled construction (2 us against 8 ns).
 _STEP_COST, _COMPARE_COST = 250, 8
 
 _NONE: frozenset[Any] = frozenset()
@@ -48,12 +48,12 @@ _HIT: Thread = (ENDED, _NONE)
 
 
 def determinize_with_assertions(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None = None) -> CharDFA:
-    """The deterministic automaton of an NFA with look edges; what it costs is added to ``steps``.
+    """Return the deterministic automaton of an NFA with look edges; its cost is added to ``steps``.
 
     Raises
     ------
     LimitError
-        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+        ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
     """
     machine = Machine(nfa, parts, steps or Steps(limits.steps))
     start = machine.start()
@@ -80,7 +80,7 @@ def determinize_with_assertions(nfa: NFA, parts: Partition, limits: Limits, step
 
 
 class Machine:
-    """Steps of whole states, and of assertions alone. All is at one position of the text; trackers are the lookbehinds' threads there."""
+    """Steps of states and of assertions, all at one position of the text; trackers are the threads of the lookbehinds there."""
 
     def __init__(self, nfa: NFA, parts: Partition, steps: Steps) -> None:
         self.steps = steps
@@ -95,31 +95,31 @@ class Machine:
         self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(nfa.charsets))]
 
     def start(self) -> State:
-        """The state at the begin of a text."""
+        """Return the state at the beginning of a text."""
         trackers = self.first_trackers()
         return self._close({(0, _NONE)}, self._named(trackers)), trackers
 
     def first_trackers(self) -> Trackers:
-        """The trackers at the begin of a text."""
+        """Return the trackers at the beginning of a text."""
         trackers: dict[int, Threads] = {}
         for i in self.behind:
             trackers[i] = self._close({(self.assertions[i].start, _NONE)}, trackers)
         return tuple(trackers.values())
 
     def step(self, state: State, c: int) -> State:
-        """The state after one more character, of class c."""
+        """Return the state after one more character, of class c."""
         main, old = state
         stepped: dict[Obligation, Obligation | bool] = {}
         trackers = self.next_trackers(old, c, stepped)
         named = self._named(trackers)
-        # What was stepped for a lookbehind saw only the trackers inside it, which is all it can name.
+        # Obligations stepped for a lookbehind saw only the trackers inside it, which are all that they can name.
         moved = self._move(main, c, named, stepped, keep_ended=False)
         return self._close(moved, named), trackers
 
     def next_trackers(self, old: Trackers, c: int, stepped: dict[Obligation, Obligation | bool]) -> Trackers:
-        """The trackers after one more character; ``stepped`` keeps what obligations have become."""
+        """Return the trackers after one more character; ``stepped`` caches the results of obligations."""
         trackers: dict[int, Threads] = {}
-        # Invariant: those that a lookbehind contains stand at the new position before it does.
+        # Invariant: lookbehinds inside another advance before it does.
         for i, threads in zip(self.behind, old, strict=True):
             moved = self._move(threads, c, trackers, stepped, keep_ended=False)
             moved.add((self.assertions[i].start, _NONE))
@@ -129,11 +129,11 @@ class Machine:
     def owed_after(
         self, owed: frozenset[Any], c: int, trackers: Trackers, stepped: dict[Obligation, Obligation | bool]
     ) -> frozenset[Any] | None:
-        """Obligations after a character, where ``trackers`` are those after it: what is left of them, or None when one has failed."""
+        """Return the open obligations after a character, or None if one failed; ``trackers`` are those after the character."""
         return self._owe(owed, c, self._named(trackers), stepped)
 
     def reads(self, owed: frozenset[Any]) -> int:
-        """The numbers of all sets, as bits, of which obligations ask whether a character is in them."""
+        """Return, as bits, the numbers of all character sets that obligations test."""
         found, work, seen = 0, list(owed), set(owed)
         while work:
             for state, inner in work.pop()[1]:
@@ -145,7 +145,7 @@ class Machine:
         return found
 
     def asserted(self, number: int, trackers: Trackers) -> list[frozenset[Any]]:
-        """The alternatives of what an assertion owes where it is made: none when it fails at once, [nothing] when it holds at once."""
+        """Return the alternative obligations of an assertion: none if it fails at once, [nothing] if it holds at once."""
         return self._assert(number, self._named(trackers))
 
     def _named(self, trackers: Trackers) -> dict[int, Threads]:
@@ -160,7 +160,7 @@ class Machine:
         *,
         keep_ended: bool,
     ) -> set[Thread]:
-        """Threads after a character, not yet closed. An ended assertion stays ended (``keep_ended``) only inside a lookahead."""
+        """Return threads after a character, not yet closed. ``keep_ended``: keep ended assertions, which only lookaheads do."""
         moved: set[Thread] = set()
         for state, owed in threads:
             if state == ENDED and not keep_ended:
@@ -178,7 +178,7 @@ class Machine:
         trackers: dict[int, Threads],
         stepped: dict[Obligation, Obligation | bool],
     ) -> frozenset[Any] | None:
-        """Obligations after a character: what is left of them, or None when one has failed."""
+        """Return the open obligations after a character, or None if one failed."""
         rest = set()
         for obligation in owed:
             result = stepped.get(obligation)
@@ -230,13 +230,13 @@ class Machine:
         return [] if result is False else [frozenset([result])]
 
     def _without_subsumed(self, threads: set[Thread]) -> Threads:
-        """Drop a thread when one at the same state owes strictly less."""
+        """Drop a thread if one at the same state has strictly fewer obligations."""
         by_state: dict[int, list[frozenset[Any]]] = {}
         for state, owed in threads:
             by_state.setdefault(state, []).append(owed)
         dropped: set[Thread] = set()
         for state, found in by_state.items():
-            # Only what is shorter can be less.
+            # Only a smaller set can be a strict subset.
             least = min(map(len, found))
             longer = [owed for owed in found if len(owed) > least]
             self.steps.spend(_COMPARE_COST * len(longer) * len(found), _TOO_MANY)
@@ -248,14 +248,14 @@ class Machine:
 
 
 def _judge(negative: bool, threads: Threads) -> Obligation | bool:
-    """An obligation over these threads, or its value when it is decided."""
+    """Return the obligation over these threads, or its value if it is decided."""
     if _HIT in threads:
         return not negative
     return (negative, threads) if threads else negative
 
 
 def holds_at_end(owed: frozenset[Any]) -> bool:
-    """Are all obligations met when the text ends here?"""
+    """Return whether all obligations hold if the text ends here."""
     return all(negative != any(map(_accepts_at_end, threads)) for negative, threads in owed)
 
 

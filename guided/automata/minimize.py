@@ -15,12 +15,12 @@ from guided.kernels import minimize as kernel
 
 __all__ = ["canonical", "distinct", "inverse_edges", "merge_columns", "minimal"]
 
-# Colors that are looked for one by one.
+# Maximum number of colors that are searched one by one.
 _FEW = 16
 
 
 def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """CSR by (target, class) of the sources of edges; shapes ``(n k + 1,)`` and ``(n_edges,)``. O(n k)."""
+    """Return the CSR by (target, class) of the sources of edges; shapes ``(n k + 1,)`` and ``(n_edges,)``. O(n k)."""
     indptr = np.zeros(table.size + 1, np.int32)
     source = np.empty(int(np.count_nonzero(table >= 0)), np.int32)
     kernel.invert(table, indptr, source)
@@ -30,9 +30,9 @@ def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
 def minimal(
     table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int = 0
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
-    """The minimal trim automaton, start state 0: (table, accepting, labels). O(k n log n).
+    """Return the minimal trim automaton, start state 0: (table, accepting, labels). O(k n log n).
 
-    The numbering is deterministic but not canonical. Classes stay as they are.
+    The numbering is deterministic but not canonical. Classes are unchanged.
     """
     columns = np.arange(table.shape[1], dtype=np.int32)
     return _renumbered(*_merged(np.ascontiguousarray(table), accepting, labels, start, columns), columns)
@@ -41,7 +41,7 @@ def minimal(
 def _merged(
     table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int, columns: Int32Array
 ) -> tuple[Int32Array, BoolArray, Int32Array, int]:
-    """The minimal trim automaton of some columns, in no order: (table, accepting, labels, start)."""
+    """Return the minimal trim automaton of some columns, in no particular order: (table, accepting, labels, start)."""
     n = len(table)
     every = np.arange(table.shape[1], dtype=np.int32)
     order, number = np.empty(n, np.int32), np.full(n, DEAD, np.int32)
@@ -79,7 +79,7 @@ def _merged(
         len(colors), k, indptr, source, block_of, elements, place, begin, end,
         np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
     )  # fmt: skip
-    # Why: with what follows they would be the peak of a compile's memory.
+    # Why: together with the following arrays they would be the peak of a compile's memory.
     del indptr, source
     if count == n:
         return table, accepting, labels, first
@@ -87,7 +87,7 @@ def _merged(
 
 
 def distinct(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Int32Array]:
-    """The different values, ascending, and the rank of each value among them. O(n) where they are small and none is negative."""
+    """Return the distinct values, ascending, and the rank of each value. O(n) if they are small and nonnegative."""
     # PERF: sorting a million values took a fifth of a large product (`python -m benchmarks.first_mask`).
     if values.min(initial=0) < 0 or values.max(initial=0) > 4 * len(values) + _FEW:
         found, inverse = np.unique(values, return_inverse=True)
@@ -97,9 +97,9 @@ def distinct(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Int3
 
 
 def merge_columns(table: Int32Array, classes: npt.NDArray[np.integer[Any]]) -> tuple[Int32Array, UInt8Array]:
-    """Equal columns as one: (one column of each, in the order of their least bytes: int32; class of each byte). O(n k).
+    """Merge equal columns: (one column of each, by least byte: int32; class of each byte). O(n k).
 
-    Columns that no byte has are left out.
+    Columns without a byte are dropped.
     """
     k = table.shape[1]
     first, merged = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
@@ -116,21 +116,21 @@ def canonical(
     *,
     is_minimal: bool = False,
 ) -> tuple[Int32Array, UInt8Array, BoolArray, Int32Array]:
-    """The canonical form: (table, classes, accepting, labels), start state 0.
+    """Return the canonical form: (table, classes, accepting, labels), start state 0.
 
     Parameters
     ----------
     table : ndarray[int32], shape (n_states, n_columns)
-        Next state by column, negative where none.
+        Next state by column, negative for none.
     classes : ndarray, shape (256,)
         Column of each byte.
     accepting, labels : ndarray, shape (n_states,)
         Final states; labels that keep states apart.
     is_minimal : bool
-        The table is trim and minimal already: only renumber.
+        The table is already trim and minimal: only renumber.
     """
     if not is_minimal:
-        # Why: a column that no byte has must neither keep states apart nor keep one alive.
+        # Why: a column without a byte must neither keep states apart nor keep one alive.
         columns, classes = merge_columns(table, classes)
         table, accepting, labels, start = _merged(table, accepting, labels, start, columns)
     columns, classes = merge_columns(table, classes)
@@ -141,7 +141,7 @@ def canonical(
 def _renumbered(
     table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int, columns: Int32Array
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
-    """States numbered breadth first, by some columns, which are kept."""
+    """Renumber states breadth first by some columns, and keep only these."""
     order, number = np.empty(len(table), np.int32), np.full(len(table), DEAD, np.int32)
     kernel.breadth_first(table, columns, start, order, number)
     return _select(table, accepting, labels, order, number, columns)
@@ -155,7 +155,7 @@ def _select(
     number: Int32Array,
     columns: Int32Array | None = None,
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
-    """The rows of some states, and some of their columns, with targets renumbered (``number`` is ``DEAD`` for states left out)."""
+    """Return the rows of some states, and some columns, with targets renumbered (``number`` is ``DEAD`` for dropped states)."""
     if columns is None:
         columns = np.arange(table.shape[1], dtype=np.int32)
     rows = np.empty((len(states), len(columns)), np.int32)

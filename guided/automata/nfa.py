@@ -19,27 +19,17 @@ from guided.arrays import Int32Array
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.tree import (
-    Alternate,
-    Chars,
-    Concat,
-    Literal,
-    Look,
-    Node,
-    Repeat,
-)
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat
 
 __all__ = ["NFA", "Assertion", "Operand", "adjacency", "build_nfa", "columns"]
 
-# Obligations nest as deep as assertions do, and are stepped by recursion.
-_ASSERTION_DEPTH = 50
-# A part of the tree takes as long as emitting this many states of a literal.
+# Cost of visiting a node of the tree, in emitted states of a literal.
 _VISIT = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operand(Node):
-    """A language given as a deterministic automaton over characters: what Intersect and Complement become.
+    """A language given as a deterministic automaton over characters: the result of Intersect and Complement.
 
     Attributes
     ----------
@@ -50,7 +40,7 @@ class Operand(Node):
     n_states : int
         Number of states.
     steps : int
-        What it took to build: a compile that uses it counts that as its own, whoever built it.
+        Cost of building it; every compile that uses it counts this as its own.
     """
 
     edges: tuple[tuple[int, Charset, int], ...]
@@ -61,7 +51,7 @@ class Operand(Node):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """An assertion's body, between two states of the same NFA."""
+    """Body of an assertion, between two states of the same NFA."""
 
     start: int
     end: int
@@ -99,20 +89,20 @@ class NFA:
 
 
 def build_nfa(tree: Node, limits: Limits) -> NFA:
-    """The NFA of a tree without Intersect and Complement (those are `Operand` nodes by now).
+    """Build the NFA of a tree without Intersect and Complement (which have become `Operand` nodes).
 
     Raises
     ------
     LimitError
-        ``nfa_states`` or ``transitions`` of ``limits`` is passed.
+        ``nfa_states``, ``transitions`` or ``assertion_depth`` of ``limits`` was exceeded.
     """
     emitter = _Emitter(limits)
     accept = emitter.emit(tree, emitter.state())
     assertions: list[Assertion] = []
     while len(assertions) < len(emitter.bodies):
         look, depth = emitter.bodies[len(assertions)]
-        if depth > _ASSERTION_DEPTH:
-            raise LimitError("depth", depth, _ASSERTION_DEPTH, "assertions inside assertions")
+        if depth > limits.assertion_depth:
+            raise LimitError("assertion_depth", depth, limits.assertion_depth, "use fewer nested lookaheads")
         emitter.depth = depth + 1
         start = emitter.state()
         assertions.append(Assertion(start, emitter.emit(look.item, start), look.behind, look.negative))
@@ -128,12 +118,12 @@ def build_nfa(tree: Node, limits: Limits) -> NFA:
 
 
 def columns(flat: "array[int]", width: int) -> Int32Array:
-    """Edges, one after the other in a flat array, as rows."""
+    """Return edges from a flat array as rows."""
     return np.array(flat, np.int32).reshape(-1, width)
 
 
 def adjacency(edges: Int32Array, n_states: int) -> list[list[tuple[int, ...]]]:
-    """For each state its edges without the source."""
+    """Return for each state its edges without the source."""
     rows: list[list[tuple[int, ...]]] = [[] for _ in range(n_states)]
     for source, *rest in edges.tolist():
         rows[source].append(tuple(rest))
@@ -156,7 +146,7 @@ class _Join:
 
 @dataclass(slots=True)
 class _Close:
-    """The body of a repeat has been emitted: copy it and tie the copies."""
+    """The body of a repeat has been emitted: copy it and connect the copies."""
 
     outside: int
     entry: int
@@ -168,7 +158,7 @@ _Task: TypeAlias = Node | _Set | _Join | _Close
 
 
 class _Emitter:
-    """The growing NFA. ``current`` in `emit` is the state that the text read so far leads to."""
+    """The NFA under construction. ``current`` in `emit` is the state after the text emitted so far."""
 
     def __init__(self, limits: Limits) -> None:
         self.limit, self.max_cells = limits.nfa_states, limits.transitions
@@ -185,7 +175,7 @@ class _Emitter:
         self._assertions: dict[tuple[object, bool, bool, int], int] = {}
 
     def state(self, count: int = 1) -> int:
-        """The first of ``count`` new states."""
+        """Add ``count`` states and return the first."""
         first = self.n_states
         self.n_states += count
         if self.n_states > self.limit:
@@ -193,7 +183,7 @@ class _Emitter:
         return first
 
     def number(self, charset: Charset) -> int:
-        # Why by identity first: hashing a set of hundreds of intervals costs as much, and the tree keeps its sets alive.
+        # Why by identity first: hashing a set of hundreds of intervals is expensive, and the tree keeps its sets alive.
         found = self._numbers_by_id.get(id(charset))
         if found is None:
             found = self._numbers.get(charset)
@@ -212,7 +202,7 @@ class _Emitter:
         return found
 
     def assertion(self, node: Look) -> int:
-        """The number of an assertion; those that say the same at one depth are one, as all word boundaries of a pattern do."""
+        """Return the number of an assertion; equal ones at one depth are shared, such as all word boundaries of a pattern."""
         # Why by depth: inner assertions must have higher numbers than those around them.
         match node.item:
             case Chars(charset):
@@ -229,7 +219,7 @@ class _Emitter:
         return found
 
     def emit(self, tree: Node, current: int) -> int:
-        """Emit ``tree`` from state ``current``; the state it ends in."""
+        """Emit ``tree`` from state ``current``, and return the state it ends in."""
         tasks: list[_Task] = [tree]
         while tasks:
             task = tasks.pop()
@@ -285,7 +275,7 @@ class _Emitter:
         return current
 
     def _word(self, node: Node) -> list[int] | None:
-        """The sets that a node reads one after the other, if it is that simple."""
+        """Return the sets that a node reads in sequence, if it is that simple."""
         match node:
             case Literal(text):
                 return [self.character(character) for character in text]
@@ -304,8 +294,8 @@ class _Emitter:
         return None
 
     def _trie(self, words: list[list[int]], current: int, exit_: int) -> None:
-        """Words from one state to another; those that begin alike share states."""
-        # PERF: 50,000 names take half the time so, and .*(names).* passed the budget of steps with a branch for each.
+        """Emit words between two states as a trie of common prefixes."""
+        # PERF: 50,000 names take half the time, and .*(names).* exceeded the budget of steps with a branch for each.
         children: dict[tuple[int, int], int] = {}
         for word in words:
             state = current

@@ -1,7 +1,7 @@
-"""Intersect and Complement nodes -> `Operand` nodes: each is compiled on its own and put back as an automaton.
+"""Intersect and Complement nodes -> `Operand` nodes: each is compiled on its own and replaced by its automaton.
 
-An operand is a language of its own, so its assertions see its own span only (see `guided.patterns.tree`). Operands within operands are
-compiled from the inside out.
+An operand is a language of its own, so its assertions see only its own span (see `guided.patterns.tree`). Nested operands are compiled
+from the inside out.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,25 +20,25 @@ from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node
 
 __all__ = ["lower_operands"]
 
-# Steps of a determinization (8 ns) that take as long as: an operand of any size, an edge in Python, a cell of a table.
+# Cost in steps of a determinization (8 ns each) of: an operand of any size, an edge in Python, a cell of a table.
 _OPERAND, _EDGE, _CELL = 50_000, 800, 4
 _TOO_MANY = "too many or too large intersections and complements"
 
 
 def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: Limits, steps: Steps) -> Node:
-    """The tree with every Intersect and Complement replaced by an automaton.
+    """Return the tree with every Intersect and Complement replaced by an automaton.
 
     Parameters
     ----------
     compile_tree : callable
         A tree without Intersect and Complement -> its automaton over characters.
     steps : Steps
-        What operands cost is added to it.
+        The cost of the operands is added to it.
 
     Raises
     ------
     LimitError
-        A budget of ``limits`` is passed.
+        A budget of ``limits`` was exceeded.
     """
     has_operands, before = _operands_in(tree)
     steps.spend(before, _TOO_MANY)
@@ -67,7 +67,7 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
 
 
 def _operands_in(tree: Node) -> tuple[bool, int]:
-    """Is there any operand that has to be compiled, and what those that have been took to build."""
+    """Return whether any operand must be compiled, and the build cost of those already compiled."""
     stack: list[Node] = [tree]
     seen: set[int] = set()
     found, before = False, 0
@@ -86,7 +86,7 @@ def _operands_in(tree: Node) -> tuple[bool, int]:
 
 
 def _complement(dfa: CharDFA) -> CharDFA:
-    """All texts that ``dfa`` does not accept."""
+    """Return the automaton of all texts that ``dfa`` does not accept."""
     n, k = dfa.table.shape
     table = np.full((n + 1, k), n, np.int32)
     table[:n] = np.where(dfa.table >= 0, dfa.table, n)
@@ -100,7 +100,7 @@ def _operand(dfa: CharDFA, steps: Steps) -> Operand:
     targets = table[sources, classes]
     order = np.lexsort((classes, targets, sources))
     sources, classes, targets = sources[order], classes[order], targets[order]
-    # One edge for all the classes by which a state goes to another.
+    # One edge for all classes that lead from a state to the same target.
     changes = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])
     begins = np.flatnonzero(np.append(True, changes)) if len(sources) else np.empty(0, np.int64)
     steps.spend(_EDGE * max(0, len(begins) - len(table)), _TOO_MANY)

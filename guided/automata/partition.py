@@ -1,11 +1,11 @@
 r"""Minterms: the coarsest partition of the code points that respects a list of character sets.
 
-Automata over characters run on *classes*, one per distinct membership vector, so that their size depends on how many sets a
-pattern uses and not on how many characters these hold: ``\\w+`` has two classes.
+Automata over characters run on *classes*, one per distinct membership vector, so their size depends on the number of sets in a
+pattern and not on the number of characters in these: ``\\w+`` has two classes.
 
-Invariant: class 0 is what no set contains; surrogates belong to no class (``INVALID``), since UTF-8 cannot spell them.
-Complexity: O(pieces of all sets), a piece being what lies between two neighbouring ends of intervals; budgeted, since n sets that overlap
-have n^2 pieces.
+Invariant: class 0 holds the characters of no set; surrogates belong to no class (``INVALID``), because UTF-8 cannot encode them.
+Complexity: O(pieces of all sets), where a piece lies between two neighboring interval ends; budgeted, because n overlapping sets have n^2
+pieces.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Partition:
     classes : ndarray[int32], shape (n_intervals,)
         Class of each interval, or ``INVALID``.
     n_classes : int
-        Number of classes; class 0 is the characters of no set, and may be empty.
+        Number of classes; class 0 holds the characters of no set, and may be empty.
     set_indptr, set_classes : ndarray[int32]
         CSR from a set's position in the input to its classes.
     """
@@ -53,19 +53,19 @@ class Partition:
     set_classes: Int32Array
 
     def charset(self, classes: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Charset:
-        """The characters of some classes."""
+        """Return the characters of some classes."""
         wanted = np.isin(self.classes, np.asarray(classes, np.int32))
         ends = np.append(self.starts[1:], _END) - 1
         return Charset.of(zip(self.starts[wanted].tolist(), ends[wanted].tolist(), strict=True))
 
 
 def partition(charsets: Sequence[Charset], limits: Limits | None = None) -> Partition:
-    """The minterms of ``charsets``.
+    """Compute the minterms of ``charsets``.
 
     Raises
     ------
     LimitError
-        ``transitions`` of ``limits`` is passed by the pieces of all sets.
+        The pieces of all sets exceed ``transitions`` of ``limits``.
     """
     limit = (limits or Limits()).transitions
     lengths = [len(charset.ranges) for charset in charsets]
@@ -97,12 +97,12 @@ def partition(charsets: Sequence[Charset], limits: Limits | None = None) -> Part
 
 
 def joint(left: Partition, right: Partition) -> tuple[Partition, Int32Array]:
-    """The coarsest partition that refines two: (partition without sets, class of each side for every class: int32, shape (n, 2))."""
+    """Return the coarsest common refinement: (partition without sets, class of each side for every class: int32, shape (n, 2))."""
     points = np.union1d(left.starts, right.starts)
     sides = [side.classes[np.searchsorted(side.starts, points, side="right") - 1] for side in (left, right)]
     pairs, inverse = np.unique(sides[0].astype(np.int64) * right.n_classes + sides[1], return_inverse=True)
     valid = sides[0] != INVALID
-    # Invariant: surrogates are INVALID on both sides, which is the least pair.
+    # Invariant: surrogates are INVALID on both sides, which is the smallest pair.
     n_invalid = int((pairs < 0).sum())
     starts, classes = _merged(points, np.where(valid, inverse - n_invalid, INVALID).astype(np.int32))
     found = np.stack(np.divmod(pairs[n_invalid:], right.n_classes), axis=1).astype(np.int32)
@@ -111,7 +111,7 @@ def joint(left: Partition, right: Partition) -> tuple[Partition, Int32Array]:
 
 
 def _merged(points: Int32Array, classes: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Starts and classes of intervals, neighbours of one class as one; surrogates without a class."""
+    """Merge neighboring intervals of one class, and leave surrogates without a class; return starts and classes."""
     classes = np.where((points >= _FIRST_SURROGATE) & (points < _AFTER_SURROGATES), INVALID, classes).astype(np.int32)
     begins = np.append(True, classes[1:] != classes[:-1])
     return points[begins].astype(np.int32), classes[begins]

@@ -32,7 +32,7 @@ def product(
     operation: Operation,
     limits: Limits,
 ) -> tuple[Int32Array, BoolArray]:
-    """The reachable product: (table over joint classes, accepting), start state 0.
+    """Return the reachable product: (table over joint classes, accepting), start state 0.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def product(
     Raises
     ------
     LimitError
-        ``states`` or ``transitions`` of ``limits`` is passed.
+        ``states`` or ``transitions`` of ``limits`` was exceeded.
     """
     table, a, b = pairs(left[0], right[0], classes, operation, limits)
     return table, _ACCEPT[operation](left[1][a] & (a >= 0), right[1][b] & (b >= 0))
@@ -53,14 +53,14 @@ def product(
 def pairs(
     left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, limits: Limits
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
-    """The reachable product without final states: (table over joint classes, left state, right state), -1 for a side that has died.
+    """Return the reachable product without final states: (table over joint classes, left state, right state), -1 for a dead side.
 
-    ``operation`` says when to go on: while both sides live ("and"), while the left one does ("minus"), or either ("or").
+    ``operation`` decides which pairs are live: both sides live ("and"), the left one ("minus"), or either ("or").
 
     Raises
     ------
     LimitError
-        ``states`` or ``transitions`` of ``limits`` is passed.
+        ``states`` or ``transitions`` of ``limits`` was exceeded.
     """
     q = len(classes)
     left_class, right_class = np.ascontiguousarray(classes[:, 0]), np.ascontiguousarray(classes[:, 1])
@@ -84,7 +84,7 @@ def pairs(
 
 
 def char_intersection(left: CharDFA, right: CharDFA, limits: Limits) -> CharDFA:
-    """Texts that both automata over characters accept."""
+    """Return the automaton of the texts that both automata over characters accept."""
     parts, classes = joint(left.partition, right.partition)
     table, accepting = product((left.table, left.accepting), (right.table, right.accepting), classes, "and", limits)
     table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))

@@ -1,10 +1,10 @@
-"""Reading bytes on a pushdown automaton: stacks as hash-consed nodes, reactions, and places.
+"""Execution of pushdown automata: hash-consed stacks, reactions, and configurations.
 
-A stack is a node: its top cell and the node below. Equal stacks are one node, so forks and rollbacks cost nothing. A *place* is
-where a text stands: control, node, and the registers. What some cells hang on, the very bytes read on top of them (`Texts`), travels
-beside the place.
+A stack is a node: its top cell and the node below. Equal stacks are one node, so forks and rollbacks cost nothing. A
+*configuration* is a control, a stack node, and the registers. The bytes read on top of recording cells (`Texts`) are kept beside it: a
+*text configuration* is a configuration with these texts.
 
-Not thread-safe: the index that reads holds a lock.
+Not thread-safe: the calling index holds a lock.
 
 Complexity: O(1) for a byte and each reaction it causes.
 """
@@ -30,29 +30,29 @@ from guided.automata.pushdown import (
     Reaction,
 )
 
-__all__ = ["Place", "Record", "Spot", "Stacks", "Texts"]
+__all__ = ["Configuration", "Record", "Stacks", "TextConfiguration", "Texts"]
 
-# Bytes of memory of a node, as measured.
+# Measured bytes of memory of a node.
 _PER_NODE = 250
 
-# Where a text stands: control, stack node, code points needed and allowed.
-Place = tuple[int, int, int, int]
-# What was read on top of each cell of a stack that records, the lowest first; None behind a key, until the value has ended: no reaction
-# hangs on these bytes.
+# Configuration: control, stack node, code points needed and allowed.
+Configuration = tuple[int, int, int, int]
+# Bytes read on top of each recording cell of a stack, the lowest first; None after a key until its value has ended, when no reaction
+# depends on these bytes.
 Texts = tuple[bytes | None, ...]
-Spot = tuple[Place, Texts]
+TextConfiguration = tuple[Configuration, Texts]
 
 
 class Record(NamedTuple):
-    """What a cell that records was asked, and what it did.
+    """A reaction of a recording cell.
 
     Attributes
     ----------
     level : int
-        Which of the cells of the stack that record, the lowest is 0.
+        Position among the recording cells of the stack; 0 is the lowest.
     action, cell : int
     data : bytes
-        What was read on top of it.
+        Bytes read on top of the cell.
     reaction : Reaction or None
     """
 
@@ -64,12 +64,12 @@ class Record(NamedTuple):
 
 
 class _Recorded:
-    """What is read on top of each cell that records, while bytes are read: cut out of them only where it is asked for.
+    """Bytes read on top of each recording cell during one read; sliced out only on request.
 
     Attributes
     ----------
     at : int
-        Offset of the byte at hand.
+        Offset of the current byte.
     """
 
     __slots__ = ("_begun", "_data", "at")
@@ -77,7 +77,7 @@ class _Recorded:
     def __init__(self, texts: list[bytes | None], data: bytes) -> None:
         self._data = data
         self.at = 0
-        # Of each cell, what was read on top of it, and the offset from which on more was.
+        # For each cell, the bytes read before, and the offset from which the current data continues them.
         self._begun: list[tuple[bytes | None, int]] = [(text, 0) for text in texts]
 
     def __len__(self) -> int:
@@ -91,18 +91,18 @@ class _Recorded:
         self._begun[level] = text, self.at
 
     def resize(self, depth: int) -> None:
-        """So many cells record after the byte at hand."""
+        """Set the number of recording cells after the current byte."""
         del self._begun[depth:]
         self._begun += [(b"", self.at + 1)] * (depth - len(self._begun))
 
     def texts(self) -> list[bytes | None]:
-        """What was read on top of each, all bytes included."""
+        """Return the bytes read on top of each cell, including all of the current data."""
         self.at = len(self._data)
         return [self[level] for level in range(len(self._begun))]
 
 
 class Stacks:
-    """The stacks that texts have made, and how they read on.
+    """Stacks created so far, and reading on them.
 
     Attributes
     ----------
@@ -110,7 +110,9 @@ class Stacks:
     cells : list of int
         Top cell of each node.
     nodes : ndarray[int32], shape (capacity, 3)
-        Top cell, the node below, and the number of cells above the lowest, of each node.
+        Top cell, node below, and number of cells above the lowest, of each node.
+    least_depth : int
+        Minimum depth that actions have reached since it was last set.
     """
 
     def __init__(self, automaton: Pushdown) -> None:
@@ -120,53 +122,56 @@ class Stacks:
         self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
         self.nodes: Int32Array = np.zeros((256, 3), np.int32)
         self.nodes[0] = 0, -1, 0
-        # Of each stack, how many of its cells record.
+        self.least_depth = 0
+        # For each stack, the number of its recording cells.
         self._depths: list[int] = [0]
 
     @property
     def n_bytes(self) -> int:
-        """About how many bytes of memory the stacks take."""
+        """Approximate bytes of memory of the stacks."""
         return _PER_NODE * len(self.cells)
 
-    def is_end(self, place: Place) -> bool:
-        """May a text end at this place?"""
-        control, node, needed, _ = place
+    def is_end(self, configuration: Configuration) -> bool:
+        """Return whether a text may end in this configuration."""
+        control, node, needed, _ = configuration
         if control == self.automaton.end:
             return True
         entry = int(self.automaton.tables.info[control, END_ACTION])
         if not entry or needed:
             return False
-        after = self.react(entry, node)
+        after = self.after_action(entry, node)
         return after is not None and after[0] == self.automaton.end
 
     def top(self, node: int) -> tuple[int, int]:
-        """The top cell of a stack, and the node below (-1: none)."""
+        """Return the top cell of a stack, and the node below (-1: none)."""
         return self.cells[node], self._below[node]
 
     def depth(self, node: int) -> int:
-        """The number of cells above the lowest."""
+        """Return the number of cells above the lowest."""
         return self.nodes.item(node, 2)
 
     def n_recording(self, node: int) -> int:
-        """How many cells of the stack record."""
+        """Return the number of recording cells of a stack."""
         return self._depths[node]
 
     def read(
-        self, place: Place, data: bytes, texts: list[bytes | None] | None = None, records: list[Record] | None = None
-    ) -> Place | None:
-        """The place after some bytes; None where they cannot come.
+        self,
+        configuration: Configuration,
+        data: bytes,
+        texts: list[bytes | None] | None = None,
+        records: list[Record] | None = None,
+    ) -> Configuration | None:
+        """Return the configuration after some bytes; None if they are not allowed.
 
-        ``texts``: what was read on top of each cell that records, changed in place. Without it, what only they could tell cannot come.
-        ``records``: what those cells were asked is appended.
+        ``texts``: bytes read on top of each recording cell, updated in place. Without it, reactions that depend on them are not allowed.
+        ``records``: the reactions of recording cells are appended.
         """
-        control, node, needed, allowed = place
+        control, node, needed, allowed = configuration
         automaton = self.automaton
         tables = automaton.tables
         rows, info = tables.rows, tables.info
         recorded = None if texts is None else _Recorded(texts, data)
         for at, byte in enumerate(data):
-            if recorded is not None:
-                recorded.at = at
             while True:
                 entry = rows.item(control, byte)
                 if entry >= 0:
@@ -189,22 +194,24 @@ class Stacks:
                     continue
                 if needed:
                     return None
+                if recorded is not None:
+                    recorded.at = at
                 is_again = tables.actions.item(ACTION - entry, 1)
-                after = self.react(entry, node, recorded, b"" if is_again else bytes([byte]), records)
+                after = self.after_action(entry, node, recorded, b"" if is_again else bytes([byte]), records)
                 rows, info = tables.rows, tables.info
                 if after is None:
                     return None
                 control, node, needed, allowed = after
+                if recorded is not None and self._depths[node] != len(recorded):
+                    recorded.resize(self._depths[node])
                 if not is_again:
                     break
-            if recorded is not None and self._depths[node] != len(recorded):
-                recorded.resize(self._depths[node])
         if texts is not None and recorded is not None:
             texts[:] = recorded.texts()
         return control, node, needed, allowed
 
     def is_open(self, control: int, node: int) -> bool:
-        """Can a guarded control still lead to a label that the cell allows?"""
+        """Return whether a guarded control can still lead to a label that the cell allows."""
         tables = self.automaton.tables
         guard = tables.info.item(control, GUARD)
         if guard < 0:
@@ -214,25 +221,25 @@ class Stacks:
             return True
         if allow == PENDING:
             return self.automaton.is_open(control, self.cells[node])
-        # PERF: asked at each byte of a key, whose labels are mostly one word (`python -m benchmarks.maskbench`).
+        # PERF: called at each byte of a key, whose labels are mostly one word (`python -m benchmarks.maskbench`).
         guards, allows = tables.guards, tables.allows
         width = tables.info.item(control, WIDTH)
         if width == 1:
             return guards.item(guard) & allows.item(allow) != 0
-        return any(guards.item(guard + k) & allows.item(allow + k) for k in range(width))
+        return bool((guards[guard : guard + width] & allows[allow : allow + width]).any())
 
-    def react(
+    def after_action(
         self,
         entry: int,
         node: int,
         texts: "_Recorded | None" = None,
         last: bytes = b"",
         records: list[Record] | None = None,
-    ) -> Place | None:
-        """Where an action leads on a stack; None where it cannot come.
+    ) -> Configuration | None:
+        """Return the configuration after an action on a stack; None if it is not allowed.
 
-        ``last``: the byte that the action reads. ``records``: what cells that record were asked is appended; without ``texts``, that to
-        which they may do otherwise after some bytes.
+        ``last``: the byte that the action reads. ``records``: reactions of recording cells are appended; without ``texts``, only those that
+        depend on the bytes read.
         """
         tables = self.automaton.tables
         needed, allowed = KEPT
@@ -250,20 +257,22 @@ class Stacks:
                 if texts is not None and cell in tables.records:
                     level = self._depths[node] - 1
                     data = (texts[level] or b"") + last
-                    reaction = self.automaton.recorded(action, cell, data)
+                    reaction = self.automaton.recorded_reaction(action, cell, data)
                     if records is not None:
                         records.append(Record(level, action, cell, data, reaction))
                     texts[level] = None if label >= 0 else b""
                 else:
                     if key not in tables.reactions:
-                        self.automaton.react(action, cell)
+                        self.automaton.compute_reaction(action, cell)
                     reaction = tables.reactions[key]
-                    if records is not None and key in tables.hanging:
+                    if records is not None and key in tables.byte_dependent:
                         records.append(Record(self._depths[node] - 1, action, cell, b"", reaction))
                 if reaction is None or reaction is DEFERRED:
                     return None
-            for _ in range(reaction.pops):
-                node = self._below[node]
+            if reaction.pops:
+                for _ in range(reaction.pops):
+                    node = self._below[node]
+                self.least_depth = min(self.least_depth, self.nodes.item(node, 2))
             if reaction.pushes >= 0:
                 node = self.push(reaction.pushes, node)
             entry = reaction.goes_to
@@ -273,7 +282,7 @@ class Stacks:
         return (entry, node, needed, allowed) if self.is_open(entry, node) else None
 
     def push(self, cell: int, below: int) -> int:
-        """The stack with one more cell."""
+        """Return the stack with one more cell."""
         key = (cell, below)
         found = self._node_ids.get(key)
         if found is None:

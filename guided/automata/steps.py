@@ -1,5 +1,7 @@
-"""Elementary steps, counted: of one compile over all the automata that it builds on its way, or of one call of an index."""
+"""Counter of elementary steps: of one compile over all automata that it builds, or of one call of an index."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from guided.errors import LimitError
@@ -9,14 +11,14 @@ __all__ = ["Steps"]
 
 @dataclass(slots=True)
 class Steps:
-    """How many elementary steps have been made, and how many may be.
+    """Number of elementary steps made, and their limit.
 
     Attributes
     ----------
     limit : int
         ``steps`` of the limits, or another field.
     what : str
-        The name of the field.
+        Name of the field.
     spent : int
         Steps so far.
     """
@@ -27,11 +29,11 @@ class Steps:
 
     @property
     def left(self) -> int:
-        """Steps that may still be made."""
+        """Steps left."""
         return self.limit - self.spent
 
     def begin(self) -> None:
-        """Count from zero."""
+        """Restart the count at zero."""
         self.spent = 0
 
     def spend(self, count: int, advice: str) -> None:
@@ -40,8 +42,18 @@ class Steps:
         Raises
         ------
         LimitError
-            The limit is passed.
+            The limit was exceeded.
         """
         self.spent += count
         if self.spent > self.limit:
             raise LimitError(self.what, self.spent, self.limit, advice)
+
+    @contextmanager
+    def at_most(self, count: int) -> Iterator[None]:
+        """Lower the limit to at most ``count`` more steps within the block."""
+        limit = self.limit
+        self.limit = min(limit, self.spent + count)
+        try:
+            yield
+        finally:
+            self.limit = limit

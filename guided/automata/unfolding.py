@@ -1,19 +1,19 @@
-"""Assertions unfolded: an NFA with look edges -> one without, over pairs (state, context), for the compiled subset construction.
+"""Unfolding of assertions: an NFA with look edges -> one without, over pairs (state, context), for the compiled subset construction.
 
-A *context* is what the text so far has made of the assertions:
+A *context* is the status of the assertions after the text so far:
 
-- *owed*: for each lookahead made and not yet decided, where the deterministic automaton of its body stands;
-- *behind*: for each lookbehind, where the automata of its body stand that began at every position. It holds where one of them accepts.
+- *owed*: for each undecided lookahead, the state of the deterministic automaton of its body;
+- *behind*: for each lookbehind, the states of the automata of its body begun at every position. It holds where one of them accepts.
 
-An edge by a set of characters is split by the contexts that its characters lead to, so a pattern without assertions unfolds to itself, and
-one with word boundaries to at most three of it. The end of a text is one more class of characters, behind the last: what the
-body of an assertion owes itself, such as a ``$``, is decided there.
+An edge by a set of characters is split by the contexts that its characters lead to. A pattern without assertions unfolds to itself, and
+one with word boundaries to at most three copies. The end of a text is one more class of characters, after the last: it decides
+obligations of a body itself, such as a ``$``.
 
-Bodies are unfolded in their turn, each by the contexts of the lookbehinds inside it where it begins. What is not unfolded is a
-lookahead inside a lookbehind: it would be owed by an assertion that has been met (`guided.automata.lookaround` keeps such).
+Bodies are unfolded recursively, each for the contexts of the lookbehinds inside it where it begins. A lookahead inside a lookbehind
+is not unfolded: an assertion that already holds would still have obligations (`guided.automata.lookaround` handles it).
 
-Complexity: states times contexts that occur together; contexts are exponential in the lookaheads owed at once, at worst.
-Invariant: an owed automaton stands where it can still accept and does not yet.
+Complexity: states times contexts that occur together; in the worst case contexts are exponential in the lookaheads owed at once.
+Invariant: the state of an owed automaton can still accept and does not accept yet.
 """
 
 from array import array
@@ -33,7 +33,7 @@ from guided.limits import Limits
 
 __all__ = ["determinize_unfolded", "is_unfoldable"]
 
-# A state or an edge here takes about as long as this many steps of the compiled construction (1 us against 8 ns).
+# Cost of a state or an edge here, in steps of the compiled construction (1 us against 8 ns).
 _STEP_COST = 125
 _TOO_MANY = "too many assertions at once"
 _CELL_COST = 4
@@ -42,13 +42,13 @@ _ALL = -1
 # (negative, number of a body, its state)
 Owed: TypeAlias = frozenset[tuple[bool, int, int]]
 _NOTHING: Owed = frozenset()
-# For each lookbehind: (number of a body, its state) of each begin that may still end.
+# For each lookbehind: (number of a body, its state) of each start position that may still match.
 Behind: TypeAlias = tuple[frozenset[tuple[int, int]], ...]
 Context: TypeAlias = tuple[Owed, Behind]
 
 
 def is_unfoldable(nfa: NFA) -> bool:
-    """Is no lookahead inside a lookbehind?"""
+    """Return whether no lookahead is inside a lookbehind."""
     inside = _assertions_inside(nfa)
     return all(
         nfa.assertions[inner].behind for i, found in enumerate(inside) if nfa.assertions[i].behind for inner in found
@@ -56,12 +56,12 @@ def is_unfoldable(nfa: NFA) -> bool:
 
 
 def determinize_unfolded(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None = None) -> CharDFA:
-    """The deterministic automaton of an NFA with look edges; what it costs is added to ``steps``.
+    """Return the deterministic automaton of an NFA with look edges; its cost is added to ``steps``.
 
     Raises
     ------
     LimitError
-        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+        ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
     """
     bodies = _Bodies(nfa, parts, limits, steps or Steps(limits.steps))
     return replace(bodies.whole(), partition=parts)
@@ -69,7 +69,7 @@ def determinize_unfolded(nfa: NFA, parts: Partition, limits: Limits, steps: Step
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """The minimal automaton of an assertion's body. ``start`` is 0, or ``DEAD`` where nothing matches the body."""
+    """Minimal automaton of an assertion's body. ``start`` is 0, or ``DEAD`` if nothing matches the body."""
 
     table: Int32Array
     accepting: BoolArray
@@ -77,7 +77,7 @@ class _Body:
 
 
 class _Bodies:
-    """The automata of the bodies of a pattern's assertions, each by the contexts in which it begins, made when first asked for."""
+    """Automata of the bodies of a pattern's assertions, by the contexts in which they begin, built on demand."""
 
     def __init__(self, nfa: NFA, parts: Partition, limits: Limits, steps: Steps) -> None:
         self.nfa, self.parts, self.limits, self.steps = nfa, parts, limits, steps
@@ -98,11 +98,11 @@ class _Bodies:
         ]
 
     def whole(self) -> CharDFA:
-        """The automaton of the main language."""
+        """Return the automaton of the main language."""
         return _Unfolding(self, self.behind[-1]).determinized(0, self.nfa.accept, None)
 
     def number(self, assertion: int, behind: Behind) -> int:
-        """The number of the automaton of an assertion's body, begun where the lookbehinds inside it stand as said."""
+        """Return the number of the automaton of an assertion's body; ``behind``: context of the lookbehinds inside it at its beginning."""
         key = assertion, behind
         found = self._numbers.get(key)
         if found is None:
@@ -114,7 +114,7 @@ class _Bodies:
                 dfa.table[dfa.accepting] = DEAD
             table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
             self.steps.spend(_CELL_COST * table.size, _TOO_MANY)
-            # Why here: the body's own bodies have been numbered meanwhile.
+            # Why assigned here: nested bodies have been numbered meanwhile.
             found = self._numbers[key] = len(self.found)
             self.found.append(_Body(table, accepting, 0 if len(table) > 1 or accepting[0] else DEAD))
         return found
@@ -122,7 +122,7 @@ class _Bodies:
 
 @dataclass(slots=True)
 class _Unfolding:
-    """The unfolding of the main language, or of a body: pairs (state, context) as states of a plain NFA, found from its start on."""
+    """Unfolding of the main language or of a body: reachable pairs (state, context) as states of a plain NFA."""
 
     bodies: _Bodies
     lookbehinds: tuple[int, ...]
@@ -133,9 +133,9 @@ class _Unfolding:
     _sets: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def determinized(self, start: int, end: int, behind: Behind | None) -> CharDFA:
-        """The automaton from ``start`` to ``end``: of whole texts, or of a body (``behind``: where lookbehinds stand at its begin).
+        """Return the automaton from ``start`` to ``end``: of whole texts, or of a body (``behind``: its lookbehinds at its beginning).
 
-        A body's automaton accepts where the body has matched whatever follows, and reads the end of the text as one more class.
+        The automaton of a body accepts where the body has matched whatever follows, and reads the end of the text as one more class.
         """
         bodies = self.bodies
         n_classes = bodies.parts.n_classes
@@ -143,7 +143,7 @@ class _Unfolding:
         first = self._context((frozenset(), self._first_behind() if behind is None else behind))
         numbers, work = {(start, first): 0}, [(start, first)]
         empty, edges = array("i"), array("i")
-        # The states where the text may end, and those where a body has matched if it does.
+        # States where the text may end, and states where a body has matched if the text ends.
         ends: list[int] = []
         ends_with_text: list[int] = []
 
@@ -162,7 +162,7 @@ class _Unfolding:
                 if not owed or (not is_body and self._holds_at_end(owed)):
                     ends.append(source)
                 elif is_body:
-                    # What follows the body decides.
+                    # The text after the body decides.
                     for split, after in self._split(context, _ALL):
                         edges.extend((source, split, number(state, after)))
                     if self._holds_at_end(owed):
@@ -200,11 +200,11 @@ class _Unfolding:
         return found
 
     def _first_behind(self) -> Behind:
-        """Where lookbehinds stand at the begin of a text."""
+        """Return the context of the lookbehinds at the beginning of a text."""
         return self._begun([frozenset()] * len(self.lookbehinds))
 
     def _begun(self, going: list[frozenset[tuple[int, int]]]) -> Behind:
-        """Each lookbehind begins anew at every position, inner ones first."""
+        """Restart each lookbehind, as at every position, inner ones first."""
         at: dict[int, frozenset[tuple[int, int]]] = {}
         for assertion, before in zip(self.lookbehinds, going, strict=True):
             inner = tuple(at[i] for i in self.bodies.behind[assertion])
@@ -214,7 +214,7 @@ class _Unfolding:
         return tuple(at.values())
 
     def _asserted(self, assertion: int, context: int) -> int | None:
-        """The context behind an assertion that is made in ``context``; None when it fails at once."""
+        """Return the context after an assertion made in ``context``; None if it fails at once."""
         owed, behind = self.contexts[context]
         bodies = self.bodies
         made = bodies.nfa.assertions[assertion]
@@ -227,7 +227,7 @@ class _Unfolding:
         return None if more is None else self._context((owed | more, behind))
 
     def _judged(self, negative: bool, body: int, state: int) -> Owed | None:
-        """What is owed where a lookahead's automaton stands: nothing once it holds, None once it fails."""
+        """Return the obligation of a lookahead's automaton in a state: empty once it holds, None once it fails."""
         if state == DEAD:
             return _NOTHING if negative else None
         if self.bodies.found[body].accepting[state]:
@@ -235,7 +235,7 @@ class _Unfolding:
         return frozenset([(negative, body, state)])
 
     def _split(self, context: int, charset: int) -> list[tuple[int, int]]:
-        """Of a set's characters those that lead to the same context, with that context."""
+        """Split the characters of a set by the context they lead to."""
         key = context, charset
         found = self._splits.get(key)
         if found is None:
@@ -249,7 +249,7 @@ class _Unfolding:
         return found
 
     def _step(self, context: int, c: int) -> int | None:
-        """The context after a character of class c; None when something owed has failed."""
+        """Return the context after a character of class c; None if an obligation failed."""
         key = context, c
         if key not in self._steps:
             self._steps[key] = self._stepped(context, c)
@@ -272,7 +272,7 @@ class _Unfolding:
         return self._context((frozenset(left), self._begun(going)))
 
     def _holds_at_end(self, owed: Owed) -> bool:
-        """Is all that is owed met when the text ends here?"""
+        """Return whether all obligations hold if the text ends here."""
         end = self.bodies.parts.n_classes
         for negative, body, state in owed:
             found = self.bodies.found[body]
@@ -283,8 +283,8 @@ class _Unfolding:
 
 
 def _assertions_inside(nfa: NFA) -> list[set[int]]:
-    """For each assertion those inside its body, at any depth."""
-    # Invariant: bodies are blocks of states, in the order of their numbers, behind the main language.
+    """Return for each assertion those inside its body, at any depth."""
+    # Invariant: bodies are blocks of states after the main language, in the order of their numbers.
     starts = np.array([assertion.start for assertion in nfa.assertions], np.int32)
     owner = np.searchsorted(starts, nfa.looks[:, 0], side="right") - 1
     inside: list[set[int]] = [set() for _ in nfa.assertions]

@@ -6,6 +6,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.automata.partition import Partition
 from guided.errors import LimitError
 from guided.kernels import utf8 as kernel
+from guided.kernels.hashing import refill
 from guided.kernels.minimize import equal_columns
 from guided.limits import Limits
 
@@ -41,7 +42,7 @@ def to_bytes(
     Raises
     ------
     LimitError
-        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+        ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
     """
     root, tree = decision_tree(parts.starts, parts.classes, parts.n_classes)
     roots, column = _different(root.reshape(1, -1), _FIRST_BYTES)
@@ -55,7 +56,7 @@ def to_bytes(
 
 
 def _different(table: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """(one of each of the columns in ``order``, number of each column)."""
+    """Return (one representative of each distinct column in ``order``, number of each column)."""
     k = table.shape[1]
     first, number = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
     count = equal_columns(table, order, first, number, np.zeros(k, np.uint64))
@@ -63,7 +64,7 @@ def _different(table: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32A
 
 
 def decision_tree(starts: Int32Array, classes: Int32Array, n_classes: int) -> tuple[Int32Array, Int32Array]:
-    """The decision tree of intervals of code points: values by first byte, shape (256,), and of inner nodes, shape (n_nodes, 64)."""
+    """Build the decision tree of code point intervals: values by first byte, shape (256,), and of inner nodes, shape (n_nodes, 64)."""
     root = np.empty(256, np.int32)
     tree = np.empty((6 * len(starts) + 3 * n_classes + 64, 64), np.int32)
     uniform = np.full((3, n_classes), -1, np.int32)
@@ -71,7 +72,7 @@ def decision_tree(starts: Int32Array, classes: Int32Array, n_classes: int) -> tu
 
 
 def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limits) -> Int32Array:
-    """States and, after them, the intermediate states of their edges through a decision tree.
+    """Return the rows of the states, then those of the intermediate states of their edges through a decision tree.
 
     Parameters
     ----------
@@ -90,13 +91,13 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
     Raises
     ------
     LimitError
-        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+        ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
     """
     wide = np.unique(tree[tree >= 0]).astype(np.int32)
     (n, _), (n_nodes, _), width = table.shape, tree.shape, len(root) + tree.shape[1]
     _check(n, width, limits)
     capacity = n + max(256, 2 * n_nodes)
-    # Why not filled to its end: memory that is never touched is never taken.
+    # Why not filled: memory that is never touched is never allocated.
     out = np.empty((capacity, width), np.int32)
     out[:n] = DEAD
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
@@ -115,7 +116,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         grown[:count] = out[:count]
         out, slots = grown, np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
         hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])
-        kernel.refill(hashes, n, count, slots)
+        refill(hashes, n, count, slots)
     count = int(cursor[1])
     _check(count, width, limits)
     return out[:count]

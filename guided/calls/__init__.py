@@ -1,9 +1,9 @@
-"""Tool calls: what a model may say that has tools to call, and what it has said.
+"""Tool calls: the language of model output with tool calls, and the parser for it.
 
-In reading order: patterns of numbers, strings and dates (`numbers`, `decimals`, `strings`, `dates`); types of values (`values`,
-`scalars`, `containers`) from annotations (`types`, with `constraints`, `metadata`, `records`); types by JSON Schemas, of
-definitions and of whatever no pattern describes (`schema`, `schema_names`); tools (`parameters`, `tool`); call formats as data
-(`formats`), values as they write them (`parts`, `raw`, `pythonic`) and the tree of a call (`lowering`), with holes for values by schema
-(`holes`); calls together (`groups`), text mode and tool mode (`triggers`, `modes`); the spec (`spec`); and back again: text to calls
-(`scanner`, `arguments`, `parse`, `reads`), calls to results (`running`), calls to text (`rendering`, `prompts`).
+In reading order: patterns of numbers, strings and dates (`numbers`, `decimals`, `strings`, `dates`); types of values (`values`, `scalars`,
+`containers`) from annotations (`types`, with `constraints`, `metadata`, `records`); types by JSON Schema, for definitions and for
+annotations that no pattern describes (`schema`, `schema_names`); tools (`parameters`, `tool`); call formats as data (`formats`), values as
+formats write them (`parts`, `raw`, `pythonic`) and the tree of a call (`lowering`), with holes for schema values (`holes`); several calls
+(`groups`), text mode and tool mode (`triggers`, `modes`); the spec (`spec`); and the reverse direction: text to calls (`scanner`,
+`arguments`, `parse`, `reads`), calls to results (`running`), calls to text (`rendering`, `prompts`).
 """

@@ -1,7 +1,7 @@
-"""One call, read byte by byte: its name, its arguments, its close.
+"""Parser of one call, byte by byte: its name, its arguments, its close.
 
 The methods are coroutines over bytes that follow the format from left to right with one byte of lookahead. Names, keys and values are
-scanned by the automata that the spec's own automaton is made of.
+scanned with the automata that the spec's automaton is built from.
 """
 
 from functools import lru_cache
@@ -28,14 +28,14 @@ _VALUE_BYTES = _NAME_BYTES | frozenset(b'+"[{')
 
 
 class CallScanner(Scanner):
-    """Reads calls of a spec's tools.
+    """Parses calls of a spec's tools.
 
     Attributes
     ----------
     call_start : int or None
-        Within a call, where it starts.
+        Start of the current call; None outside calls.
     has_name : bool
-        Within a call, is its name complete?
+        Whether the name of the current call is complete.
     """
 
     def __init__(self, spec: Tools) -> None:
@@ -47,19 +47,19 @@ class CallScanner(Scanner):
         self._refused: CallError | None = None
 
     def _call(self, start: int, begun: str | None = None) -> Step[Call]:
-        """A call that starts at a place; ``begun``: what has been read of it, up to its name."""
+        """A call that starts at a place; `begun` is the text already read before its name."""
         form = self._form
         self.call_start, self.has_name, self._refused = start, False, None
         if begun is None:
             begun = yield from self._text("before_name")
         begins = form.texts("before_name")
         found = id_in((*begins, *(form.around[1] + text for text in begins)), form.id, begun)
-        name = yield from self.scan(names_node(tuple(self._layouts)), "no tool name begins with this", "name")
+        name = yield from self.scan(names_node(tuple(self._layouts)), "no tool name starts with this", "name")
         self.has_name = True
         self._reads.append(CallStarted(name, (self.position - len(name.encode()), self.position)))
         byte = yield from self.peek()
         if byte in _NAME_BYTES and (form.has_colons or byte != ord(":")):
-            raise CallError(f"no tool name begins with {name!r} and the character after it", "name", self.position)
+            raise CallError(f"no tool name starts with {name!r} followed by this character", "name", self.position)
         layout = self._layouts[name]
         before, after = around(layout, form)
         said = yield from self.scan(any_of(before, form.id), f"expected {before[0]!r}", "syntax")
@@ -79,7 +79,7 @@ class CallScanner(Scanner):
         )
 
     def _text(self, keyword: str) -> Step[str]:
-        """One of the format's texts, as it is written here."""
+        """Scan one of the format's texts; return its spelling."""
         texts = self._form.texts(keyword)
         return (yield from self.scan(any_of(texts, self._form.id), f"expected {texts[0]!r}", "syntax"))
 
@@ -95,13 +95,13 @@ class CallScanner(Scanner):
         return found
 
     def _arguments(self, tool: str, layout: Layout) -> Step[tuple[dict[str, Any], str]]:
-        """Everything up to the close, and the close as it is written here."""
+        """The arguments and the spelling of the close."""
         form = self._form
         found: dict[str, Any] = {}
         n_values = n_keys = 0
         slot: Slot | None = None
         while True:
-            # Invariant: ``n_values`` values without keys have been read, and the keys before ``n_keys`` are past.
+            # Invariant: ``n_values`` values without keys have been read, and no key before ``n_keys`` can follow.
             value = None if n_keys else _value_slot(layout, n_values)
             keys = () if value is not None and value.required else _next_keys(layout.keyed[n_keys:])
             last = keys[-1] if keys else value
@@ -126,13 +126,13 @@ class CallScanner(Scanner):
                 n_values += 1
 
     def _argument(self, tool: str, value: Slot | None, keys: tuple[Slot, ...]) -> Step[tuple[int, Slot, str, Slot]]:
-        """Where a value begins, what it is for, its spelling, and as which kind it is read; its key is read on the way."""
+        """Read a key, if there is one, and a value: the value's begin, its slot, its spelling, and the slot of its kind."""
         form = self._form
         begin = self.position
         if value is not None and (not keys or (yield from self._is_value(value))):
             return begin, value, (yield from self._value(value)), value
         if value is not None:
-            # A value, or in its place a key: told apart when either is complete.
+            # A value, or a key in its place; they are distinguished when one of them is complete.
             names = {slot.label: _key_node(slot.label, form) for slot in keys}
             options = either(*_beside_keys(value, form), *names.values())
             found = yield from self.scan(options, _ill_typed(value), "argument")
@@ -155,21 +155,21 @@ class CallScanner(Scanner):
         return begin, slot, (yield from self._value(slot)), slot
 
     def _key_end(self, slot: Slot) -> Step[str]:
-        """What stands after a parameter's name, as it is written here."""
+        """Scan the text after a parameter's name; return its spelling."""
         form = self._form
         options = either(*(key_end(kind, form) for kind in slot.kinds))
         if not form.text_key:
             return (yield from self.scan(options, f"expected {form.after_key!r}", "syntax"))
-        # What the key says of the value is the argument's type.
+        # The key depends on the argument's type.
         return (yield from self.scan(options, f"{_ill_typed(slot)}: expected another key", "argument"))
 
     def _value(self, slot: Slot) -> Step[str]:
-        """A value, and what stands after it."""
+        """Scan a value and the text after it."""
         form, after = self._form, self._form.after_value.replace("{name}", slot.label)
         if isinstance(slot.type, SchemaType):
             found = yield from self.scan_value(slot.type, _ill_typed(slot), form.has_plus)
         elif after and slot.type.is_bare:
-            # Why at once: text that stands as it is has no other end.
+            # Why in one scan: unquoted text ends only at the text after it.
             node = sequence(value_node(slot.type, form.has_plus), part(after))
             found = yield from self.scan(node, _ill_typed(slot), "argument")
             return found[: found.index(least(after))]
@@ -182,7 +182,7 @@ class CallScanner(Scanner):
         return found
 
     def _is_value(self, slot: Slot) -> Step[bool]:
-        """Does what comes begin like a value, and like no key?"""
+        """Return whether the next byte begins a value and no key."""
         if not isinstance(slot.type, SchemaType):
             return False
         byte = yield from self.peek()
@@ -196,23 +196,23 @@ class CallScanner(Scanner):
         try:
             return slot.type.read(spelling)
         except Exception as error:
-            # A class of the user's own may refuse what its annotations allow; the text is a call all the same.
-            self._refused = CallError(f"argument {slot.label!r} is refused by its type: {error}", "argument", begin)
+            # A user's class may reject a value that its annotations allow; the text is still a call.
+            self._refused = CallError(f"invalid value for argument {slot.label!r}: {error}", "argument", begin)
             return spelling
 
     def _closes(self, tool: str, opener: str | None, previous: Slot | None, missing: Slot | None) -> Step[str | None]:
-        """Read the close, or what comes before an argument (None); no opener: no argument may come."""
+        """Scan the close, or the text before an argument (None); `opener` is None if no argument may follow."""
         form = self._form
         closes = form.texts("close")
         byte = yield from self.peek()
         kind: Kind = "syntax"
         reason = "expected " + " or ".join(repr(text) for text in (*(() if missing else closes), opener) if text)
         if byte in _VALUE_BYTES:
-            # Why: of ``01`` or ``12x`` the type has read what it could.
+            # Why: for ``01`` or ``12x`` the scanner of the type has stopped within the number.
             kind = "argument"
-            reason = f"{tool} has no further argument" if previous is None else _ill_typed(previous)
+            reason = f"unexpected argument: {tool} has no more" if previous is None else _ill_typed(previous)
         elif opener is None and form.separator and byte == ord(form.separator[0]):
-            kind, reason = "argument", f"{tool} has no further argument"
+            kind, reason = "argument", f"unexpected argument: {tool} has no more"
         if missing is not None:
             assert opener is not None
             try:
@@ -223,7 +223,7 @@ class CallScanner(Scanner):
                 begun = bytes((*self.scanned, (yield from self.peek())))
                 if not any(written(text).encode().startswith(begun) for text in closes):
                     raise
-                reason = f"{tool} lacks its argument {missing.label!r}"
+                reason = f"{tool} is missing its argument {missing.label!r}"
                 raise CallError(reason, "argument", self.position) from error
             return None
         close = any_of(closes, form.id)
@@ -235,7 +235,7 @@ class CallScanner(Scanner):
             is_key = key.startswith(begun) or (begun[:-1] == key and begun[-1] in _LABEL_BYTES)
             if opener is not None or form.separator or not is_key:
                 raise
-            raise CallError(f"{tool} has no further argument", "argument", self.position) from error
+            raise CallError(f"unexpected argument: {tool} has no more", "argument", self.position) from error
         return found if automaton_of(close).accepts(found.encode()) else None
 
 
@@ -245,7 +245,7 @@ def _value_slot(layout: Layout, n_values: int) -> Slot | None:
 
 
 def _next_keys(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
-    """The arguments that may come next: up to the first that must come."""
+    """The keyed arguments that may come next: up to the first required one."""
     needed = next((i for i, slot in enumerate(slots) if slot.required), len(slots) - 1)
     return slots[: needed + 1]
 

@@ -1,20 +1,21 @@
-"""`CallStates`: the automaton of calls of many tools, of which only what texts get to exists.
+"""`CallStates`: the automaton of calls of many tools, built on demand.
 
-It is put together from parts: *top*, the text with a hole wherever a call stands; *before*, what stands before the name in every call;
-the names (`guided.calls.names`); and for each tool the *rest*, what follows its name, made when a text has got past the name. Tools with
-the same arguments share one rest.
+It is composed of parts: *top*, the text with a hole at each call; *before*, the text before the name in every call; the names
+(`guided.calls.names`); and for each tool the *rest*, the text after its name, built once a text has passed the name. Tools with the same
+arguments share one rest.
 
-A *place* is a place of one part:
+A *place* is a position in one part:
 
     (TOP, state)                          in the text around calls
     (BEFORE, state, behind)               in a call before its name; ``behind`` is the state of top after the call
     (NAME, low, high, depth, behind)      in a name
     (REST, number of the rest, state)     after the name
 
-and a state is a set of places, as in a subset construction: nearly always one. Where a call may begin, its places are added to those of the
-text; where a rest may end, those of the text behind it. What a name's end adds is left out until a byte is read that no name goes on with.
+and a state is a set of places, as in a subset construction, in nearly all cases a singleton. Where a call may begin, its places are added
+to those of the text; where a rest may end, those of the text after it are added. The places after a complete name are added only when a
+byte is read that continues no name.
 
-Complexity: O(1) for a state, vectorized for names; a rest costs what its tool does, once. The number of tools is in none of it.
+Complexity: O(1) per state, vectorized for names; each rest is built once, at the cost of its tool. Nothing depends on the number of tools.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -26,7 +27,7 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array
 from guided.calls.names import Names, Places
 from guided.errors import SchemaError, VocabularyError
-from guided.schema.frames import ANY, Ahead, Frame, FrameStates, Hole, Value
+from guided.schema.pushdown.frames import ANY, Frame, FrameStates, Hole, SubTrie, Value
 
 __all__ = ["CallStates", "Parts"]
 
@@ -36,17 +37,17 @@ _Place: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What calls are put together from.
+    """The parts that calls are composed of.
 
     Attributes
     ----------
     top : Frame
-        Of the text, with a hole for each call.
+        The text, with a hole for each call.
     before : Frame
-        Of a call, with a hole for the name.
+        A call up to its name, with a hole for the name.
     names : Names
     rest : callable
-        From the name of a tool to a key, equal for tools with the same arguments, and what makes the frame of what follows its name.
+        Maps the name of a tool to a key, equal for tools with the same arguments, and a function that builds the frame after its name.
     firsts : bytes
         Bytes that may follow a name.
     following : bytes
@@ -62,23 +63,23 @@ class Parts:
 
 
 class CallStates:
-    """The states of calls; implements `guided.schema.frames.Around`.
+    """The states of calls; implements `guided.schema.pushdown.frames.HostAutomaton`.
 
     Parameters
     ----------
     parts : Parts
     letters, is_empty
-        As those of `FrameStates`.
+        As in `FrameStates`.
 
     Attributes
     ----------
     n_rests : int
-        Rests made so far.
+        Number of rests built so far.
 
     Raises
     ------
     VocabularyError
-        All texts need bytes that are no letters.
+        Every text needs a byte that is not a letter.
     """
 
     def __init__(self, parts: Parts, letters: BoolArray, is_empty: Callable[[Value], bool]) -> None:
@@ -97,18 +98,18 @@ class CallStates:
             live = [self._frame(self._names[place].decode()).is_live for place in range(len(self._names))]
             self._names = self._names.only(np.array(live, np.bool_))
         if not self._top.is_live or not self._before.is_live or not len(self._names):
-            raise VocabularyError("every text of the spec needs a byte that no token of the vocabulary has alone")
+            raise VocabularyError("every text of the spec needs a byte that the vocabulary cannot encode")
         self._state([(TOP, 0)])
 
     @property
     def n_rests(self) -> int:
-        """Rests made so far."""
+        """Number of rests built so far."""
         return len(self._frames)
 
     # States
 
     def _state(self, places: Sequence[_Place]) -> int:
-        """The number of a set of places, with all that is added to it."""
+        """The number of a set of places, closed under `_added`."""
         found: set[_Place] = set()
         work = list(places)
         while work:
@@ -125,7 +126,7 @@ class CallStates:
         return number
 
     def _added(self, place: _Place) -> tuple[list[_Place], bool]:
-        """The places that one adds, and whether anything else is possible there."""
+        """The places that a place adds, and whether the place has successors of its own."""
         kind, state = place[0], place[1]
         if kind == TOP:
             behind = int(self._top.behind[state])
@@ -143,13 +144,17 @@ class CallStates:
         return [], True
 
     def _frame(self, name: str) -> FrameStates:
-        """What follows the name of a tool."""
+        """The states after the name of a tool."""
         key, make = self._parts.rest(name)
         found = self._frames.get(key)
         if found is None:
             frame = make()
             if not set(frame.following) <= set(self.following):
-                raise SchemaError("something else follows a value than in calls of other tools", "", "format")
+                raise SchemaError(
+                    "calls of this tool continue after a value in another way than calls of the other tools",
+                    "",
+                    "format",
+                )
             found = self._frames[key] = FrameStates(frame, self._letters, self._is_empty)
         return found
 
@@ -163,15 +168,15 @@ class CallStates:
         return found
 
     def _ended(self, low: int, depth: int, behind: int) -> int | None:
-        """The rest of the tool whose name ends at a place; None where none does."""
+        """The rest of the tool whose name is complete at a place; None if no name is."""
         if self._names.length(low) != depth:
             return None
         return self._rest(low, behind)
 
-    # What the embedding asks for
+    # Protocol of the embedding
 
     def near(self, state: int, control_of: Int32Array) -> tuple[Int32Array, Int32Array, BoolArray]:
-        """Of the places of a part that stand alone, all, or of names those on the way to the shortest; else the state itself."""
+        """Rows near a state: its whole part if it is a single place, the path of the shortest name, or only the state itself."""
         places = self._states[state]
         if len(places) == 1 and places[0][0] == NAME:
             states, rows, ends = self._name(places[0], self._shortest(places[0]))
@@ -188,11 +193,11 @@ class CallStates:
         if hole is not None:
             begins = [byte for byte in hole.value.begins or ANY if self._letters[byte]]
             if (row[begins] >= 0).any():
-                raise SchemaError("it is not clear whether a value begins or the call goes on", "", "format")
+                raise SchemaError("ambiguous: a value may start here, or the call may continue", "", "format")
             row[begins] = UNKNOWN
         for place in places:
             if place[0] == NAME and self._names.length(place[1]) == place[3]:
-                # Why: what follows a name is made where a text gets past it.
+                # Why: the states after a name are built once a text passes it.
                 row[self._firsts] = np.where(row[self._firsts] >= 0, row[self._firsts], UNKNOWN)
         return np.array([state], np.int32), row[None, :], np.array([self._ends(places)])
 
@@ -202,7 +207,7 @@ class CallStates:
     def _whole_part(
         self, place: _Place, state: int, control_of: Int32Array
     ) -> tuple[Int32Array, Int32Array, BoolArray]:
-        """All states of a part that stand alone and have no control."""
+        """All single-place states of a part that have no control yet."""
         part = self._top if place[0] == TOP else self._rests[place[1]][0]
         lead = (TOP,) if place[0] == TOP else (REST, place[1])
         numbers = np.array([self._state([(*lead, inner)]) for inner in range(part.n_states)], np.int32)
@@ -214,31 +219,31 @@ class CallStates:
         ends = part.accepting[kept] if place[0] == TOP else np.zeros(int(kept.sum()), np.bool_)
         return numbers[kept], rows[kept], ends
 
-    def below(self, state: int, trie: Ahead) -> tuple[Int32Array, Int32Array, BoolArray] | None:
-        """Of names, the places that the paths of a trie lead to."""
+    def below(self, state: int, trie: SubTrie) -> tuple[Int32Array, Int32Array, BoolArray] | None:
+        """For names, the places that the paths of a trie lead to."""
         places = self._states[state]
         return self._name(places[0], trie) if len(places) == 1 and places[0][0] == NAME else None
 
-    def _shortest(self, place: _Place) -> Ahead:
-        """What is left of the shortest name, as a trie."""
+    def _shortest(self, place: _Place) -> SubTrie:
+        """The rest of the shortest name, as a trie."""
         _, low, high, depth, _ = place
         data = np.frombuffer(self._names[self._names.shortest(low, high)][depth:], np.uint8)
         skip = np.full(len(data), len(data), np.int32)
-        return Ahead(data, np.arange(len(data), dtype=np.int32), skip, 0, len(data))
+        return SubTrie(data, np.arange(len(data), dtype=np.int32), skip, 0, len(data))
 
-    def _name(self, place: _Place, trie: Ahead) -> tuple[Int32Array, Int32Array, BoolArray]:
-        """A place of names and those below it."""
+    def _name(self, place: _Place, trie: SubTrie) -> tuple[Int32Array, Int32Array, BoolArray]:
+        """A place of names and the places below it."""
         _, low, high, depth, behind = place
         found = self._names.below(low, high, depth, trie)
         numbers = self._numbered(found, behind)
         rows, is_last = self._names.rows(found)
         rows[found.parent[1:], found.byte[1:]] = numbers[1:]
-        # Why: what follows a name is made where a text gets past it.
+        # Why: the states after a name are built once a text passes it.
         rows[np.flatnonzero(is_last)[:, None], self._firsts] = UNKNOWN
         return numbers, rows, np.zeros(len(numbers), np.bool_)
 
     def _numbered(self, places: Places, behind: int) -> Int32Array:
-        """The states of places of names, which stand alone."""
+        """State numbers of places of names, one state per place."""
         numbers, states = self._numbers, self._states
         found = []
         for low, high, depth in zip(places.low.tolist(), places.high.tolist(), places.depth.tolist(), strict=True):
@@ -251,12 +256,12 @@ class CallStates:
         return np.array(found, np.int32)
 
     def step(self, state: int, byte: int) -> int:
-        """The state after a byte; DEAD where there is none."""
+        """The state after a byte; DEAD if there is none."""
         after = self._after(self._states[state], byte) if self._letters[byte] else []
         return self._state(after) if after else DEAD
 
     def _after(self, places: tuple[_Place, ...], byte: int) -> list[_Place]:
-        """The places after a byte, without what they add."""
+        """The places after a byte, without those that they add."""
         found: list[_Place] = []
         for place in places:
             if place[0] == NAME:
@@ -277,7 +282,7 @@ class CallStates:
         return found
 
     def hole(self, state: int) -> Hole | None:
-        """The hole of a state: that of a rest."""
+        """The hole of a state, which is the hole of a rest."""
         for place in self._states[state]:
             if place[0] == REST:
                 inner = self._rests[place[1]][0].hole(place[2])
@@ -286,11 +291,11 @@ class CallStates:
         return None
 
     def way(self, state: int) -> bytes:
-        """From a state to the next value, or to the end of a call and of the text, by the shortest of the names."""
+        """Shortest bytes from a state to the next value, or to the end of the call and text, using the shortest name."""
         places = self._states[state]
         if self._ends(places):
             return b""
-        # A call that has begun is completed; what follows the name comes before the name, and that before what is around.
+        # Complete an open call first: the part after the name has priority over the name, and the name over the text around the call.
         for place in reversed(places):
             if place[0] == REST:
                 rest = self._rests[place[1]][0]

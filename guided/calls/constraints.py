@@ -1,7 +1,7 @@
-"""Bounds, lengths and patterns, from wherever they are written, and the types that they make.
+"""Bounds, lengths and patterns of values, and the types that result from them.
 
-Python's annotations (`guided.calls.metadata`) and JSON Schema (`guided.calls.schema`) both fill in `Constraints`; the
-functions here turn them into types of one kind, or say which of them does not fit.
+Python annotations (`guided.calls.metadata`) and JSON Schema (`guided.calls.schema`) both fill in `Constraints`; the functions here turn
+them into value types, or report which constraint does not apply.
 """
 
 import math
@@ -29,22 +29,22 @@ __all__ = [
 ]
 
 _Ordered = TypeVar("_Ordered", Decimal, int)
-# Python writes no numbers of more than 4,300 digits, and no schema needs one of more than 4,000, or one with as many zeros.
+# Python writes no integers of more than 4,300 digits, and no schema needs a number of more than 4,000 digits or as many zeros.
 MOST_DIGITS = 4_000
 _BITS = 13_287
 
 
 class Irregular(SchemaError):
-    """No pattern has the values of a type, or none of a reasonable size: its schema may say what they are."""
+    """No pattern of reasonable size has the values of a type; its schema may describe them."""
 
 
 class Unsatisfiable(SchemaError):
-    """No value satisfies a type. What is optional is then never written; anything else is refused with this error."""
+    """No value satisfies a type. Optional parameters and fields of such a type are left out; elsewhere this error is raised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Bounds for values that have none of their own; None leaves them unbounded.
+    """Default bounds for unbounded values; None means no bound.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Caps:
 
 @dataclass(slots=True)
 class Constraints:
-    """What was asked for.
+    """The constraints of one value.
 
     Attributes
     ----------
@@ -69,17 +69,17 @@ class Constraints:
     above, below : Decimal or None
         Exclusive bounds.
     step : Fraction or None
-        The value is a multiple of it.
+        The value must be a multiple of it.
     min_length : int
-        Least length.
+        Minimum length.
     max_length : int or None
-        Greatest length.
+        Maximum length.
     patterns : list of Node
-        Patterns of the value.
+        Patterns that the value must match.
     keywords : dict of str to str
-        What was asked for, by name; the value is "number", "length" or "pattern".
+        Names of the given constraints -> "number", "length" or "pattern".
     description : str
-        For people.
+        Text for models and people.
     """
 
     low: Decimal | None = None
@@ -99,22 +99,22 @@ class Constraints:
         Parameters
         ----------
         side : {"low", "high", "above", "below"}
-            The attribute; the tighter bound stays.
+            The attribute; the tighter bound is kept.
         """
         self.keywords[keyword] = "number"
         if isinstance(value, float) and math.isinf(value):
             if (value > 0) == (side in ("low", "above")):
-                raise Unsatisfiable("no number is beyond infinity", pointer, keyword)
+                raise Unsatisfiable("the bound is infinite, so no number satisfies it", pointer, keyword)
             return
         tightest: Callable[[Decimal, Decimal], Decimal] = max if side in ("low", "above") else min
         setattr(self, side, _tightest(tightest, getattr(self, side), exact_number(value, pointer, keyword)))
 
     def multiple(self, value: Any, pointer: str, keyword: str) -> None:
-        """Ask for multiples of a number; for those of all the numbers asked for."""
+        """Require multiples of a number; repeated calls combine."""
         self.keywords[keyword] = "number"
         step = Fraction(exact_number(value, pointer, keyword))
         if step <= 0:
-            raise SchemaError(f"{shown(value)} is not greater than 0", pointer, keyword)
+            raise SchemaError(f"{shown(value)} must be greater than 0", pointer, keyword)
         if self.step is not None:
             step = Fraction(
                 math.lcm(step.numerator, self.step.numerator), math.gcd(step.denominator, self.step.denominator)
@@ -122,38 +122,38 @@ class Constraints:
         self.step = step
 
     def length(self, side: str, value: Any, pointer: str, keyword: str) -> None:
-        """Add a least (``side="min"``) or greatest ("max") length."""
+        """Add a minimum (``side="min"``) or maximum ("max") length."""
         self.keywords[keyword] = "length"
         if value is None:
             return
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise SchemaError(f"a length is a number >= 0, not {shown(value)}", pointer, keyword)
+            raise SchemaError(f"a length must be an integer >= 0, not {shown(value)}", pointer, keyword)
         if side == "min":
             self.min_length = max(self.min_length, value)
         else:
             self.max_length = _tightest(min, self.max_length, value)
 
     def pattern(self, node: Node, keyword: str) -> None:
-        """Add a pattern of the value."""
+        """Add a pattern that the value must match."""
         self.keywords[keyword] = "pattern"
         self.patterns.append(node)
 
     def only(self, kinds: tuple[str, ...], what: str, pointer: str) -> None:
-        """Refuse what was asked for beyond some kinds of keywords."""
+        """Raise SchemaError if there are constraints of other kinds."""
         for keyword, kind in self.keywords.items():
             if kind not in kinds:
                 raise SchemaError(f"does not apply to {what}", pointer, keyword)
 
 
 def bounded_int(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
-    """The integers that satisfy constraints.
+    """Return the type of the integers that satisfy constraints.
 
     Raises
     ------
     SchemaError
-        There are none, or their multiples are not supported.
+        There are none, or these multiples are not supported.
     """
     asked.only(("number",), "an int", pointer)
     low = _tightest(max, _optional(math.ceil, asked.low), _optional(lambda b: math.floor(b) + 1, asked.above))
@@ -161,18 +161,18 @@ def bounded_int(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
     if caps.max_digits is not None:
         largest = 10**caps.max_digits - 1
         low, high = (-largest if low is None else low), (largest if high is None else high)
-    # A multiple of p/q in lowest terms, if it is an integer, is one of p.
+    # An integer multiple of p/q in lowest terms is a multiple of p.
     step = None if asked.step is None or asked.step.numerator == 1 else asked.step.numerator
     return _inhabited(lambda: integer(low, high, step), asked, pointer)
 
 
 def bounded_float(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
-    """The floats that satisfy constraints.
+    """Return the type of the floats that satisfy constraints.
 
     Raises
     ------
     SchemaError
-        There are none, or their multiples are not supported.
+        There are none, or these multiples are not supported.
     """
     asked.only(("number",), "a float", pointer)
     step = None if asked.step is None else Decimal(asked.step.numerator) / Decimal(asked.step.denominator)
@@ -181,11 +181,11 @@ def bounded_float(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
             lambda: number(asked.low, asked.high, asked.above, asked.below, step, caps.max_digits), asked, pointer
         )
     except OverflowError as error:
-        raise SchemaError("a bound is too large for a float", pointer, next(iter(asked.keywords))) from error
+        raise SchemaError("the bound is too large for a float", pointer, next(iter(asked.keywords))) from error
 
 
 def constrained_text(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
-    """The strings that satisfy constraints.
+    """Return the type of the strings that satisfy constraints.
 
     Raises
     ------
@@ -200,29 +200,29 @@ def constrained_text(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
 
 
 def exact_number(value: Any, pointer: str, keyword: str) -> Decimal:
-    """A number as it is written: 0.1 is one tenth."""
+    """The exact decimal of a number as written: 0.1 is one tenth."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise SchemaError(f"a number is expected, not {shown(value)}", pointer, keyword)
+        raise SchemaError(f"expected a number, not {shown(value)}", pointer, keyword)
     is_long = value.bit_length() > _BITS if isinstance(value, int) else False
     if isinstance(value, Decimal) and value.is_finite():
         is_long = abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS
     if is_long:
-        raise SchemaError(f"a number has no more than {MOST_DIGITS:,} digits", pointer, keyword)
+        raise SchemaError(f"a number may have at most {MOST_DIGITS:,} digits", pointer, keyword)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
-        raise SchemaError(f"{shown(value)} is no finite number", pointer, keyword)
+        raise SchemaError(f"{shown(value)} is not a finite number", pointer, keyword)
     return exact
 
 
 def _inhabited(build: Callable[[], ValueType], asked: Constraints, pointer: str) -> ValueType:
-    """The type, if it has a value."""
+    """Build a type and check that it has a value."""
     keyword = ", ".join(asked.keywords)
     try:
         found = build()
     except ValueError as error:
         raise Irregular(str(error), pointer, keyword) from error
     if asked.keywords and automaton_of(found.node).is_empty():
-        raise Unsatisfiable("no value satisfies all of this", pointer, keyword)
+        raise Unsatisfiable("no value satisfies all of these constraints", pointer, keyword)
     return found
 
 

@@ -1,9 +1,8 @@
-"""Types made of types: arrays, tuples, mappings, records, unions, and any JSON, all to a fixed depth.
+"""Composite types: arrays, tuples, mappings, records, unions, and any JSON, all with bounded nesting.
 
-A regular language nests to a fixed depth: arrays and objects nest at most `MAX_NESTING` deep in one argument. Records have
-their fields in one order, optional ones present or not, and no others; so their keys are unique. Mappings have keys of their
-own, and a regular language cannot tell that two of them are equal: the last one wins, as `json.loads` has it, and a least number of
-keys above 1 is refused.
+A regular language has bounded nesting: arrays and objects nest at most `MAX_NESTING` deep in one argument. Records have their fields in one
+order, optional ones present or not, and no others, so their keys are unique. Mappings have arbitrary keys, and a regular language cannot
+detect duplicates: the last one wins, as in `json.loads`, and a minimum above 1 is rejected.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,11 +42,11 @@ class Field:
     name : str
         The key.
     type : ValueType
-        Of its value.
+        Type of its value.
     required : bool
-        Must it be there?
+        Whether the field must be present.
     description : str
-        For models and people; may be empty.
+        Text for models and people; may be empty.
     """
 
     name: str
@@ -57,11 +56,11 @@ class Field:
 
 
 def in_order(items: Sequence[tuple[Node, bool]], separator: Node) -> Node:
-    """The items in their order with separators between them; those that are not required (False) may be missing.
+    """Concatenate items in order with separators; items that are not required may be missing.
 
     Notes
     -----
-    O(n) nodes where an item is required, else O(n log n).
+    O(n) nodes if an item is required, otherwise O(n log n).
     """
     first = next((i for i, (_, required) in enumerate(items) if required), None)
     if first is None:
@@ -71,13 +70,13 @@ def in_order(items: Sequence[tuple[Node, bool]], separator: Node) -> Node:
 
 
 def following(items: Sequence[tuple[Node, bool]], separator: Node) -> list[Node]:
-    """The items in their order, each with a separator before it."""
+    """The items in order, each after a separator."""
     pairs = [(concat([separator, node]), required) for node, required in items]
     return [node if required else optional(node) for node, required in pairs]
 
 
 def _some(items: Sequence[Node], separator: Node) -> Node:
-    """At least one of the items, in their order."""
+    """At least one of the items, in order."""
     if len(items) == 1:
         return items[0]
     half = len(items) // 2
@@ -89,19 +88,19 @@ def _some(items: Sequence[Node], separator: Node) -> Node:
 def array(
     item: ValueType, minimum: int, maximum: int | None, build: Callable[[list[Any]], Any], name: str
 ) -> ValueType:
-    """An array of ``minimum`` to ``maximum`` items of one type.
+    """Return the type of arrays of ``minimum`` to ``maximum`` items of one type.
 
     Parameters
     ----------
     build : callable
         List of decoded items -> Python value.
     name : str
-        For people.
+        For display.
     """
 
     def decode(value: Any) -> Any:
         if type(value) is not list or len(value) < minimum or (maximum is not None and len(value) > maximum):
-            raise ValueError(f"{value!r} is no {name}")
+            raise ValueError(f"{value!r} is not a valid {name}")
         return build([item.decode(element) for element in value])
 
     node = concat([Literal("["), _repeated(item.node, minimum, maximum), Literal("]")])
@@ -111,19 +110,19 @@ def array(
 
 @lru_cache(maxsize=4096)
 def fixed(items: tuple[ValueType, ...], build: Callable[[list[Any]], Any], name: str) -> ValueType:
-    """An array of one item of each type.
+    """Return the type of arrays with one item of each type.
 
     Parameters
     ----------
     build : callable
         List of decoded items -> Python value.
     name : str
-        For people.
+        For display.
     """
 
     def decode(value: Any) -> Any:
         if type(value) is not list or len(value) != len(items):
-            raise ValueError(f"{value!r} is no {name}")
+            raise ValueError(f"{value!r} is not a valid {name}")
         return build([item.decode(element) for item, element in zip(items, value, strict=True)])
 
     node = concat([Literal("["), in_order([(item.node, True) for item in items], COMMA), Literal("]")])
@@ -135,19 +134,19 @@ def fixed(items: tuple[ValueType, ...], build: Callable[[list[Any]], Any], name:
 
 @lru_cache(maxsize=4096)
 def mapping(key: ValueType, value: ValueType, minimum: int = 0, maximum: int | None = None) -> ValueType:
-    """An object with any keys of one type and values of another.
+    """Return the type of objects with any keys of one type and values of another.
 
     Parameters
     ----------
     key : ValueType
-        All of its spellings are strings.
+        All of its spellings must be strings.
     minimum : int
-        0 or 1: equal keys are one entry, and only one entry is told from none.
+        0 or 1: equal keys are one entry, so larger minimums cannot be checked.
     """
 
     def decode(found: Any) -> dict[Any, Any]:
         if type(found) is not dict or len(found) < minimum or (maximum is not None and len(found) > maximum):
-            raise ValueError(f"{found!r} is no {name}")
+            raise ValueError(f"{found!r} is not a valid {name}")
         return {key.decode(name): value.decode(item) for name, item in found.items()}
 
     name = f"dict[{key.name}, {value.name}]"
@@ -161,21 +160,21 @@ def mapping(key: ValueType, value: ValueType, minimum: int = 0, maximum: int | N
 
 @lru_cache(maxsize=4096)
 def record(fields: tuple[Field, ...], build: Callable[[dict[str, Any]], Any], name: str) -> ValueType:
-    """An object with fields in a fixed order.
+    """Return the type of objects with fields in a fixed order.
 
     Parameters
     ----------
     build : callable
         Decoded values by key -> Python value; may raise ValueError.
     name : str
-        For people.
+        For display.
     """
     types = {field.name: field.type for field in fields}
     required = {field.name for field in fields if field.required}
 
     def decode(value: Any) -> Any:
         if type(value) is not dict or not required <= value.keys() <= types.keys():
-            raise ValueError(f"{value!r} is no {name}")
+            raise ValueError(f"{value!r} is not a valid {name}")
         return build({key: types[key].decode(item) for key, item in value.items()})
 
     entries = [(concat([constant(field.name), COLON, field.type.node]), field.required) for field in fields]
@@ -190,13 +189,13 @@ def record(fields: tuple[Field, ...], build: Callable[[dict[str, Any]], Any], na
 
 
 def with_description(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
-    """A schema with what is said of the value."""
+    """Return a schema with a description, if not empty."""
     return {**schema, "description": description} if description else dict(schema)
 
 
 @lru_cache(maxsize=4096)
 def union(members: tuple[ValueType, ...]) -> ValueType:
-    """One of several types; a value that belongs to several is read as the first of them."""
+    """Return the union of several types; a value of several members is decoded by the first of them."""
     name = " | ".join(member.name for member in members)
 
     def decode(value: Any) -> Any:
@@ -205,7 +204,7 @@ def union(members: tuple[ValueType, ...]) -> ValueType:
                 return member.decode(value)
             except ValueError:
                 continue
-        raise ValueError(f"{value!r} is no {name}")
+        raise ValueError(f"{value!r} is not a valid {name}")
 
     is_string = all(member.is_string for member in members)
     strings = [member.strings for member in members if member.strings is not None]
@@ -225,7 +224,7 @@ def union(members: tuple[ValueType, ...]) -> ValueType:
 
 @lru_cache(maxsize=8)
 def anything(depth: int) -> ValueType:
-    """Any JSON value whose arrays and objects nest at most ``depth`` deep."""
+    """Return the type of any JSON value whose arrays and objects nest at most ``depth`` deep."""
     scalars = (null(), boolean(), number(), text())
     node: Node = alternate([scalar.node for scalar in scalars])
     leaf = node
@@ -252,7 +251,7 @@ def _repeated(item: Node, minimum: int, maximum: int | None) -> Node:
 
 
 def _bounds(of: str, minimum: int, maximum: int | None) -> dict[str, Any]:
-    """The keywords of JSON Schema for a number of items or properties."""
+    """The keywords of JSON Schema for the number of items or properties."""
     found = {f"min{of}": minimum or None, f"max{of}": maximum}
     return {keyword: bound for keyword, bound in found.items() if bound is not None}
 

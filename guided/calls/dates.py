@@ -1,11 +1,10 @@
-"""Dates, times and UUIDs: the spellings of RFC 3339 and RFC 4122, exact to the day.
+"""Dates, times and UUIDs: the spellings of RFC 3339 and RFC 4122, with valid dates only.
 
-Days fit their month, and 29 February its year: a year is a leap year if its last two digits are a positive multiple of 4,
-or are ``00`` after a multiple of 4; all of that is regular. Years go from 0001 to 9999, as Python's do. There is no second
-60: no Python type holds one.
+Days fit their month, and 29 February requires a leap year: its last two digits are a positive multiple of 4, or are ``00`` after a multiple
+of 4. All of this is regular. Years range from 0001 to 9999, as in Python. Second 60 is excluded: no Python type represents it.
 
-`date`, `time`, `date_time` and `uuid` are the *values* of JSON strings, without quotes. Two profiles: the formats of JSON Schema
-are RFC 3339's (offset and seconds always there); Python's types also take what ``isoformat`` writes, where both may be missing.
+`date`, `time`, `date_time` and `uuid` are the *values* of JSON strings, without quotes. There are two profiles: the formats of JSON Schema
+follow RFC 3339 (offset and seconds required); Python types also accept the output of ``isoformat``, in which both may be missing.
 """
 
 from functools import cache
@@ -19,7 +18,7 @@ __all__ = ["date", "date_time", "time", "uuid"]
 
 @cache
 def date() -> Node:
-    """``YYYY-MM-DD``, every day from 0001-01-01 to 9999-12-31 and no other."""
+    """``YYYY-MM-DD``, exactly the days from 0001-01-01 to 9999-12-31."""
     zero = Literal("00")
     nonzero = _two(1, 99)
     year = alternate([concat([nonzero, _two(0, 99)]), concat([zero, nonzero])])
@@ -42,7 +41,7 @@ def time(strict: bool) -> Node:
     Parameters
     ----------
     strict : bool
-        RFC 3339: seconds and offset are there. Otherwise both are optional, and a fraction has at most six digits.
+        RFC 3339: seconds and offset are required. Otherwise both are optional, and a fraction has at most six digits.
     """
     fraction = optional(concat([Literal("."), Repeat(DIGIT, 1, None if strict else 6)]))
     seconds = concat([Literal(":"), _two(0, 59), fraction])
@@ -53,7 +52,7 @@ def time(strict: bool) -> Node:
 
 @cache
 def date_time(strict: bool) -> Node:
-    """A `date`, ``T``, a `time`; ``strict`` as there."""
+    """A `date`, ``T``, a `time`; ``strict`` as in `time`."""
     return concat([date(), _letter("T", strict), time(strict)])
 
 

@@ -1,13 +1,13 @@
-"""Decimal numbers, within bounds or of any size, as pattern trees over their digits.
+"""Decimal numbers, with or without bounds, as pattern trees over their digits.
 
-`decimals` are plain: an integer part without leading zeros, optionally a point and digits, optionally a minus (``-0`` too); the tree
-matches a spelling if and only if its value is within the bounds. `floats` are all spellings, exponents included, that do not
-overflow a double: no text of it reads as infinity.
+`decimals` are plain: an integer part without leading zeros, optionally a point and digits, optionally a minus (also ``-0``). The tree
+matches a spelling if and only if its value is within the bounds. `floats` are all spellings, including exponents, that do not overflow a
+double: none of them reads as infinity.
 
-A double near an exclusive bound may round to it: ``0.99999999999999999`` reads as 1.0. `neighbor` turns an exclusive bound into the
-next double, so that what the tree matches is within the bound after reading, too.
+A spelling near an exclusive bound may round to the bound: ``0.99999999999999999`` reads as 1.0. `neighbor` replaces an exclusive bound by
+the adjacent double, so that every matched text is within the bound after parsing.
 
-What it does not do: exponents under bounds. The value depends on digits that lie any distance apart; that language is not regular.
+Not handled here: exponents under bounds. The value depends on digits at any distance; that language is not regular.
 """
 
 import math
@@ -20,9 +20,9 @@ from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat
 
 __all__ = ["FRACTION_DIGITS", "decimal_multiples", "decimals", "floats", "neighbor"]
 
-# Decimals under bounds have at most this many digits after the point: `repr` never gives more without an exponent.
+# Maximum number of digits after the point under bounds: `repr` never gives more without an exponent.
 FRACTION_DIGITS = 22
-# Plain integer parts of a float, as JavaScript has them; `repr` goes to an exponent even before.
+# Maximum length of the integer part of a float, as in JavaScript; `repr` switches to an exponent earlier.
 _INTEGER_DIGITS = 21
 _LARGEST = Decimal("1.7976931348623157")
 _POINT = Literal(".")
@@ -32,12 +32,12 @@ _MINUS = optional(Literal("-"))
 
 
 def decimals(low: Decimal | None = None, high: Decimal | None = None, places: int | None = FRACTION_DIGITS) -> Node:
-    """The plain decimals from ``low`` to ``high``, both included; None is no bound.
+    """The plain decimals from ``low`` to ``high``, inclusive; None means no bound.
 
     Parameters
     ----------
     places : int or None
-        The most digits after the point, at least as many as the bounds have; None is no limit.
+        Maximum number of digits after the point, at least that of the bounds; None is no limit.
     """
     items: list[Node] = []
     zero = Decimal(0)
@@ -50,7 +50,7 @@ def decimals(low: Decimal | None = None, high: Decimal | None = None, places: in
 
 
 def neighbor(bound: Decimal, upward: bool) -> Decimal:
-    """The least double above a bound, or the largest one below; above and below 0, one in the last of `FRACTION_DIGITS` places.
+    """The least double above a bound, or the largest one below; next to 0, one unit in the last of `FRACTION_DIGITS` places.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def neighbor(bound: Decimal, upward: bool) -> Decimal:
     past = Decimal(repr(nearest)) > bound if upward else Decimal(repr(nearest)) < bound
     found = nearest if past else math.nextafter(nearest, direction)
     if math.isinf(found):
-        raise OverflowError(f"there is no double beyond {bound}")
+        raise OverflowError(f"no float lies beyond {bound}")
     return Decimal(repr(found))
 
 
@@ -74,7 +74,7 @@ def floats(max_digits: int | None = None) -> Node:
     Parameters
     ----------
     max_digits : int, optional
-        The most digits before the point (never more than 21), and the most after it; None is no limit after the point.
+        Maximum number of digits before the point (never more than 21) and after it; None means no limit after the point.
     """
     whole = _INTEGER_DIGITS if max_digits is None else min(max_digits, _INTEGER_DIGITS)
     fraction = optional(concat([_POINT, repeat(DIGIT, 1, max_digits)]))
@@ -90,7 +90,7 @@ def floats(max_digits: int | None = None) -> Node:
 
 
 def _exponent_to(largest: int) -> Node:
-    """An exponent from 0 to ``largest`` (of three digits), with leading zeros up to three digits, and an optional plus."""
+    """An exponent from 0 to ``largest`` (three digits), with leading zeros up to three digits, and an optional plus."""
     hundreds, rest = divmod(largest, 100)
     tens, ones = divmod(rest, 10)
     last = alternate(
@@ -125,7 +125,7 @@ def _magnitudes(low: Decimal, high: Decimal | None, places: int | None) -> Node:
 
 
 def _split(value: Decimal) -> tuple[int, tuple[int, ...]]:
-    """Integer part, and the digits after the point without trailing zeros."""
+    """The integer part, and the digits after the point without trailing zeros."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "bounds are finite"
     number = int(Decimal((0, digits, 0)))
@@ -139,12 +139,12 @@ def _split(value: Decimal) -> tuple[int, tuple[int, ...]]:
 
 
 def _tail(places: int | None, used: int) -> Node:
-    """Any further digits, when ``used`` have been written."""
+    """Any further digits after the first ``used``."""
     return repeat(DIGIT, 0, None if places is None else places - used)
 
 
 def _at_least(digits: tuple[int, ...], places: int | None) -> Node:
-    """Fractions (with their point, or none) that are at least ``0.digits``."""
+    """Fractions (with their point, or empty) that are at least ``0.digits``."""
     if not digits:
         return optional(concat([_POINT, DIGIT, _tail(places, 1)]))
     node: Node = _tail(places, len(digits))
@@ -155,7 +155,7 @@ def _at_least(digits: tuple[int, ...], places: int | None) -> Node:
 
 
 def _at_most(digits: tuple[int, ...], places: int | None) -> Node:
-    """Fractions (with their point, or none) that are at most ``0.digits``."""
+    """Fractions (with their point, or empty) that are at most ``0.digits``."""
     zeros = repeat(Literal("0"), 0, None if places is None else places - len(digits))
     if not digits:
         return optional(concat([_POINT, repeat(Literal("0"), 1, places)]))
@@ -168,9 +168,9 @@ def _at_most(digits: tuple[int, ...], places: int | None) -> Node:
 
 
 def decimal_multiples(step: Decimal) -> Node | None:
-    """The plain decimals that are multiples of ``step`` > 0; None if this module has no tree for them.
+    """The plain decimals that are multiples of ``step`` > 0; None if they are not supported.
 
-    Steps that divide 1 (0.5, 0.01), and those integers of which `multiples` has a tree.
+    Supported are steps that divide 1 (0.5, 0.01), and the integers that `multiples` supports.
     """
     exact = Fraction(step)
     zeros = optional(concat([_POINT, repeat(Literal("0"), 1)]))
@@ -180,7 +180,7 @@ def decimal_multiples(step: Decimal) -> Node | None:
     if exact.numerator != 1 or exact.denominator > ENUMERATED:
         return None
     count = exact.denominator
-    # Why Decimal: a step with an exact decimal spelling divides a power of ten, so the parts of 1 are exact, too.
+    # Why Decimal: a step with a finite decimal expansion divides a power of ten, so its multiples are exact.
     parts = [_split(step * n)[1] for n in range(1, count)]
     tails = [concat([_POINT, Literal("".join(map(str, part))), repeat(Literal("0"))]) for part in parts]
     return concat([_MINUS, integers(0, None), alternate([zeros, *tails])])

@@ -1,9 +1,8 @@
-"""The JSON Schema of a tool's arguments, as models are shown it: `arguments_schema`.
+"""`arguments_schema`: the JSON Schema of a tool's arguments, as shown to models.
 
-A tool given by a JSON definition keeps the schema of the definition. The schema of a Python function is put together from the types
-of its parameters, which are the ones that calls are constrained to; so what is shown is what is accepted, with two exceptions: patterns
-are written in the syntax of Python's `re`, and dates and times are shown by the names of their formats (calls also take times without an
-offset).
+A tool with a JSON definition keeps the definition's schema. The schema of a Python function is assembled from the types of its parameters,
+which also constrain calls, so models see what is accepted, with two exceptions: patterns use the syntax of Python's `re`, and dates and
+times appear as the names of their formats (calls also accept times without an offset).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,15 +20,15 @@ __all__ = ["arguments_schema", "plain_json"]
 
 
 def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON Schema of the arguments of a tool, by their names in calls.
+    """Return the JSON Schema of the arguments of a tool, by their names in calls.
 
     Parameters
     ----------
     parameters : sequence of Parameter
-        Of the tool.
+        Parameters of the tool.
     given : Mapping, optional
-        The schema of its JSON definition: kept, except for properties that are not among the parameters (no value satisfies them)
-        or whose type was replaced (``Tool(..., types=...)``).
+        The schema of its JSON definition: kept, except for properties that are not among the parameters (no value satisfies them) or
+        whose type was replaced (``Tool(..., types=...)``).
 
     Returns
     -------
@@ -58,7 +57,7 @@ def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] |
 
 
 def _schema_of(parameter: Parameter, definitions: dict[str, Any]) -> Mapping[str, Any]:
-    """The schema of a parameter; its own definitions move to those of all parameters."""
+    """The schema of a parameter; its definitions move to `definitions`."""
     if isinstance(parameter.type, ValueType):
         schema = parameter.type.schema
     else:
@@ -70,7 +69,7 @@ def _schema_of(parameter: Parameter, definitions: dict[str, Any]) -> Mapping[str
 
 
 def _hoisted(schema: dict[str, Any], label: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    """A schema whose ``$defs`` are among ``definitions``: under their names, or with the parameter's before them where those are taken."""
+    """Move ``$defs`` of a schema to ``definitions``; if a name is taken, the names are prefixed with the parameter's label."""
     own = schema.pop("$defs", {})
     renamed = {name: f"{label}.{name}" for name in own if name in definitions and definitions[name] != own[name]}
     if renamed:
@@ -96,7 +95,7 @@ def _escaped(name: str) -> str:
 
 
 def plain_json(value: Any) -> Any:
-    """A copy made of what `json.dumps` writes: dicts, lists, and numbers that are int or float; patterns are written as text."""
+    """Copy a schema to types that `json.dumps` writes: dicts, lists, int and float; pattern trees become text."""
     if isinstance(value, Mapping):
         found = {key: plain_json(item) for key, item in value.items() if not isinstance(item, Node)}
         return found | _of_pattern(value["pattern"]) if isinstance(value.get("pattern"), Node) else found
@@ -108,7 +107,7 @@ def plain_json(value: Any) -> Any:
 
 
 def _of_pattern(node: Node) -> dict[str, Any]:
-    """The keywords of JSON Schema for strings that a pattern matches from end to end; none if no pattern can be written."""
+    """Keywords of JSON Schema for strings that a pattern matches in full; none if the pattern cannot be written."""
     options = node.items if isinstance(node, Alternate) else (node,)
     texts = [item.text for item in options if isinstance(item, Literal)]
     if len(texts) == len(options):

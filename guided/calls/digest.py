@@ -1,10 +1,10 @@
-"""The name of a pattern tree: SHA-256 over its structure.
+"""Structural digest of a pattern tree (SHA-256).
 
-Linear in the memory that a tree takes, whatever its size when written out. Equal trees have equal digests.
+Linear in the memory of the tree, even if subtrees are shared. Equal trees have equal digests.
 """
 
 from guided.automata.nfa import Operand
-from guided.engine.specs import fingerprint_of
+from guided.engine.fingerprints import fingerprint_of
 from guided.patterns.fold import fold
 from guided.patterns.tree import Chars, Literal, Look, Node, Repeat
 
@@ -17,7 +17,7 @@ def digest(tree: Node) -> str:
 
 
 def _own(node: Node) -> tuple[str, str]:
-    """A node without its children."""
+    """The fields of a node without its children."""
     match node:
         case Literal():
             return "literal", node.text

@@ -1,4 +1,4 @@
-"""Reading index files, those of inventories among them, which `guided.engine.files` alone does not know."""
+"""Reading index files, including those of inventories, which `guided.engine.files` does not import."""
 
 import os
 
@@ -19,19 +19,19 @@ add_stack_spec(Inventory)
 def load_index(
     path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False, limits: Limits | None = None
 ) -> Index:
-    """Read an index that `Index.save` wrote.
+    """Load an index written by `Index.save`.
 
     Parameters
     ----------
     path : path
         The file.
     vocabulary : Vocabulary
-        The one it was compiled for.
+        The vocabulary of the index.
     mmap : bool
-        Map the file in place of reading it: only its header is checked then, so map only files that you made yourself
-        (`guided.engine.files.load_index` has more).
+        Map the file instead of reading it. Only its header is then checked, so map only files that you wrote yourself (see
+        `guided.engine.files.load_index`).
     limits : Limits, optional
-        What the file may ask for; its own budgets never exceed these. The defaults if not given.
+        Bounds for the file; the limits stored in it never exceed these. By default the default limits.
 
     Raises
     ------

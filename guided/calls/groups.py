@@ -1,7 +1,7 @@
-"""How calls stand together: alone, several, or in a list, with what begins and ends them; as a tree, and as a search for triggers.
+"""Arrangement of calls: alone, several, or in a list, with their delimiters; as a tree, and as triggers to search for.
 
-`Count` says how many there may be. `tree_of_calls` is the tree of what follows the trigger in running text, or of the whole text where
-nothing but calls is said; the parser reads it in the same order.
+`Count` is the allowed number of calls. `tree_of_calls` is the tree after the trigger in running text, or of the whole text if it consists
+of calls only; the parser reads it in the same order.
 """
 
 from collections.abc import Iterable
@@ -20,16 +20,16 @@ __all__ = ["Count", "opening", "tree_of_calls", "triggers_of"]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many calls there may be.
+    """The allowed number of calls.
 
     Attributes
     ----------
     fewest : int
-        At least 1.
+        Minimum, at least 1.
     most : int or None
-        None: no bound.
+        Maximum; None: unbounded.
     is_counted : bool
-        Are the calls of running text counted, too? Otherwise this is about calls that stand together.
+        Whether the limits also count the calls in running text. Otherwise they apply to calls that belong together.
     """
 
     fewest: int = 1
@@ -38,17 +38,17 @@ class Count:
 
     @classmethod
     def of(cls, item: Any, form: Format) -> "Count":
-        """The count that ``parallel_tool_calls`` means.
+        """Convert ``parallel_tool_calls`` to a count.
 
         Parameters
         ----------
         item : bool, or pair of int
-            False: one; True: any number, at least one; least and greatest number, the latter None where there is no bound.
+            False: one call; True: any number, at least one; a pair: minimum and maximum, with None for no maximum.
 
         Raises
         ------
         SchemaError
-            The format has one call at a time.
+            The format supports one call at a time only.
         """
         if isinstance(item, bool):
             count = cls(1, None) if item else cls()
@@ -57,16 +57,16 @@ class Count:
                 case (int() as fewest, (int() | None) as most) if not isinstance(fewest, bool):
                     count = cls(fewest, most, is_counted=True)
                 case _:
-                    raise TypeError(f"parallel_tool_calls is a bool or a pair of numbers, not {shown(item)}")
+                    raise TypeError(f"parallel_tool_calls must be a bool or a pair of integers, not {shown(item)}")
             if fewest < 1 or (most is not None and most < fewest):
-                raise ValueError(f"parallel_tool_calls are at least 1, and at most as many as that, not {shown(item)}")
+                raise ValueError(f"parallel_tool_calls=(min, max) needs 1 <= min <= max, not {shown(item)}")
         if form.several is None and count.most != 1:
-            reason = f"format {form.name!r} has one call at a time"
+            reason = f"format {form.name!r} allows one call at a time"
             raise SchemaError(reason, "", "parallel_tool_calls")
         return count
 
     def in_text(self, form: Format) -> tuple[int, int | None]:
-        """The least and greatest number of calls, or of lists of calls, that running text has, if it has any."""
+        """The minimum and maximum number of calls, or lists of calls, in running text that has any."""
         if not self.is_counted:
             return 1, None
         return (1, 1) if form.is_listed else (self.fewest, self.most)
@@ -74,13 +74,13 @@ class Count:
 
 @lru_cache(maxsize=256)
 def opening(form: Format) -> Node:
-    """All ways to begin a call, or a list of calls, at the beginning of a text."""
+    """All beginnings of a call or a list of calls at the start of a text."""
     triggers = [text.lstrip("\n") for text in form.texts("trigger")]
     return alternate(concat([Literal(text.rstrip(" \n")), _blanks(text)]) for text in triggers)
 
 
 def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
-    """What begins a call in running text."""
+    """The triggers that begin a call in running text."""
     if not form.by_name:
         return [Trigger(text.rstrip(" \n").encode()) for text in form.texts("trigger")]
     before = (form.around[0] if form.is_listed else "") + form.before_name
@@ -89,7 +89,7 @@ def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
 
 
 def tree_of_calls(call: Node, form: Format, count: Count, is_running: bool) -> Node:
-    """The tree of what follows the trigger; where nothing but calls is said, of everything."""
+    """The tree after the trigger, or of the whole text if it consists of calls only."""
     before, between, after = map(part, form.around)
     end = any_of(form.texts("terminator"))
     if form.is_listed:
@@ -113,5 +113,5 @@ def _several(call: Node, between: Node, count: Count) -> Node:
 
 
 def _blanks(trigger: str) -> Node:
-    """The blanks at the end of a trigger, which are optional."""
+    """The blanks at the end of a trigger, each optional."""
     return part(trigger[len(trigger.rstrip(" \n")) :])

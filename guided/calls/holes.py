@@ -1,8 +1,8 @@
-"""Holes in the tree of a call: where a value of a schema stands, and the automaton of calls as a frame around such values.
+"""Holes in the tree of a call: placeholders for schema values, and the automaton of calls as a frame around them.
 
-In the tree a value is a *mark*: four characters of a private plane of Unicode, digits of its number to the base of sixteen. So
-the automaton of a tree with marks is built like any other; `frame_of` then takes the marks out, each a path of 16 bytes from one
-state to another, and leaves a hole in its place. No other text at such a place begins like a mark.
+In the tree a schema value is a *mark*: four private-use characters, the hexadecimal digits of its number. The automaton of a tree with
+marks is therefore built like any other. `frame_of` then removes the marks, each a path of 16 bytes between two states, and leaves a hole
+in their place. No other text at such a place begins like a mark.
 """
 
 import numpy as np
@@ -14,30 +14,30 @@ from guided.calls.schema import SchemaType
 from guided.errors import LimitError, SchemaError
 from guided.kernels import minimize as kernel
 from guided.patterns.tree import Literal, Node
-from guided.schema.frames import Frame, Value
+from guided.schema.pushdown.frames import Frame, Value
 
 __all__ = ["MARKS", "NAME", "Holes", "frame_of", "has_marks", "split_at_name"]
 
 _FIRST, _DIGITS = 0xF0000, 4
 MARKS = frozenset(chr(_FIRST + digit) for digit in range(16))
-# Stands for the name of a tool.
+# Placeholder for the name of a tool.
 NAME = chr(_FIRST + 16)
 _LEAD, _LAST = chr(_FIRST).encode()[:-1], chr(_FIRST).encode()[-1]
 
 
 class Holes:
-    """The values of one spec, numbered as they are met."""
+    """The schema values of one spec, numbered in order of first use."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[SchemaType, bytes], int] = {}
 
     def mark(self, kind: SchemaType, begins: bytes = b"") -> Node:
-        """The mark of a value of a type that begins with any of some bytes.
+        """Return the mark of a value of a type that begins with one of the given bytes.
 
         Raises
         ------
         LimitError
-            There are too many.
+            More values than mark numbers.
         """
         number = self._values.setdefault((kind, begins), len(self._values))
         if number >= 16**_DIGITS:
@@ -46,15 +46,15 @@ class Holes:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The values by their numbers."""
+        """The values in order of their numbers."""
         return tuple(Value(kind.document, kind.pointer, begins) for kind, begins in self._values)
 
 
 def frame_of(automaton: Automaton, holes: Holes) -> Frame:
-    """The frame that an automaton with marks stands for. O(states)."""
+    """Replace the marks of an automaton by holes. O(states)."""
     table = automaton.table.copy()
     source, number, at = _marks(automaton, np.flatnonzero(automaton.labels != TEXT).astype(np.int32))
-    # Of two marks after one another, the end of the first and the beginning of the second look like a third.
+    # Why: the end of one mark and the beginning of the next look like a third mark.
     known = number < len(holes.values)
     source, number, at = source[known], number[known], at[known]
     table[source, automaton.classes[_LEAD[0]]] = DEAD
@@ -70,19 +70,19 @@ def frame_of(automaton: Automaton, holes: Holes) -> Frame:
 
 
 def split_at_name(automaton: Automaton) -> tuple[Frame, Automaton]:
-    """What stands before and what after the `NAME` in an automaton of calls with labels.
+    """Split an automaton of calls with labels into the parts before and after `NAME`.
 
     Returns
     -------
     Frame
-        Of the calls, with a hole in place of the name.
+        The calls, with a hole in place of the name.
     Automaton
-        Of what follows the name.
+        The text after the name.
 
     Raises
     ------
     SchemaError
-        Names stand in several places, or are spelled otherwise.
+        The name occurs in several places or in another spelling.
     """
     table, classes = automaton.table, automaton.classes
     source = at = np.flatnonzero(automaton.labels == CALL).astype(np.int32)
@@ -92,7 +92,7 @@ def split_at_name(automaton: Automaton) -> tuple[Frame, Automaton]:
         at = table[at, classes[byte]]
         source, at = source[at >= 0], at[at >= 0]
     if len(source) != 1:
-        raise SchemaError("calls with as many tools have the name in one place, spelled as it is", "", "format")
+        raise SchemaError("with this many tools the format must write the name once and unescaped", "", "format")
     before = table.copy()
     before[source, classes[_LEAD[0]]] = DEAD
     frame = Frame(
@@ -104,23 +104,23 @@ def split_at_name(automaton: Automaton) -> tuple[Frame, Automaton]:
 
 
 def has_marks(automaton: Automaton) -> bool:
-    """Might some text of an automaton be taken for a mark?"""
+    """Return whether some text of an automaton may contain a mark."""
     return len(_marks(automaton, np.arange(automaton.n_states, dtype=np.int32))[0]) > 0
 
 
 def _n_live(automaton: Automaton) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
-    """How many bytes may follow each state."""
-    # PERF: as reals, since products of integers take ten times as long (`python -m benchmarks.inventory`).
+    """Number of bytes that may follow each state."""
+    # PERF: float32, because integer matrix products take ten times as long (`python -m benchmarks.inventory`).
     counts = np.bincount(automaton.classes, minlength=automaton.table.shape[1]).astype(np.float32)
     found: np.ndarray[tuple[int], np.dtype[np.float32]] = (automaton.table >= 0).astype(np.float32) @ counts
     return found
 
 
 def _marks(automaton: Automaton, source: Int32Array) -> tuple[Int32Array, Int64Array, Int32Array]:
-    """The marks that begin in some states: where each begins, its number, and where it ends."""
+    """The marks that begin in `source`: start states, numbers and end states."""
     table, classes = automaton.table, automaton.classes
     at, number = source, np.zeros(len(source), np.int64)
-    # Invariant: within a mark nothing else may come; in a text that may hold any character, something else may.
+    # Invariant: within a mark only its own bytes are live; within text that may hold any character, others are too.
     n_live = _n_live(automaton)
     for _ in range(_DIGITS):
         for most, byte in zip((1, 1, 16), _LEAD, strict=True):
@@ -137,7 +137,7 @@ def _marks(automaton: Automaton, source: Int32Array) -> tuple[Int32Array, Int64A
 def _reachable(
     table: Int32Array, source: Int32Array, target: Int32Array
 ) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """The states that the start reaches, through holes too."""
+    """The states reachable from the start, through holes too."""
     behind = np.full(len(table), DEAD, np.int32)
     behind[source] = target
     edges = np.concatenate([table, behind[:, None]], axis=1)

@@ -1,7 +1,7 @@
-"""`Inventory`: the spec of calls of very many tools, which lowers a tool when a text gets past its name.
+"""`Inventory`: the spec of calls of very many tools, which lowers a tool once a text has passed its name.
 
-The language is that of `guided.calls.spec.Tools`; how it is put together is in `guided.calls.call_states`. Only tools by JSON definitions
-are in it. What cannot be lowered is refused when a text gets there, with its place.
+The language is that of `guided.calls.spec.Tools`; `guided.calls.call_states` describes its states. An inventory contains only tools with
+JSON definitions. A tool that cannot be lowered raises an error with its place when a text reaches it.
 """
 
 import json
@@ -25,18 +25,19 @@ from guided.calls.schema import VALUES, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
-from guided.engine.specs import Lowered, fingerprint_of
+from guided.engine.fingerprints import fingerprint_of
+from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
-from guided.schema.embedding import Embedding
-from guided.schema.frames import Frame
-from guided.schema.json_values import text_of, value_of
+from guided.schema.frontend.json_values import text_of, value_of
+from guided.schema.pushdown.embedding import Embedding
+from guided.schema.pushdown.frames import Frame
 
 __all__ = ["Inventory", "Layouts"]
 
 _MODULUS = 1 << 256
-# Arguments that between them have everything that may stand around a value.
+# Argument schemas that together contain all text that may surround a value.
 _NUMBER = {"type": "number"}
 _SAMPLES: tuple[dict[str, Any], ...] = (
     {"type": "object", "properties": {}},
@@ -46,7 +47,7 @@ _SAMPLES: tuple[dict[str, Any], ...] = (
 
 
 class Layouts(Mapping[str, Layout]):
-    """The layouts of tools by name, each made when it is asked for.
+    """The layouts of tools by name, created on first access.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class Layouts(Mapping[str, Layout]):
         self._made: dict[str, Layout] = {}
 
     def changed(self, added: Iterable[Tool], removed: Iterable[str]) -> "Layouts":
-        """With other tools and without some; what is made of those that stay is kept."""
+        """Return a copy with tools added and removed; layouts of the other tools are kept."""
         tools, made = dict(self.tools), dict(self._made)
         for name in removed:
             del tools[name]
@@ -94,13 +95,13 @@ class Inventory:
     Attributes
     ----------
     layouts : Layouts
-        Of the tools, all by JSON definitions.
+        Layouts of the tools, all with JSON definitions.
     texts : Texts
     caps : Caps
     strict : bool
     names : Names
     total : int
-        Sum of the tools' own fingerprints as numbers: to add a tool is to add its one.
+        Sum of the tools' fingerprints as numbers, modulo 2**256, so that adding a tool means adding its fingerprint.
     """
 
     kind: ClassVar[str] = "inventory"
@@ -114,22 +115,22 @@ class Inventory:
 
     @classmethod
     def of(cls, layouts: Layouts, texts: Texts, caps: Caps, strict: bool) -> "Inventory":
-        """The spec of some tools. O(n log n) in their number."""
+        """Build the spec of some tools. O(n log n) in their number."""
         total = sum(map(_number, layouts.tools.values()))
         return cls(layouts, texts, caps, strict, Names.of(layouts), total % _MODULUS)
 
     def changed(self, layouts: Layouts, added: Sequence[Tool], removed: Sequence[str]) -> "Inventory":
-        """With other tools and without some. O(n) copies, no work for tools that stay."""
+        """Return a copy with tools added and removed. O(n) copies, no work for the other tools."""
         total = self.total + sum(map(_number, added)) - sum(_number(self.layouts.tools[name]) for name in removed)
         names = self.names.changed([tool.name for tool in added], removed)
         return replace(self, layouts=layouts, names=names, total=total % _MODULUS)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of what the spec says, whatever the order of its tools."""
+        """SHA-256 in hex of the spec, independent of the order of its tools."""
         texts = replace(self.texts, goes_on=True, must_call=False)
         found = fingerprint_of(self.kind, text_of([asdict(texts), asdict(self.caps), self.strict]), f"{self.total:x}")
-        # The same as that of `guided.calls.spec.FirstCall`.
+        # Invariant: the same as the fingerprint of `guided.calls.spec.FirstCall`.
         return (
             found
             if self.texts.goes_on
@@ -143,7 +144,7 @@ class Inventory:
 
     @property
     def data(self) -> str:
-        """Documents and definitions as text, compressed."""
+        """Documents and definitions, serialized and compressed."""
         sources: dict[int, int] = {}
         held: list[Any] = []
         listed = []
@@ -163,12 +164,12 @@ class Inventory:
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "Inventory":
-        """The spec of what `data` gave.
+        """Restore the spec from `data`.
 
         Raises
         ------
         ValueError
-            The text is something else.
+            The text is not an inventory.
         """
         try:
             text = unpack(data, (limits or Limits()).file_bytes).decode("utf-8", "surrogatepass")
@@ -186,16 +187,16 @@ class Inventory:
             caps, strict = Caps(**content["caps"]), bool(content["strict"])
             return cls.of(Layouts(tools, form, caps, strict), texts, caps, strict)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:
-            raise ValueError(f"this is no inventory: {error}") from error
+            raise ValueError(f"not a valid inventory: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """The automaton of the texts.
+        """Build the automaton of the texts.
 
         Raises
         ------
         SchemaError, LimitError
         VocabularyError
-            All texts need bytes that the alphabet lacks.
+            Every text needs bytes that the alphabet lacks.
         """
         automaton = Embedding(partial(CallStates, self._parts(limits)), VALUES, limits, alphabet)
         return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, masks=NameMasks)
@@ -210,7 +211,7 @@ class Inventory:
 
 
 class Given:
-    """The source of one definition."""
+    """A source that holds one definition."""
 
     kind = "given"
 
@@ -219,7 +220,7 @@ class Given:
         self.fingerprint = fingerprint_of(self.kind, text_of(schema))
 
     def schema(self, _key: str) -> Any:
-        """The definition's schema."""
+        """Return the schema of the definition."""
         return self.data
 
 
@@ -244,10 +245,10 @@ def _hashable(value: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
-    """What is the same for all tools: text, what stands before names, the bytes after names and after values."""
+    """The parts shared by all tools: text, calls before the name, the bytes after names and after values."""
     holes, form = Holes(), texts.form
     anything = type_of_schema(True, "", "")
-    # Why the second: calls may follow each other directly, and no end of its mark with a beginning of it is a mark.
+    # Why a second mark: adjacent calls produce adjacent marks, and no suffix of this mark followed by a prefix of it is a mark.
     holes.mark(anything, b"-")
     top = frame_of(texts.automaton(holes.mark(anything), (), limits), holes)
     before, _ = split_at_name(_call(Layout((), None, ()), form, Holes(), limits))
@@ -273,11 +274,11 @@ def _onward(frame: Frame, state: int) -> list[int]:
 
 
 def _call(layout: Layout, form: Format, holes: Holes, limits: Limits) -> Automaton:
-    """The automaton of calls of a tool with a stand-in for its name."""
+    """The automaton of the calls of a tool, with a placeholder for its name."""
     return calls_only(from_tree(call_tree([(NAME, layout)], form, holes), limits))
 
 
 def _rest_frame(layout: Layout, form: Format, limits: Limits) -> Frame:
-    """What follows the name in calls with a layout."""
+    """The frame of the text after the name in calls with a layout."""
     holes = Holes()
     return frame_of(split_at_name(_call(layout, form, holes, limits))[1], holes)

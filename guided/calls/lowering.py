@@ -1,8 +1,8 @@
 """Tools and a format -> the pattern tree of a call.
 
-`Layout` says which arguments a call of a tool has in a format, and in what order: those by position first, then those with keys.
-The tree is built from it here, and calls are read by it in `guided.calls.parse`. The tree of a type is the same object wherever the
-type occurs, and tools with the same arguments share the tree of all that follows the name: ``(add|multiply)(...)``.
+`Layout` lists the arguments of a tool's call in a format, in order: positional ones first, then those with keys. This module builds the
+tree from it, and `guided.calls.parse` reads calls by it. All occurrences of a type share one tree object, and tools with the same
+arguments share the tree after the name: ``(add|multiply)(...)``.
 """
 
 import json
@@ -50,15 +50,15 @@ class Slot:
     Attributes
     ----------
     name : str
-        The function's name for it.
+        Name of the Python parameter.
     label : str
-        Its name in calls.
+        Name of the argument in calls.
     type : ValueType or SchemaType
-        What is written in the call.
+        Type of the written value.
     required : bool
-        Must it be there?
+        Whether every call has it.
     text : ValueType or None
-        Its strings, where the format has another key before those; the same as ``type`` where it has nothing else.
+        Type of its strings, if the format gives strings a key of their own; the same object as ``type`` if all values are strings.
     """
 
     name: str
@@ -69,14 +69,14 @@ class Slot:
 
     @property
     def kinds(self) -> "tuple[Slot, ...]":
-        """What may stand there: each with a key of its own."""
+        """The alternatives for the value, each with its own key."""
         if self.text is None or self.text is self.type:
             return (self,)
         return replace(self, text=None), replace(self, type=self.text)
 
     @property
     def is_text(self) -> bool:
-        """Is it written after the key of strings?"""
+        """Return whether it follows the key for strings."""
         return self.text is not None and self.text is self.type
 
 
@@ -87,13 +87,13 @@ class Layout:
     Attributes
     ----------
     positional : tuple of Slot
-        Without keys; none is required after one that is not.
+        Arguments without keys; no required one follows an optional one.
     variadic : Slot or None
-        Any number of values without keys, after all positional ones.
+        Any number of further values without keys, after all positional ones.
     keyed : tuple of Slot
-        With keys.
+        Arguments with keys.
     whole : SchemaType or None
-        Of all arguments at once, a JSON object; there are no others then.
+        Type of the JSON object of all arguments, which then replaces the other fields.
     """
 
     positional: tuple[Slot, ...]
@@ -103,23 +103,23 @@ class Layout:
 
 
 def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layout:
-    """How a format arranges the arguments of a tool.
+    """Arrange the arguments of a tool in a format.
 
     Raises
     ------
     SchemaError
-        The format cannot write a parameter's name, or cannot tell where a bare value ends.
+        The format cannot write a parameter's name, or cannot find the end of a bare value.
     """
     if ":" in tool and not form.has_colons:
         raise SchemaError(
-            f"format {form.name!r} has a colon after names, so none may hold one: Tool(..., name=...) gives another",
+            f"format {form.name!r} writes a colon after names, so names must not contain one: rename the tool with Tool(..., name=...)",
             f"/{tool}",
             "name",
         )
     positional: list[Slot] = []
     keyed: list[Slot] = []
     variadic: Slot | None = None
-    # Without keys, what stands before a required value is required, too.
+    # Without keys, every value before a required one is required too.
     needed = [i for i, parameter in enumerate(parameters) if parameter.required and parameter.kind != "keyword"]
     last = max(needed, default=-1)
     for i, parameter in enumerate(parameters):
@@ -137,9 +137,9 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
             positional.append(Slot(parameter.name, parameter.label, kind, i <= last))
         else:
             if not form.is_quoted and not LABEL.fullmatch(parameter.label):
-                raise SchemaError(f"format {form.name!r} cannot write this name without quotes", pointer, "name")
+                raise SchemaError(f"format {form.name!r} cannot write this name: it needs quotes", pointer, "name")
             if not MARKS.isdisjoint(parameter.label):
-                raise SchemaError("a name with characters of U+F0000 to U+F000F cannot be written", pointer, "name")
+                raise SchemaError("a name must not contain the reserved characters U+F0000 to U+F000F", pointer, "name")
             if parameter.kind == "variadic":
                 kind, text = _listed(kind, pointer), None
             keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required, text))
@@ -156,17 +156,17 @@ def _listed(kind: ValueType | SchemaType, pointer: str) -> ValueType | SchemaTyp
 
 
 def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer: str) -> None:
-    """Refuse values that begin as a key does that may come in their place."""
+    """Reject values that begin like a key that may occur in their place."""
     if isinstance(slot.type, SchemaType) and keyed:
         firsts = {(form.before_key.lstrip(BLANKS) or other.label).encode()[0] for other in keyed}
         if firsts & (set(slot.type.begins) - _LETTERS):
             raise SchemaError(
-                f"format {form.name!r} cannot tell this value from the name of one that follows", pointer, "name"
+                f"format {form.name!r} cannot tell this value from the name of the next argument", pointer, "name"
             )
 
 
 def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, holes: Holes) -> Node:
-    """The tree of a call: from before the name to the close. ``holes`` notes what stands in it by its schema."""
+    """The tree of a call, from before the name to the close. Adds the call's schema values to `holes`."""
     names: dict[Layout, list[str]] = {}
     for name, layout in inventory:
         names.setdefault(layout, []).append(name)
@@ -184,7 +184,7 @@ def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, holes: Hole
 
 
 def around(layout: Layout, form: Format) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """All ways to write what stands before the arguments of a layout, and what stands after them."""
+    """All spellings of the text before the arguments of a layout, and of the text after them."""
     before, after = form.texts("after_name"), form.texts("close")
     if layout.whole is None:
         return before, after
@@ -206,7 +206,7 @@ def _arguments(layout: Layout, form: Format, holes: Holes) -> Node:
         return without
     required = sum(slot.required for slot in layout.positional)
     sure = max(required, 1)
-    # An optional value stands only where all before it do.
+    # An optional value requires all values before it.
     for value in reversed(values[sure:]):
         further = optional(concat([separator, value, further]))
     first = [item for value in values[:sure] for item in (separator, value)][1:]
@@ -221,18 +221,18 @@ def _entry(slot: Slot, form: Format, holes: Holes) -> Node:
 
 
 def key_end(slot: Slot, form: Format) -> Node:
-    """What stands between a parameter's name and a value of one kind."""
+    """The text between a parameter's name and a value of the given kind."""
     return part(form.after_text_key if slot.is_text else form.after_key)
 
 
 def _value(slot: Slot, form: Format, holes: Holes, is_beside_keys: bool) -> Node:
-    """A value, and what stands after it."""
+    """A value and the text after it."""
     value = _spelled(slot.type, form.has_plus, holes, is_beside_keys)
     return concat([value, part(form.after_value.replace("{name}", slot.label))]) if form.after_value else value
 
 
 def _spelled(kind: ValueType | SchemaType, has_plus: bool, holes: Holes, is_beside_keys: bool) -> Node:
-    """A value; words of JSON apart where a key may stand in its place, which may begin like one."""
+    """A value. If a key may occur in its place, the words of JSON become literals, since a key may begin like one."""
     if isinstance(kind, ValueType):
         return value_node(kind, has_plus)
     begins = kind.begins if has_plus or is_beside_keys else b""
@@ -249,24 +249,24 @@ def _spelled(kind: ValueType | SchemaType, has_plus: bool, holes: Holes, is_besi
 
 @lru_cache(maxsize=256)
 def names_node(names: tuple[str, ...]) -> Node:
-    """Any of some tools' names."""
+    """The alternatives of tool names."""
     return alternate(Literal(name) for name in names)
 
 
 @lru_cache(maxsize=4096)
 def label_node(labels: tuple[str, ...], is_quoted: bool) -> Node:
-    """Any of some parameter names, as a format writes them: as they are, or within a JSON string."""
+    """The alternatives of parameter names as a format writes them: bare, or escaped as in a JSON string."""
     return alternate(spell_text(label) if is_quoted else Literal(label) for label in labels)
 
 
 def read_label(spelling: str, is_quoted: bool) -> str:
-    """The parameter name that a spelling stands for."""
+    """Decode a spelling to the parameter name."""
     return str(json.loads(f'"{spelling}"')) if is_quoted else spelling
 
 
 @lru_cache(maxsize=4096)
 def value_node(kind: ValueType, has_plus: bool) -> Node:
-    """The spellings of an argument: those of its type, and ``+`` before those that begin with a digit, if a format has it."""
+    """The spellings of a value of the type, plus ``+`` before those that begin with a digit if the format allows it."""
     automaton = automaton_of(kind.node)
     if not has_plus or all(automaton.run(digit) < 0 for digit in _DIGITS):
         return kind.node
@@ -277,7 +277,7 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
 def _told_apart(
     kind: ValueType | SchemaType, label: str, form: Format, pointer: str
 ) -> tuple[ValueType | SchemaType, ValueType | None]:
-    """The type as a format writes it; and its strings, where those have a key of their own."""
+    """The type as a format writes it, and the type of its strings if the format gives them a key of their own."""
     if not form.text_key:
         return _written(kind, label, form, pointer), None
     if isinstance(kind, ValueType) and kind.is_bare:
@@ -289,7 +289,7 @@ def _told_apart(
 
 
 def _written(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) -> ValueType | SchemaType:
-    """The type as a format writes it: a bare type is a string where a format has no bare text."""
+    """The type as a format writes it: a bare type becomes a string if the format has no bare text."""
     if not isinstance(kind, ValueType) or not kind.is_bare:
         if form.values == "python":
             return pythonic(kind, form.name, pointer)

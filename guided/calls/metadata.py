@@ -1,8 +1,8 @@
-"""What the metadata of an annotation asks for.
+"""Constraints from the metadata of annotations.
 
-Metadata of annotated-types, pydantic (`Field`, `StringConstraints`) and this package is enforced or refused; a string or `Doc`
-is a description; anything else belongs to someone else and means nothing here (PEP 593). pydantic is recognized by its attributes
-and never imported.
+Metadata of annotated-types, pydantic (`Field`, `StringConstraints`) and this package is enforced or rejected. A string or `Doc` is a
+description; other metadata belongs to other libraries and is ignored (PEP 593). pydantic is recognized by its attributes and never
+imported.
 """
 
 import math
@@ -34,14 +34,14 @@ _NUMBER_SIDES = (
 
 
 def collect(metadata: Sequence[Any], pointer: str) -> Constraints:
-    """The constraints in metadata.
+    """Collect the constraints in metadata.
 
     Raises
     ------
     SchemaError
-        Metadata that cannot be enforced.
+        Metadata cannot be enforced.
     PatternError
-        A pattern that is malformed, or asks for what no automaton can do.
+        A pattern is malformed, or uses a construct that no automaton can express.
     """
     found = Constraints()
     for item in metadata:
@@ -50,21 +50,23 @@ def collect(metadata: Sequence[Any], pointer: str) -> Constraints:
 
 
 def pattern_of(item: Any, pointer: str) -> Node | None:
-    """The pattern of values that an object stands for: a Regex, a Choice, a compiled pattern or a tree; None if it is none.
+    """Return the pattern of a Regex, a Choice, a compiled pattern or a tree; None for other objects.
 
     Raises
     ------
     SchemaError
-        A compiled pattern of bytes, or a Regex of another builder.
+        A compiled pattern of bytes, or a Regex with another builder.
     PatternError
-        The pattern is malformed, or asks for what no automaton can do.
+        The pattern is malformed, or uses a construct that no automaton can express.
     """
     match item:
         case Node():
             return item
         case Regex():
             if item.builder != "guided":
-                raise SchemaError(f"builder {item.builder!r} makes no tree; leave it out", pointer, "Regex")
+                raise SchemaError(
+                    f"builder {item.builder!r} does not build a syntax tree; leave builder out", pointer, "Regex"
+                )
             return _parsed(item.pattern, item.flags)
         case Choice():
             return _options(item)
@@ -77,7 +79,7 @@ def pattern_of(item: Any, pointer: str) -> Node | None:
 
 
 def alias_of(metadata: Iterable[Any]) -> str | None:
-    """The name that pydantic's ``Field(alias=...)`` gives."""
+    """Return the name in pydantic's ``Field(alias=...)``."""
     aliases = (getattr(item, "alias", None) for item in metadata if _is_field(item))
     return next((alias for alias in aliases if isinstance(alias, str)), None)
 
@@ -133,7 +135,7 @@ def _add_pydantic(found: Constraints, item: Any, pointer: str) -> None:
 
 
 def _is_field(item: Any) -> bool:
-    """Is it a pydantic FieldInfo?"""
+    """Return whether it is a pydantic FieldInfo."""
     return _is_pydantic(item) and hasattr(item, "metadata") and hasattr(item, "is_required")
 
 

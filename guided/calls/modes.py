@@ -1,14 +1,14 @@
-"""Text mode and tool mode: one automaton for free text with calls in it.
+"""Text mode and tool mode: one automaton for free text with tool calls.
 
-Text mode is the automaton that looks for the triggers (`guided.calls.triggers`): any byte is allowed in it, valid UTF-8 or not. The
-byte that completes a trigger leads into the call's automaton; from there a call is the only way on, and its last byte
-leads back to text mode, where triggers are looked for anew. A token is a string of bytes, so tokens across the borders need no
-care: one that completes the trigger and goes on as no call can has no path.
+Text mode is the automaton that searches for the triggers (`guided.calls.triggers`) and accepts any byte, valid UTF-8 or not. The byte that
+completes a trigger enters the automaton of the call; only the call can follow, and its last byte returns to text mode, where the search
+starts again. A token is a byte string, so tokens across these borders need no special case: a token that completes the trigger and
+continues with bytes that no call has is not allowed, because it has no path.
 
-Where calls are counted, there is one copy of all this for each number of calls that have been.
+If calls are counted, there is one copy of the automaton for each number of completed calls.
 
-Labels tell the modes apart: `TEXT`, `CALL`, `CALL_END` for the state just after a call, which allows what the start of a text does, and
-`REASONING` for what the model says to itself before (`reasoning_before`).
+Labels mark the modes: `TEXT`, `CALL`, `CALL_END` for the state just after a call, which has the successors of the start of a text, and
+`REASONING` for reasoning before the text (`reasoning_before`).
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ __all__ = [
 
 TEXT, CALL, CALL_END, REASONING = 1, 2, 3, 4
 
-# States whose rows are computed at once: what numpy computes with takes more memory than what it finds.
+# States per block of computed rows: NumPy's temporaries take more memory than the result.
 _BLOCK = 1 << 14
 
 
@@ -47,28 +47,28 @@ def running_text(
     fewest: int = 1,
     most: int | None = None,
 ) -> Automaton:
-    """Free text with calls in it.
+    """Build the automaton of free text with tool calls.
 
     Parameters
     ----------
     triggers : sequence of Trigger
         At least one.
     call : Automaton or None
-        What follows the trigger, up to the end of the terminator; no text of it continues another. None: nothing may follow, so
-        no trigger ever comes.
+        Automaton of the text after the trigger, up to the end of the terminator; it must be prefix-free. None: no call is possible, so
+        a trigger cannot occur.
     goes_on : bool
-        Does text follow a call? Otherwise the text ends with its first call.
+        Whether text follows a call. Otherwise the text ends with its first call.
     fewest, most : int, int or None
-        How many calls there are, if there are any and text goes on.
+        Minimum and maximum number of calls; used if text follows a call. A text without calls is always allowed.
 
     Raises
     ------
     LimitError
-        ``states`` or ``transitions`` of ``limits`` is passed.
+        ``states`` or ``transitions`` of ``limits`` is exceeded.
 
     Notes
     -----
-    O(n k) for n states of the call and k byte classes, and for each call that is counted, but for the minimization.
+    O(n k) for n states of the call and k byte classes, for each counted call, plus the minimization.
     """
     machine = Triggers(triggers)
     n_text, n_call = len(machine.children), 0 if call is None else call.n_states
@@ -82,14 +82,14 @@ def running_text(
     table = np.full((n_states, len(representatives)), DEAD, np.int32)
     if call is not None:
         if (call.table[call.accepting] >= 0).any():
-            raise GuidedError("a call that is complete could go on: the format needs a terminator")
-        # Why one more: -1 for no edge finds the last entry.
+            raise GuidedError("ambiguous end: a complete call could continue, so the format needs a terminator")
+        # Why one more entry: a missing edge is -1, which indexes the last entry.
         onward = np.append(np.where(call.accepting, end, np.arange(n_text, end)), DEAD).astype(np.int32)
         for begin in range(0, n_call, _BLOCK):
             rows = call.table[begin : begin + _BLOCK]
             table[n_text + begin : n_text + begin + len(rows)] = onward[rows[:, call.classes[representatives]]]
     table[0] = 0
-    # Invariant: the row of ``fallback`` is complete before those that begin with it, and leads to no trigger that has fired.
+    # Invariant: the row of ``fallback`` is complete before the rows copied from it, and leads to no trigger that has fired.
     for node in machine.order:
         if node:
             table[node] = table[machine.fallback[node]]
@@ -106,45 +106,45 @@ def running_text(
 
 
 def calls_only(calls: Automaton) -> Automaton:
-    """An automaton of calls and nothing else, with its states labelled."""
+    """Label an automaton of calls without text around them."""
     labels = np.where(calls.accepting, CALL_END, CALL).astype(np.int32)
     return Automaton.from_table(calls.table, calls.classes, calls.accepting, labels)
 
 
 def ended_by_calls(text: Automaton) -> Automaton:
-    """Of an automaton of running text, the texts up to and including their first call, and those without one."""
+    """Restrict running text to the texts that end with their first call, and those without a call."""
     is_end = text.labels == CALL_END
     table = np.where(is_end[:, None], DEAD, text.table).astype(np.int32)
     return Automaton.from_table(table, text.classes, text.accepting | is_end, text.labels)
 
 
 def with_calls(text: Automaton) -> Automaton:
-    """Of an automaton of running text that its first call ends, the texts that have one."""
+    """Restrict running text that ends with its first call to the texts with a call."""
     return Automaton.from_table(text.table, text.classes, text.labels == CALL_END, text.labels)
 
 
 def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -> Automaton:
-    """The texts of an automaton, and those with reasoning before them.
+    """Build the automaton of texts with optional reasoning before them.
 
     Parameters
     ----------
     begin : bytes
-        Begins the reasoning; empty: all texts begin within it.
+        Opens the reasoning; if empty, all texts begin within it.
     end : bytes
-        Its first occurrence ends the reasoning. Not empty.
+        Closes the reasoning at its first occurrence. Not empty.
     blanks : bytes
-        May follow the end, each of them or not.
+        Optional bytes after the end.
     text : Automaton
-        Labelled.
+        The text after the reasoning, with labels.
 
     Notes
     -----
-    O(n k): one state for each byte of what is given, beside those of the text.
+    O(n k): one state for each byte of the delimiters, plus the states of the text.
     """
     machine = Triggers([Trigger(end)])
     columns, representatives = _columns(begin + end + blanks, text)
     onward = np.append(np.arange(text.n_states), DEAD).astype(np.int32)
-    # The states: those of the text, of the end that is looked for, of the blanks after it, of the beginning.
+    # State ranges: the text, the search for the end, the blanks after it, the opening delimiter.
     n_text = text.n_states
     after, first = n_text + len(end), n_text + len(end) + len(blanks)
     table = np.full((first + len(begin), len(representatives)), DEAD, np.int32)
@@ -163,7 +163,7 @@ def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -
         table[state] = table[behind]
         labels[state], accepting[state] = labels[behind], accepting[behind]
         table[state, columns[blanks[place]]] = behind
-    # Of a beginning, what has been read may be the text's, too.
+    # A prefix of the opening delimiter may also be text.
     read = 0
     for place, byte in enumerate(begin):
         state = first + place
@@ -175,7 +175,7 @@ def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -
 
 
 def _entry(fired: Trigger | None, child: int, n_text: int, call: Automaton | None) -> int:
-    """Where the byte that leads to a node of the triggers leads."""
+    """The state after the byte that completes a node of the trigger search."""
     if fired is None:
         return child
     if call is None:
@@ -185,7 +185,7 @@ def _entry(fired: Trigger | None, child: int, n_text: int, call: Automaton | Non
 
 
 def _copies(fewest: int, most: int | None) -> int:
-    """As many as there are numbers of calls to be told apart."""
+    """The number of copies: one for each number of calls that must be distinguished."""
     if most is not None:
         return most + 1
     return fewest + 1 if fewest > 1 else 1
@@ -194,7 +194,7 @@ def _copies(fewest: int, most: int | None) -> int:
 def _counted(
     table: Int32Array, labels: Int32Array, start: int, end: int, n_copies: int, fewest: int, most: int | None
 ) -> tuple[Int32Array, Int32Array, BoolArray]:
-    """Copies of the states, one for each number of calls that have been: after the last one there are as many as one likes, or none."""
+    """Copy the states for each number of completed calls; the last copy allows any further calls, or none if there is a maximum."""
     n_states = len(table)
     copies = [np.where(table >= 0, table + n_states * count, DEAD) for count in range(n_copies)]
     for count, copy in enumerate(copies):
@@ -211,7 +211,7 @@ def _counted(
 
 
 def _columns(triggers: bytes, call: Automaton | None) -> tuple[UInt8Array, UInt8Array]:
-    """Class of each byte, and a byte of each class: bytes are told apart by the call's automaton and by the triggers."""
+    """Class of each byte and a representative of each class; classes refine those of the call and separate trigger bytes."""
     by_call = np.zeros(256, np.int64) if call is None else call.classes.astype(np.int64)
     by_trigger = np.zeros(256, np.int64)
     by_trigger[list(triggers)] = 1 + np.array(list(triggers))

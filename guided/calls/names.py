@@ -1,9 +1,9 @@
-"""`Names`: the names of an inventory, sorted, as a trie that is not written down.
+"""`Names`: the names of an inventory, sorted, as an implicit trie.
 
-A place in the trie is an interval of the sorted names, those that begin alike, and how much of them has been read. What may come next
-is found by bisection. So to make the trie is to sort, and to add a name is to copy: no node exists before a text gets there.
+A place in the trie is the interval of sorted names with a common prefix, and the length of that prefix. Successors are found by bisection,
+so building the trie means sorting, adding a name means copying, and no node exists before a text reaches it.
 
-Complexity: O(n log n) to make; O(log n) for a place and each byte that may follow; O(bytes) copied for a change.
+Complexity: O(n log n) to build; O(log n) per place and possible next byte; O(bytes) copied per change.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ import numpy as np
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, UInt8Array, freeze
 from guided.kernels import intervals as kernel
-from guided.schema.frames import Ahead
+from guided.schema.pushdown.frames import SubTrie
 
 __all__ = ["Names", "Places"]
 
@@ -26,9 +26,9 @@ class Places:
     Attributes
     ----------
     low, high, depth : ndarray[int64], shape (n,)
-        Interval of the names that begin alike, and how many bytes of them are read.
+        Interval of the names with a common prefix, and the length of the prefix in bytes.
     parent : ndarray[int32], byte : ndarray[uint8], shape (n,)
-        The place above each of these and the byte that leads here; of the first one, nothing.
+        The parent of each place and the byte that leads to it; unused for the first place.
     """
 
     low: Int64Array
@@ -45,7 +45,7 @@ class Names:
     Attributes
     ----------
     data : ndarray[uint8], indptr : ndarray[int64], shape (n + 1,)
-        CSR: the bytes of each.
+        CSR: the bytes of each name.
     """
 
     data: UInt8Array = field(repr=False)
@@ -53,7 +53,7 @@ class Names:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "Names":
-        """The names of a list. O(n log n)."""
+        """Build from a list of names. O(n log n)."""
         texts = sorted(name.encode() for name in names)
         indptr = np.zeros(len(texts) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=indptr[1:])
@@ -68,18 +68,18 @@ class Names:
         return self.data[self.indptr[place] : self.indptr[place + 1]].tobytes()
 
     def length(self, place: int) -> int:
-        """Bytes of a name."""
+        """Length of a name in bytes."""
         return int(self.indptr[place + 1] - self.indptr[place])
 
     def only(self, kept: BoolArray) -> "Names":
-        """Those of some places."""
+        """Return the names at the places where `kept` is True."""
         lengths = np.diff(self.indptr)
         indptr = np.zeros(int(kept.sum()) + 1, np.int64)
         np.cumsum(lengths[kept], out=indptr[1:])
         return Names(freeze(self.data[np.repeat(kept, lengths)]), freeze(indptr))
 
     def spelled_with(self, letters: BoolArray) -> "Names":
-        """Those whose bytes are all among some: ndarray[bool], shape (256,)."""
+        """Return the names whose bytes are all letters: ndarray[bool], shape (256,)."""
         if letters.all():
             return self
         missing = np.concatenate([[0], np.cumsum(~letters[self.data])])
@@ -87,36 +87,36 @@ class Names:
         return self if fits.all() else self.only(fits)
 
     def within(self, low: int, high: int, depth: int, byte: int) -> tuple[int, int]:
-        """The names of an interval that go on with a byte: again an interval, empty where there is none."""
+        """Return the interval of the names that continue with a byte; may be empty."""
         out = np.empty(2, np.int64)
         kernel.within(self.data, self.indptr, low, high, depth, byte, out)
         return int(out[0]), int(out[1])
 
     def rows(self, places: Places) -> tuple[Int32Array, BoolArray]:
-        """What may come next at places.
+        """Return the possible next bytes at places.
 
         Returns
         -------
         rows : ndarray[int32], shape (n, 256)
-            UNKNOWN for each byte that some name goes on with, DEAD for the others.
+            UNKNOWN for each byte that continues a name, DEAD for the others.
         ends : ndarray[bool], shape (n,)
-            Does a name end there?
+            Whether a name ends there.
         """
         rows: Int32Array = np.empty((len(places.low), 256), np.int32)
         ends: BoolArray = np.empty(len(places.low), np.bool_)
         kernel.next_bytes(self.data, self.indptr, places.low, places.high, places.depth, rows, ends)
         return rows, ends
 
-    def below(self, low: int, high: int, depth: int, trie: Ahead) -> Places:
-        """A place, and those below it that the paths of a trie lead to.
+    def below(self, low: int, high: int, depth: int, trie: SubTrie) -> Places:
+        """Return a place and the places below it on the paths of a trie.
 
         Parameters
         ----------
         low, high, depth : int
             The place.
-        trie : Ahead
+        trie : SubTrie
         """
-        # PERF: places are no more than bytes left of the names, nor than nodes: room for less is made in no time.
+        # PERF: there are at most as many places as bytes left in the names, and as nodes; small buffers are cheap to allocate.
         left = int(self.indptr[high] - self.indptr[low]) - (high - low) * depth
         room = min(left, trie.end - trie.begin) + 1
         lows, highs, read = (np.empty(room, np.int64) for _ in range(3))
@@ -130,11 +130,11 @@ class Names:
         return Places(lows[:count], highs[:count], read[:count], parent[:count], label[:count])
 
     def shortest(self, low: int, high: int) -> int:
-        """Place of the shortest name of an interval, the first of several."""
+        """Index of the shortest name of an interval, the first of several."""
         return low + int(np.argmin(np.diff(self.indptr[low : high + 1])))
 
     def changed(self, added: Iterable[str], removed: Iterable[str]) -> "Names":
-        """With names that are not there, and without some that are. O(bytes) copies."""
+        """Return a copy with new names added and existing names removed. O(bytes) copied."""
         names = self
         gone = [self._place(name.encode()) for name in removed]
         if gone:
@@ -145,7 +145,7 @@ class Names:
         return names._with(new) if new else names
 
     def _with(self, new: list[bytes]) -> "Names":
-        """With some sorted names more."""
+        """Add sorted names."""
         places = [self._place(name) for name in new]
         data: list[UInt8Array] = []
         lengths: list[Int64Array] = []
@@ -160,5 +160,5 @@ class Names:
         return Names(freeze(np.concatenate(data)), freeze(indptr))
 
     def _place(self, name: bytes) -> int:
-        """Where a name stands, or would."""
+        """The index of a name, or its insertion point."""
         return bisect_left(self, name)

@@ -1,8 +1,8 @@
-"""Names of tools: what tells duplicates apart, and better names from a language model, mapped back to the old ones.
+"""Names of tools: distinct names for duplicates, and better names from a language model, mapped back to the old ones.
 
-Two tools of one name are an error, unless they are to be renamed. `distinct` does that by rule: the same tools in the same order get the
-same names, and each tool keeps what its source calls it (`Tool.original`). `renamed` asks a model: one prompt with all tools, one line of
-answer for each, in their order. Nothing is changed but names; an answer that is not usable is an error, never guessed at.
+Two tools with the same name are an error, unless they are to be renamed. `distinct` renames by rule: the same tools in the same order get
+the same names, and `Tool.original` keeps the name in the source. `renamed` asks a model with one prompt for all tools, and expects one line
+per tool in the same order. Only names change; an unusable answer is an error and is never repaired.
 """
 
 import re
@@ -19,7 +19,7 @@ __all__ = ["PROMPT", "as_named", "distinct", "inventory", "renamed"]
 
 _OTHERS = re.compile(r"[^\w.\-/:]+")
 _NUMBERED = re.compile(r"\s*(?:\d+[.)]|[-*])\s+")
-# What a model is told. ``{tools}`` stands for the tools, one on each line.
+# Prompt for the model. ``{tools}`` is replaced by the tools, one per line.
 PROMPT = """Give each of these tools a name that says what it does. A name begins with what the tool is about, then says what it does \
 with it, in lower case with underscores, such as movie_credits_get. No two names are the same. Answer with one name on each line, in the \
 same order, and nothing else.
@@ -34,28 +34,28 @@ def inventory(
     tools: Iterable[AnyTool],
     duplicates: Literal["error", "rename"] = "error",
 ) -> tuple[Tool, ...]:
-    """The tools of a list, each made a `Tool`, with distinct names.
+    """Convert a list to tools with distinct names.
 
     Parameters
     ----------
     duplicates : {"error", "rename"}
-        Two tools of one name are refused, or told apart (`distinct`).
+        Whether two tools with the same name are an error or are renamed (`distinct`).
 
     Raises
     ------
     SchemaError
-        There is no tool, two have one name, or one cannot be lowered.
+        The list is empty, two tools have the same name, or a tool cannot be lowered.
     """
     is_one = isinstance(tools, Mapping | str | bytes | Tool) or definition_of(tools) is not None
     if is_one or not isinstance(tools, Iterable):
         raise TypeError(
-            f"tools must be a list of callables, dicts and Tools, not {type(tools).__name__}: put one tool in a list"
+            f"tools must be a list of callables, dicts and Tools, not {type(tools).__name__}: put a single tool in a list"
         )
     if duplicates not in ("error", "rename"):
-        raise ValueError(f"duplicates is 'error' or 'rename', not {shown(duplicates)}")
+        raise ValueError(f"duplicates must be 'error' or 'rename', not {shown(duplicates)}")
     found = tuple(map(as_tool, tools))
     if not found:
-        raise SchemaError("the list of tools is empty: at least one is needed", "", "tools")
+        raise SchemaError("tools is empty: pass at least one tool", "", "tools")
     if len({tool.name for tool in found}) == len(found):
         return found
     if duplicates == "rename":
@@ -68,15 +68,17 @@ def inventory(
 
 
 def as_named(tool: Tool, name: str) -> Tool:
-    """The tool under another name; what its source calls it stays.
+    """Return a copy of the tool with another name; ``original`` does not change.
 
     Raises
     ------
     SchemaError
-        The name is not usable.
+        The name is invalid.
     """
     if not NAME.fullmatch(name):
-        raise SchemaError("a name is made of letters, digits and any of _ . - / :, at least one", f"/{name}", "name")
+        raise SchemaError(
+            "a tool name must consist of letters, digits and _ . - / :, at least one character", f"/{name}", "name"
+        )
     copy = object.__new__(Tool)
     for item in fields(Tool):
         object.__setattr__(copy, item.name, name if item.name == "name" else getattr(tool, item.name))
@@ -84,16 +86,16 @@ def as_named(tool: Tool, name: str) -> Tool:
 
 
 def distinct(tools: Iterable[Tool]) -> tuple[Tool, ...]:
-    """Tools with names of their own, in their order.
+    """Give tools distinct names, keeping their order.
 
-    Of tools with one name, all get more detail: what their sources call them where that differs, else the names of their required
-    arguments where these do (``location_of_station``), else their place among them (``location``, ``location_2``). Names that are
-    already distinct stay.
+    All tools that share a name get a suffix: their names in the sources if these differ, otherwise the names of their required arguments if
+    these differ (``location_of_station``), otherwise their index among them (``location``, ``location_2``). Names that are already distinct
+    do not change.
 
     Returns
     -------
     tuple of Tool
-        Their ``original`` is what it was.
+        Their ``original`` does not change.
     """
     found = list(tools)
     places: dict[str, list[int]] = {}
@@ -109,7 +111,7 @@ def distinct(tools: Iterable[Tool]) -> tuple[Tool, ...]:
 
 
 def _told_apart(group: Sequence[Tool], taken: Counter[str]) -> list[str]:
-    """A name for each tool of a group that has one name, none of them taken; they are taken then."""
+    """A new name for each tool of a group with one name; adds the names to `taken`."""
     name = group[0].name
     for detail in (_by_source, _by_arguments):
         words = [detail(tool) for tool in group]
@@ -131,47 +133,46 @@ def _by_source(tool: Tool) -> str:
 
 def _by_arguments(tool: Tool) -> str:
     if isinstance(tool.schema, Entry):
-        # Why: what its source calls it has told as much, and to lower one tool is work that thousands need not do.
+        # Why: the name in the source has been tried, and lowering a tool only to rename it is too expensive for thousands of tools.
         return ""
     labels = [parameter.label for parameter in tool.parameters() if parameter.required]
     return _OTHERS.sub("_", "of_" + "_and_".join(labels)).strip("_") if labels else ""
 
 
 def renamed(tools: Iterable[Tool], ask: Callable[[str], Any], prompt: str = PROMPT) -> tuple[Tool, ...]:
-    """Tools under the names that a language model gives them.
+    """Rename tools by asking a language model.
 
     Parameters
     ----------
     ask : callable
-        From a prompt to the model's answer: a text, or something with a ``text`` (as generators of `guided` give). Lines may be
-        numbered.
+        Maps a prompt to the model's answer: a text, or an object with a ``text`` (such as a `guided` result). Lines may be numbered.
     prompt : str
-        With ``{tools}`` in it.
+        Must contain ``{tools}`` once.
 
     Returns
     -------
     tuple of Tool
-        In their order; ``original`` is what each was called before, for who wants to map back.
+        In the same order; ``original`` is the previous name.
 
     Raises
     ------
     SchemaError
-        The answer has another number of names, a name that is not usable, or two that are the same.
+        The answer has the wrong number of names, an invalid name, or a duplicate.
     """
     found = tuple(tools)
     if prompt.count("{tools}") != 1:
-        raise ValueError("the prompt has {tools} in it, once")
+        raise ValueError("the prompt must contain {tools} exactly once")
     listed = "\n".join(f"{place}. {_described(tool)}" for place, tool in enumerate(found, 1))
     answer = ask(prompt.replace("{tools}", listed))
     text = answer if isinstance(answer, str) else getattr(answer, "text", None)
     if not isinstance(text, str):
-        raise TypeError(f"the answer is a text, or has one, not {type(answer).__name__}")
+        raise TypeError(f"the answer must be a str or have a text, not {type(answer).__name__}")
     names = [_NUMBERED.sub("", line, count=1).strip() for line in text.splitlines() if line.strip()]
     if len(names) != len(found):
-        raise SchemaError(f"{len(found)} names were asked for, {len(names)} given", "", "names")
+        raise SchemaError(f"{len(found)} names expected, {len(names)} given", "", "names")
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
     if twice is not None:
-        raise SchemaError(f"the name {shown(twice)} is given twice", f"/{twice}", "names")
+        raise SchemaError(f"duplicate name {shown(twice)}", f"/{twice}", "names")
     return tuple(_mapped(tool, name) for tool, name in zip(found, names, strict=True))
 
 

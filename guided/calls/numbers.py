@@ -1,13 +1,13 @@
 """Integers within bounds, as pattern trees over their decimal digits.
 
-Integers are spelled canonically: no leading zeros, no ``+``, no ``-0``. `integers` is exact: the tree matches a spelling if and
-only if its value is within the bounds, which may have any number of digits.
+Integers have canonical spellings: no leading zeros, no ``+``, no ``-0``. `integers` is exact: the tree matches a spelling if and only if
+its value is within the bounds, which may have any number of digits.
 
-The method is the textbook's comparison of digits: a number of n digits is at least ``d1 d2 .. dn`` if it follows it for some digits and
-then has a larger one, or follows it to the end; a number of more digits is larger. A bound of n digits gives O(n) nodes.
+The method compares digits: a number of n digits is at least ``d1 d2 .. dn`` if it shares a prefix and then has a larger digit, or is equal;
+a number with more digits is larger. A bound of n digits gives O(n) nodes.
 
-`multiples` covers divisors whose remainders are told by the last digits, or by the sum of digits modulo 3, and small ranges by
-enumeration. All other divisors are regular too, but their trees are exponential in the divisor; they are not attempted.
+`multiples` supports divisors whose remainders depend only on the last digits, or on the sum of digits modulo 3, and enumerates small
+ranges. Multiples of other divisors are regular too, but their trees are exponential in the divisor; they are not supported.
 """
 
 from decimal import Decimal
@@ -17,14 +17,14 @@ from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat
 
 __all__ = ["DIGIT", "ENUMERATED", "digit_range", "digits_of", "integers", "multiples"]
 
-# The most multiples, or last digits, that are listed one by one.
+# Maximum number of multiples, or of last digits, that are enumerated.
 ENUMERATED = 10_000
 _EMPTY = Literal("")
 _NOTHING = Chars(Charset.EMPTY)
 
 
 def digit_range(low: int, high: int) -> Node:
-    """One digit from ``low`` to ``high``; nothing if there is none."""
+    """One digit from ``low`` to ``high``; the empty language if there is none."""
     return Chars(Charset.of([(48 + low, 48 + high)] if low <= high else []))
 
 
@@ -33,7 +33,7 @@ _NONZERO = digit_range(1, 9)
 
 
 def integers(low: int | None = None, high: int | None = None) -> Node:
-    """The integers from ``low`` to ``high``, both included; None is no bound.
+    """The integers from ``low`` to ``high``, inclusive; None means no bound.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def integers(low: int | None = None, high: int | None = None) -> Node:
 
 
 def digits_of(number: int) -> tuple[int, ...]:
-    """Digits of a number >= 0, the first one first; of any number of digits, unlike ``str``."""
+    """Digits of a number >= 0, most significant first; of any length, unlike ``str``."""
     return Decimal(number).as_tuple().digits
 
 
@@ -110,7 +110,7 @@ def _between(least: tuple[int, ...], most: tuple[int, ...]) -> Node:
 
 
 def multiples(divisor: int, low: int | None = None, high: int | None = None) -> Node | None:
-    """The multiples of ``divisor`` >= 1 from ``low`` to ``high``; None if this module has no tree for them."""
+    """The multiples of ``divisor`` >= 1 from ``low`` to ``high``; None if they are not supported."""
     if low is not None and high is not None:
         first, last = -(-low // divisor), high // divisor
         if last - first < ENUMERATED:
@@ -122,12 +122,12 @@ def multiples(divisor: int, low: int | None = None, high: int | None = None) -> 
 
 
 def _multiples(divisor: int) -> Node | None:
-    """All multiples: those of 3 by the sum of digits, those of a divisor of a power of ten by the last digits."""
+    """All multiples: of 3 by the sum of digits, of a divisor of a power of ten by the last digits."""
     rest, by_three = (divisor, False) if divisor % 3 else (divisor // 3, True)
     places = 0
     while 10**places % rest:
         places += 1
-        # Why 14: 2**13 already needs more last digits than may be listed.
+        # Why 14: 2**13 already has more last digits than may be enumerated.
         if places > 14 or 10**places // rest > ENUMERATED:
             return None
     tails = [n * rest for n in range(10**places // rest)]
@@ -140,10 +140,10 @@ def _multiples(divisor: int) -> Node | None:
 
 
 def _thirds() -> Node:
-    """Digit strings whose sum is a multiple of 3, from the three-state automaton of remainders."""
+    """Digit strings whose digit sum is a multiple of 3, from the three-state automaton of remainders."""
     zero, one, two = (Chars(Charset.of([(48 + d, 48 + d) for d in range(r, 10, 3)])) for r in range(3))
     stay = repeat(zero)
-    # From remainder 1 back to 0: by a 2, or by way of remainder 2; and the same with ones and twos exchanged.
+    # From remainder 1 back to 0: by a 2, or through remainder 2; from 2 likewise with ones and twos exchanged.
     from_one = concat([one, stay, repeat(concat([one, stay, two, stay])), alternate([two, concat([one, stay, one])])])
     from_two = concat([two, stay, repeat(concat([two, stay, one, stay])), alternate([one, concat([two, stay, two])])])
     return repeat(alternate([zero, from_one, from_two]))

@@ -1,4 +1,4 @@
-"""What the options of `Tools` may be: each is checked and brought to one form."""
+"""Validation and normalization of the options of `Tools`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -15,24 +15,26 @@ _SHOWN = 50
 
 
 def reasoning_texts(item: Any, form: Format) -> tuple[str, str] | None:
-    """What begins and ends reasoning."""
+    """The opening and closing delimiters of reasoning; None if there is none."""
     if item is False or item is None:
         return None
     if item is True:
         if form.reasoning is None:
             raise SchemaError(
-                f"format {form.name!r} does not say how reasoning is written: give its two texts", "", "reasoning"
+                f"format {form.name!r} does not define reasoning: pass reasoning=(before, after)", "", "reasoning"
             )
         return form.reasoning
     if not isinstance(item, Sequence) or isinstance(item, str) or not all(isinstance(text, str) for text in item):
-        raise TypeError(f"reasoning is a bool or a pair of texts, not {shown(item)}")
+        raise TypeError(f"reasoning must be a bool or a pair of str, not {shown(item)}")
     if len(item) != 2 or not item[1].strip(BLANKS):
-        raise SchemaError("reasoning has two texts, before and after it; the second is not blank", "", "reasoning")
+        raise SchemaError(
+            "reasoning must be a pair (text before, text after); the second must not be blank", "", "reasoning"
+        )
     return item[0], item[1]
 
 
 def chosen_tools(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
-    """The choice as "auto", "required", "none" or a tuple of names."""
+    """Normalize the choice to "auto", "required", "none" or a tuple of names."""
     if isinstance(choice, Mapping):
         inner = choice.get("function", choice)
         choice = [inner.get("name")] if isinstance(inner, Mapping) else [None]
@@ -41,15 +43,13 @@ def chosen_tools(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
             return choice
         choice = [choice]
     if not isinstance(choice, Iterable):
-        raise TypeError(f"tool_choice is a name or a list of names, not {type(choice).__name__}")
+        raise TypeError(f"tool_choice must be a name or a list of names, not {type(choice).__name__}")
     names = tuple(dict.fromkeys(choice))
     known = {tool.name: None for tool in tools}
     for name in names:
         if name not in known:
             listed = ", ".join([*islice(known, _SHOWN), *(["..."] if len(known) > _SHOWN else [])])
-            reason = (
-                f"there is no tool {shown(name)}; there are {listed}, and the choices 'auto', 'required' and 'none'"
-            )
+            reason = f"unknown tool {shown(name)}; known tools are {listed}, and the choices are 'auto', 'required' and 'none'"
             raise SchemaError(reason, "", "tool_choice")
     if not names:
         raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")
@@ -57,9 +57,9 @@ def chosen_tools(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
 
 
 def positive(value: int | None, name: str, most: int | None = None) -> int | None:
-    """A bound, if one is given."""
+    """Check an optional bound."""
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError(f"{name} is a number >= 1, not {shown(value)}")
+        raise ValueError(f"{name} must be an integer >= 1, not {shown(value)}")
     if value is not None and most is not None and value > most:
-        raise ValueError(f"{name} is a number from 1 to {most:,}, not {shown(value)}")
+        raise ValueError(f"{name} must be an integer from 1 to {most:,}, not {shown(value)}")
     return value

@@ -1,8 +1,7 @@
-"""The parameters of a tool: from a Python signature, or from a definition in JSON.
+"""The parameters of a tool: from a Python signature, or from a JSON definition.
 
-The *label* of a parameter is its name in calls. It is the function's own, but for two cases: a name that ends in ``_`` because
-it would be a keyword of Python loses that underscore (PEP 8's ``from_`` is ``from``), and pydantic's ``Field(alias=...)`` is taken
-at its word.
+The *label* of a parameter is its name in calls. It is the function's own name, with two exceptions: a name that ends in ``_`` to avoid a
+Python keyword loses the underscore (PEP 8's ``from_`` is ``from``), and pydantic's ``Field(alias=...)`` gives the label.
 """
 
 import inspect
@@ -41,12 +40,12 @@ _KINDS: dict[Any, Kind] = {
     inspect.Parameter.VAR_POSITIONAL: "variadic",
     inspect.Parameter.KEYWORD_ONLY: "keyword",
 }
-# Keywords of an object whose properties are arguments one by one; the others say something of all of them.
+# Keywords of an object whose properties can be separate arguments; other keywords constrain all of them together.
 _PLAIN = frozenset({
     "$comment", "$defs", "$schema", "additionalProperties", "definitions", "description", "examples", "properties", "required",
     "title", "type",
 })  # fmt: skip
-# Where one of these says what properties there are, closing the object around it would exclude them.
+# If one of these declares properties, closing the object around it would exclude them.
 _COMBINING = frozenset(
     {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "unevaluatedProperties", "propertyNames"}
 )
@@ -54,22 +53,22 @@ _COMBINING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter, lowered.
+    """A lowered parameter.
 
     Attributes
     ----------
     name : str
-        As the function has it.
+        Name in the function.
     label : str
-        As calls have it.
+        Name in calls.
     type : ValueType or SchemaType
-        Of its value; of each value, if it is variadic.
+        Type of its value; of each value, if it is variadic.
     required : bool
-        Must a call give it?
+        Whether every call must give it.
     kind : {"either", "positional", "keyword", "variadic", "whole"}
-        How Python takes it; "whole" stands for all arguments at once, by their names.
+        How Python takes it; "whole" stands for all arguments at once, by name.
     description : str
-        For people and models; may be empty.
+        Text for models and people; may be empty.
     """
 
     name: str
@@ -87,10 +86,10 @@ class Lowered:
     Attributes
     ----------
     parameters : list of Parameter
-        Those that calls can have.
+        Parameters that calls can have.
     never : list of str
-        ``/tool/parameter`` of each optional parameter, and ``/tool/parameter/...`` of each optional field within one, that no value
-        satisfies: calls never have it.
+        JSON Pointers of optional parameters, ``/tool/parameter``, and of optional fields within them that no value satisfies, so that
+        no call has them.
     """
 
     parameters: list[Parameter] = field(default_factory=list)
@@ -98,20 +97,20 @@ class Lowered:
     _has_gap: bool = False
 
     def add(self, parameter: Parameter) -> None:
-        """Add a parameter."""
+        """Append a parameter."""
         if self._has_gap and parameter.kind == "either":
-            # By position, its value would stand where that of the one before it belongs.
+            # Without a key, its value would take the position of the omitted parameter before it.
             parameter = replace(parameter, kind="keyword")
         self.parameters.append(parameter)
 
     def skip(self) -> None:
-        """Leave out a parameter that calls never have."""
+        """Record that a parameter was omitted because calls never have it."""
         self._has_gap = True
 
 
 @dataclass(frozen=True, slots=True)
 class Documentation:
-    """What a docstring says.
+    """The contents of a docstring.
 
     Attributes
     ----------
@@ -126,7 +125,7 @@ class Documentation:
 
 
 def documentation_of(function: Any) -> Documentation:
-    """The docstring of a function, in any of the usual styles; of a partial, that of its function."""
+    """Parse the docstring of a function in any common style; of a partial, that of its function."""
     while isinstance(function, partial):
         function = function.func
     doc = inspect.getdoc(function) or ""
@@ -141,12 +140,12 @@ def documentation_of(function: Any) -> Documentation:
 def of_signature(
     function: Callable[..., Any], tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps
 ) -> Lowered:
-    """The parameters of something that can be called.
+    """Lower the parameters of a callable.
 
     Parameters
     ----------
     tool : str
-        Its name, for error places.
+        Name of the tool, for error places.
     overrides : Mapping
         Parameter -> Regex, Choice, compiled pattern or tree (a string that it matches), `ValueType`, or annotation.
     described : Mapping of str to str
@@ -155,7 +154,7 @@ def of_signature(
     Raises
     ------
     SchemaError
-        There is no signature, or a parameter cannot be lowered.
+        The signature is unavailable, or a parameter cannot be lowered.
     PatternError
         A pattern is malformed.
     """
@@ -164,14 +163,16 @@ def of_signature(
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError) as error:
-        raise SchemaError(f"has no signature that Python knows: {error}", f"/{tool}", "signature") from error
+        raise SchemaError(f"its signature cannot be read: {error}", f"/{tool}", "signature") from error
     _known(overrides, signature.parameters, tool)
     hints = _hints(function, tool)
     lowered = Lowered()
     for name, parameter in signature.parameters.items():
         place = Place(f"/{tool}/{name}", caps, never=lowered.never)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            raise SchemaError("a tool's arguments have names; **kwargs has none", place.pointer, f"**{name}")
+            raise SchemaError(
+                "**kwargs is not supported: every argument of a tool needs a name", place.pointer, f"**{name}"
+            )
         if hasattr(parameter.default, "is_required") and hasattr(parameter.default, "metadata"):
             raise SchemaError(
                 "put pydantic's Field into Annotated[...] and give the plain default", place.pointer, "Field"
@@ -190,12 +191,12 @@ def of_signature(
     labels = [parameter.label for parameter in lowered.parameters]
     for label in labels:
         if labels.count(label) > 1:
-            raise SchemaError(f"two parameters are called {label!r}", f"/{tool}", "alias")
+            raise SchemaError(f"duplicate parameter {label!r}", f"/{tool}", "alias")
     return lowered
 
 
 def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps) -> Lowered:
-    """The fields of a pydantic model, whose signature does not have their constraints."""
+    """The fields of a pydantic model, whose signature lacks their constraints."""
     shape = fields_of(model, f"/{tool}")
     assert shape is not None
     _known(overrides, {item.name: None for item in shape.fields}, tool)
@@ -212,14 +213,14 @@ def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Ma
 
 
 def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: bool, caps: Caps) -> Lowered:
-    """The parameters of a JSON definition: the properties of an object, in their order.
+    """Lower the parameters of a JSON definition: the properties of an object, in order.
 
     Parameters
     ----------
     schema : Mapping or None
         JSON Schema of the arguments; None: no arguments.
     strict : bool
-        Are there no others where the schema does not say so? If False, the schema must.
+        Whether a schema that does not mention additional arguments allows none. If False, it must forbid them explicitly.
 
     Raises
     ------
@@ -230,7 +231,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
     """
     pointer = f"/{tool}"
     if schema is not None and (not isinstance(schema, Mapping) or schema.get("type", "object") != "object"):
-        raise SchemaError("the parameters of a tool are a schema of type object", pointer, "parameters")
+        raise SchemaError("the parameters of a tool must be a schema of type object", pointer, "parameters")
     closed = closed_definition(schema, strict)
     if closed.get("additionalProperties") is not False or not closed.keys() <= _PLAIN:
         _known(overrides, {}, tool)
@@ -255,7 +256,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
 def _satisfiable(
     override: Any, lower: Callable[[], ValueType | SchemaType], required: bool, place: Place
 ) -> ValueType | SchemaType | None:
-    """The type of a parameter, ``override`` in its place if there is one; None where it is optional and no value satisfies it."""
+    """The type of a parameter, or of its override; None if it is optional and no value satisfies it."""
     try:
         return lower() if override is None else _override(override, place)
     except Unsatisfiable:
@@ -266,7 +267,7 @@ def _satisfiable(
 
 
 def closed_definition(schema: Mapping[str, Any] | None, strict: bool) -> Mapping[str, Any]:
-    """The schema of a definition's arguments, without additional ones where it says nothing of them and ``strict`` asks for that."""
+    """The schema of a definition's arguments; with ``strict``, additional ones are forbidden unless the schema mentions them."""
     if schema is None:
         return {"type": "object", "properties": {}, "additionalProperties": False}
     if "additionalProperties" in schema or not strict or schema.keys() & _COMBINING:
@@ -275,31 +276,31 @@ def closed_definition(schema: Mapping[str, Any] | None, strict: bool) -> Mapping
 
 
 def _fields(schema: Mapping[str, Any], pointer: str) -> list[tuple[str, Any, bool]]:
-    """Name, schema and whether it is required, of each property in order."""
+    """Name, schema and required flag of each property in order."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not all(isinstance(name, str) for name in properties):
-        raise SchemaError("properties map names to schemas", pointer, "properties")
+        raise SchemaError("properties must map names to schemas", pointer, "properties")
     if not isinstance(required, list | tuple) or not all(isinstance(name, str) for name in required):
-        raise SchemaError("required is a list of names", pointer, "required")
+        raise SchemaError("required must be a list of names", pointer, "required")
     for name in required:
         if name not in properties:
-            raise SchemaError(f"{name!r} is required, but no property", pointer, "required")
+            raise SchemaError(f"{name!r} is required but not in properties", pointer, "required")
     return [(name, inner, name in required) for name, inner in properties.items()]
 
 
 def _escaped(name: str) -> str:
-    """A name in a JSON Pointer (RFC 6901)."""
+    """Escape a name for a JSON Pointer (RFC 6901)."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
 def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) -> None:
     for name in overrides:
         if name not in names:
-            raise SchemaError(f"there is no parameter {name!r}", f"/{tool}/{name}", "types")
+            raise SchemaError(f"unknown parameter {name!r}", f"/{tool}/{name}", "types")
 
 
 def _of_annotation(annotation: Any, place: Place, metadata: Sequence[Any] = ()) -> ValueType | SchemaType:
-    """The type of an annotation: regular where it can be, else by its schema."""
+    """The type of an annotation: regular if possible, otherwise by its schema."""
     try:
         return type_of(annotation, place, metadata)
     except Irregular as error:
@@ -321,12 +322,12 @@ def _override(item: Any, place: Place) -> ValueType | SchemaType:
     if pattern is not None:
         return text(patterns=(pattern,))
     if hasattr(item, "lower"):
-        raise SchemaError("this spec has no lowering to a pattern", place.pointer, type(item).__name__)
+        raise SchemaError("this type cannot be compiled to a pattern", place.pointer, type(item).__name__)
     return _of_annotation(item, place)
 
 
 def _hints(function: Any, tool: str) -> dict[str, Any]:
-    """The annotations of the parameters, names resolved; nothing where the callable has none."""
+    """The resolved annotations of the parameters; empty if the callable has none."""
     while isinstance(function, partial):
         function = function.func
     if inspect.isclass(function):
@@ -338,7 +339,7 @@ def _hints(function: Any, tool: str) -> dict[str, Any]:
         return {}
     if inspect.isclass(function):
         return hints_of(function, f"/{tool}")
-    # Why not the function itself: a return annotation that cannot be resolved is no reason to refuse a tool.
+    # Why not the function itself: an unresolvable return annotation must not reject the tool.
     inner = inspect.unwrap(function)
     names = getattr(inner, "__annotations__", annotations)
     kept = SimpleNamespace(

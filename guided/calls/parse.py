@@ -1,11 +1,10 @@
-"""Text with calls in it -> `Call`, byte by byte as it comes.
+"""Incremental parser of text with tool calls, byte by byte.
 
-The parser is a coroutine over bytes that follows the format from left to right with one byte of lookahead. What is scanned are the
-pieces that the spec's own automaton is made of, so a text is read without error exactly if the spec
-accepts it, and an error is at the first byte after which no text of the spec is possible. Errors have ToolDec's classes: an unknown name;
-an argument that is missing, unknown or ill-typed; syntax.
+The parser is a coroutine over bytes that follows the format from left to right with one byte of lookahead. It scans the pieces that the
+spec's automaton is built from, so it accepts a text if and only if the spec does, and reports an error at the first byte after which no
+text of the spec is possible. Error classes are those of ToolDec: an unknown name; a missing, unknown or ill-typed argument; syntax.
 
-Values are read by `json.loads` from the bytes that their type's automaton took; nothing is evaluated.
+Values are read by `json.loads` from the bytes that their type's automaton accepted; nothing is evaluated.
 """
 
 from collections.abc import Iterable
@@ -29,35 +28,35 @@ __all__ = ["CallParser", "parse_call", "parse_text"]
 
 
 class CallParser(CallScanner):
-    """Reads a text of a spec.
+    """Parses a text of a spec.
 
     Parameters
     ----------
     spec : Tools
-        What the text may be: running text with calls, one call, or several.
+        The language of the text: running text with calls, one call, or several.
 
     Attributes
     ----------
     position : int
-        Bytes read so far.
+        Number of bytes read so far.
     call_start : int or None
-        Within a call, where it starts.
+        Start of the current call; None outside calls.
     has_name : bool
-        Within a call, is its name complete?
+        Whether the name of the current call is complete.
 
     Notes
     -----
-    O(1) per byte, but for the first use of a type.
+    O(1) per byte, except for the first use of a type.
     """
 
     def __init__(self, spec: Tools) -> None:
         if not isinstance(spec, Tools):
-            raise TypeError(f"a Tools spec is expected, not {type(spec).__name__}")
+            raise TypeError(f"expected a Tools spec, not {type(spec).__name__}")
         super().__init__(spec)
         self._count, self._reasoning = spec.count, spec.reasoning
         self._is_running = spec.is_running_text
         self._can_end = self._is_finished = False
-        # Text that has not been told, and how much of its end may be the beginning of something else.
+        # Text not yet reported, and the length of its suffix that may begin a trigger or a delimiter.
         self._said, self._held = bytearray(), 0
         self._is_reasoning = False
         self._triggers = Triggers(
@@ -67,24 +66,24 @@ class CallParser(CallScanner):
         next(self._steps)
 
     def feed(self, data: str | bytes) -> list[Read]:
-        """Read what comes next.
+        """Parse the next bytes.
 
         Returns
         -------
         list of TextRead, CallStarted, ArgumentRead and CallRead
-            What became complete. Text is held back as long as it may be the beginning of a trigger; the calls of a list in
-            running text are complete when the list is.
+            What became complete. Text that may begin a trigger is held back; the calls of a list in running text are complete when the
+            list is.
 
         Raises
         ------
         CallError
-            This is no text of the spec. The parser is of no use after that.
+            The input is not a text of the spec. The parser must not be used after that.
         TypeError
             ``data`` is neither a str nor bytes.
         """
         for byte in as_bytes(data):
             if self._is_finished:
-                raise CallError("nothing more may be called, and the text goes on", "syntax", self.position)
+                raise CallError("unexpected text: no further call is allowed", "syntax", self.position)
             try:
                 self._steps.send(byte)
             except StopIteration:
@@ -94,12 +93,12 @@ class CallParser(CallScanner):
         return reads
 
     def close(self) -> list[Read]:
-        """Say that no more comes.
+        """End the input.
 
         Returns
         -------
         list of TextRead
-            What was held back.
+            The text held back so far.
 
         Raises
         ------
@@ -119,7 +118,7 @@ class CallParser(CallScanner):
         yield from self._running() if self._is_running else self._alone()
 
     def _reasoned(self, begin: str, end: str) -> Step[None]:
-        """What the model says to itself, if the text begins so."""
+        """Reasoning, if the text begins with its delimiter."""
         self._can_end = self._is_running
         for byte in begin.strip(BLANKS).encode():
             if (yield from self.peek()) != byte:
@@ -148,7 +147,7 @@ class CallParser(CallScanner):
         return fired
 
     def _running(self) -> Step[None]:
-        """Text, and calls after triggers."""
+        """Text, with calls after triggers."""
         form, n_calls = self._form, 0
         fewest, most = self._count.in_text(form)
         while True:
@@ -157,9 +156,9 @@ class CallParser(CallScanner):
             fired = yield from self._until(self._triggers, may_hold=True)
             self._can_end = False
             if not self._layouts or n_calls == most:
-                reason = "no tool may be called" if not n_calls else "no further call may come"
+                reason = "no tool may be called" if not n_calls else "no further call is allowed"
                 raise CallError(reason, "syntax", self.position - 1)
-            # At the beginning of a text, a line feed that begins the trigger is not there.
+            # At the beginning of a text, a trigger may lack its initial line feed.
             start = max(begin, self.position - len(fired.text))
             self._release(self.position - start)
             self.put_back(bytes(self._said[len(self._said) - fired.read :]) if fired.read else b"")
@@ -175,7 +174,7 @@ class CallParser(CallScanner):
             n_calls += 1
 
     def _alone(self) -> Step[None]:
-        """Calls and nothing else."""
+        """Calls without text around them."""
         form, count, start = self._form, self._count, self.position
         before, between, after = form.around
         if form.is_listed:
@@ -208,7 +207,7 @@ class CallParser(CallScanner):
         self._can_end = True
 
     def _tagged(self) -> Step[None]:
-        """A call that is not in a list of the format's own, with its tags if it has some."""
+        """A call outside a list, with its tags if the format has tags."""
         start, form = self.position, self._form
         if form.is_tagged:
             yield from self.scan(opening(form), f"expected {form.trigger!r}", "syntax")
@@ -218,7 +217,7 @@ class CallParser(CallScanner):
         self._told(call, start)
 
     def _list(self, start: int) -> Step[None]:
-        """Calls that share a trigger, up to the end of their list; together they are told."""
+        """Calls that share a trigger, up to the end of their list; they are reported together."""
         form, count, calls = self._form, self._count, list[Call]()
         before, between, after = form.around
         yield from self.scan(part(before), f"expected {before!r}", "syntax")
@@ -241,12 +240,12 @@ class CallParser(CallScanner):
         self._told(calls[-1], calls[-1].span[0])
 
     def _told(self, call: Call, start: int) -> None:
-        """A call that is over."""
+        """Report a complete call."""
         self._reads.append(CallRead(replace(call, span=(start, self.position))))
         self.call_start = None
 
     def _release(self, held: int) -> None:
-        """Tell all text but its last ``held`` bytes."""
+        """Report all text except its last ``held`` bytes."""
         data = bytes(self._said[: len(self._said) - held])
         if data:
             self._reads.append(TextRead(data, self.position - len(self._said), self._is_reasoning))
@@ -263,22 +262,22 @@ def parse_call(
     tools: Iterable[AnyTool],
     format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the name that `Tools` has for it
 ) -> Call:
-    """Read one call, without trigger and terminator.
+    """Parse one call, without trigger and terminator.
 
     Parameters
     ----------
     data : bytes or str
         The whole call and nothing else.
     tools : iterable of tools
-        As for `Tools`.
+        As in `Tools`.
     format : str or Format
-        How calls are written.
+        The call format.
 
     Raises
     ------
     CallError
-        The text is no call of these tools; with ToolDec's class of the error and the offset of the first byte after which
-        no call is possible.
+        The text is not a call of these tools; with ToolDec's error class and the offset of the first byte after which no call is
+        possible.
     SchemaError, PatternError
         A tool cannot be lowered.
     """
@@ -286,24 +285,24 @@ def parse_call(
 
 
 def parse_text(data: bytes | str, spec: Tools) -> list[Call]:
-    """Read all calls of a text of a spec.
+    """Parse all calls of a text of a spec.
 
     Parameters
     ----------
     data : bytes or str
         The whole text.
     spec : Tools
-        What the text may be.
+        The language of the text.
 
     Returns
     -------
     list of Call
-        In their order, with their spans in bytes.
+        In order, with their spans in bytes.
 
     Raises
     ------
     CallError
-        The text is none of the spec's.
+        The text is not in the spec.
     """
     parser = CallParser(spec)
     reads = parser.feed(data)

@@ -1,7 +1,7 @@
-"""What a type's values are, apart: the values of its strings, and the spellings of what is no string.
+"""Splits a type into the values of its strings and the spellings of other values.
 
-Formats that write strings in a way of their own need that. A type of an annotation knows it (`ValueType.strings`); of a schema it is
-told by its formulas over the atoms of strings and of numbers.
+Formats that write strings differently from JSON need both parts. A type from an annotation stores them (`ValueType.strings`); for a schema
+they are computed from its formulas over the atoms of strings and numbers.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from guided.calls.values import ValueType
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate
-from guided.schema.formula import Formulas
-from guided.schema.kinds import Kinds
-from guided.schema.languages import ANY_LENGTH, tree_of
-from guided.schema.lowering import Lowering
-from guided.schema.structure import structure_of
+from guided.schema.formula.formulas import Formulas
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.pushdown.structure import structure_of
+from guided.schema.strings.languages import ANY_LENGTH, tree_of
+from guided.schema.values.context import SchemaContext
 
 __all__ = ["Parts", "parts_of"]
 
@@ -31,16 +31,16 @@ _ALL = bytes([1] * 256)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The values of a type.
+    """The parts of a type.
 
     Attributes
     ----------
     strings : Node or None
-        The values of its strings.
+        Values of its strings.
     others : Node or None
-        The spellings of what is no string and does not nest; of a `ValueType`, of what nests, too.
+        Spellings of values that are neither strings nor nested; for a `ValueType`, including nested ones.
     nests : bool
-        May a value be an array or an object?
+        Whether a value may be an array or an object.
     """
 
     strings: Node | None
@@ -50,22 +50,22 @@ class Parts:
 
 @lru_cache(maxsize=4096)
 def parts_of(kind: ValueType | SchemaType) -> Parts:
-    """The values of a type, apart."""
+    """Split a type into its parts."""
     if isinstance(kind, ValueType):
         return Parts(kind.strings, kind.node if kind.strings is None else kind.others, kind.depth > 0)
     formulas = Formulas()
     lowering = Lowering(kind.document, VALUES, formulas, Limits(), pointer=kind.pointer)
-    kinds = Kinds(formulas, lowering, VALUES, Limits(), structure_of(VALUES, _ALL).alphabet)
+    context = SchemaContext(formulas, lowering, VALUES, Limits(), structure_of(VALUES, _ALL).alphabet)
     begins, others = kind.begins, list[Node](map(Literal, kind.words))
     if not set(b"-0123456789").isdisjoint(begins):
-        number = kinds.typed(lowering.root, "number")
-        others.append(_operand(kinds.leaf("number", (number,)).automaton))
-    strings = _strings(formulas, kinds.typed(lowering.root, "string")) if ord('"') in begins else None
+        number = context.typed(lowering.root, "number")
+        others.append(_operand(context.leaf("number", (number,)).automaton))
+    strings = _strings(formulas, context.typed(lowering.root, "string")) if ord('"') in begins else None
     return Parts(strings, alternate(others) if others else None, not _NESTED.isdisjoint(begins))
 
 
 def _strings(formulas: Formulas, root: int) -> Node:
-    """The strings of which a formula over the atoms of strings holds."""
+    """The strings that satisfy a formula over the atoms of strings."""
     nodes: dict[int, Node] = {}
     # Invariant: members of a formula have smaller ids than the formula, so an ascending pass sees them first.
     needed, work = {root}, [root]

@@ -1,11 +1,11 @@
 """Few-shot prompts from the tools' own examples.
 
-A prompt is a list of questions and answers, blank lines between them, and a last question that ends at ``A:`` (without a blank: a
-model of tokens begins its answer with one). An example with a call shows the call as the format writes it, its result, and the
-answer on a line of its own; what is generated is cut at ``STOP``, where the model would go on with a question of its own.
+A prompt is a list of questions and answers separated by blank lines, and a last question that ends at ``A:`` (without a space: models
+usually begin their answer with a token that has one). An example with a call shows the call in the format, its result, and the answer on a
+line of its own. The generated text is cut at ``STOP``, where the model would continue with another question.
 
-Plain examples, which need no call, set how often a model calls: with none among them, small models answer everything with a call. They
-are spread evenly among the others. Names are not listed; small models choose worse with a list.
+The share of plain examples, which need no call, sets how often a model calls: without any, small models answer everything with a call.
+They are spread evenly among the others. Names are not listed; small models choose worse with a list.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,16 +24,16 @@ STOP = "\nQ:"
 
 
 def few_shot(spec: Tools, question: str, plain: Iterable[Example | Mapping[str, Any] | tuple[str, str]] = ()) -> str:
-    """A prompt that ends with a question.
+    """Return a few-shot prompt that ends with a question.
 
     Parameters
     ----------
     spec : Tools
-        Running text; the examples of its tools are shown in their order.
+        A spec of running text; the examples of its tools are shown in order.
     question : str
-        To be answered.
+        The question to answer.
     plain : iterable of Example
-        Examples without a call; pairs of a question and its answer will do.
+        Examples without a call; pairs of a question and its answer are accepted.
 
     Returns
     -------
@@ -43,13 +43,13 @@ def few_shot(spec: Tools, question: str, plain: Iterable[Example | Mapping[str, 
     Raises
     ------
     SchemaError
-        An example is no call of its tool, or there is none, or the spec is of calls alone.
+        An example is not a call of its tool, there are no examples, or the spec is not running text.
     """
     if not spec.is_running_text:
-        raise SchemaError("examples are running text; this spec is of calls alone", "", "tool_choice")
+        raise SchemaError("examples need running text, but this spec only allows calls", "", "tool_choice")
     shown = [_with_call(spec, name, example) for name, example in _examples(spec)]
     if not shown:
-        raise SchemaError("no tool has examples: give them with Tool(..., examples=[...])", "", "examples")
+        raise SchemaError("no tool has examples: add them with Tool(..., examples=[...])", "", "examples")
     blocks = _interleaved(shown, [f"Q: {example.question}\nA: {example.answer}" for example in map(as_example, plain)])
     return "\n\n".join([*blocks, f"Q: {question}\nA:"])
 
@@ -59,7 +59,7 @@ def _examples(spec: Tools) -> list[tuple[str, Example]]:
 
 
 def _with_call(spec: Tools, name: str, example: Example) -> str:
-    """A question, its call, the result and the answer."""
+    """Render a question, its call, the result and the answer."""
     form = spec.format
     if example.call is None:
         return f"Q: {example.question}\nA: {example.answer}"
@@ -67,14 +67,14 @@ def _with_call(spec: Tools, name: str, example: Example) -> str:
     try:
         parse_text(call, spec)
     except CallError as error:
-        raise SchemaError(f"the example {call!r} is no call of the tool: {error}", f"/{name}", "examples") from error
+        raise SchemaError(f"the example {call!r} is not a call of the tool: {error}", f"/{name}", "examples") from error
     (pieces,) = render_results([Call(name, {}, (0, 0), example.result)], form)
     result = "".join(text for text, _ in pieces)
     return f"Q: {example.question}\nA: {call}{result}{example.answer}"
 
 
 def _interleaved(blocks: list[str], others: list[str]) -> list[str]:
-    """Both lists in their order, the second one spread evenly."""
+    """Merge two lists in order, the second one spread evenly."""
     places = [max((2 * i + 1) * len(blocks) // (2 * len(others)), 1) for i in range(len(others))]
     found: list[str] = []
     for count, block in enumerate(blocks, start=1):

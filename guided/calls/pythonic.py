@@ -1,10 +1,10 @@
-"""Types as formats with Python's literals write them.
+"""Types in formats that write values as Python literals.
 
-Numbers are those of JSON, words are ``True``, ``False`` and ``None``, and strings have single or double quotes, in which characters are
-as they are or have the escapes that JSON and Python share. So a text is turned into JSON token by token, and read as that; nothing is
+Numbers are written as in JSON, words are ``True``, ``False`` and ``None``, and strings have single or double quotes, with characters as
+they are or with the escapes that JSON and Python share. A text is converted to JSON token by token and parsed as JSON; nothing is
 evaluated.
 
-Arrays of single values, given by a schema, are lists. Other values that nest are those of Python's annotations, with double quotes.
+Arrays of scalars, given by a schema, are lists. Other nested values are those of Python annotations, with double quotes.
 """
 
 import re
@@ -22,14 +22,14 @@ from guided.patterns.charset import Charset
 from guided.patterns.fold import fold, rebuilt
 from guided.patterns.parse import parse
 from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, optional, repeat
-from guided.schema.spelling import CANONICAL, lifted
+from guided.schema.strings.spelling import CANONICAL, lifted
 
 __all__ = ["as_json", "as_python", "pythonic"]
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
 _TOKENS = re.compile(r"""("(?:[^"\\]|\\.)*")|('(?:[^'\\]|\\.)*')|(True|False|None)""", re.DOTALL)
 _JSON = re.compile(r"""("(?:[^"\\]|\\.)*")|(true|false|null)""", re.DOTALL)
-# Escapes of surrogates: one character to JSON, and two to Python.
+# Escapes of surrogate pairs: one character in JSON, two in Python.
 _WITH_SURROGATES = parse(r"(?:[^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7])*\\u[dD][89a-fA-F][\s\S]*")
 _WITH_WORDS = parse(r"""(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*(?:true|false|null)(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*""")
 _EXCHANGE = {ord("'"): ord('"'), ord('"'): ord("'")}
@@ -38,21 +38,21 @@ _PLAIN = frozenset({"type", "items", "minItems", "maxItems"})
 
 
 def pythonic(kind: ValueType | SchemaType, name: str, pointer: str) -> ValueType:
-    """A type as a format with Python's literals writes it.
+    """Return a type as a format with Python literals writes it.
 
     Parameters
     ----------
     kind : ValueType or SchemaType
-        Not bare.
+        Not a bare type.
     name : str
-        The format's, for errors.
+        Name of the format, for errors.
     pointer : str
-        The type's place, for errors.
+        Place of the type, for errors.
 
     Raises
     ------
     SchemaError
-        Its values nest otherwise than the format can write.
+        Its values nest in a way that the format cannot write.
     """
     try:
         return _pythonic(kind)
@@ -61,7 +61,7 @@ def pythonic(kind: ValueType | SchemaType, name: str, pointer: str) -> ValueType
 
 
 def as_json(text: str) -> str:
-    """The JSON of a literal."""
+    """Convert a literal to JSON."""
 
     def replaced(match: re.Match[str]) -> str:
         double, single, word = match.groups()
@@ -79,7 +79,7 @@ def as_json(text: str) -> str:
 
 
 def as_python(text: str) -> str:
-    """The literal of a JSON text, with double quotes."""
+    """Convert JSON to a literal with double quotes."""
     return _JSON.sub(lambda match: match[1] or _WORDS[match[2]], text)
 
 
@@ -104,7 +104,7 @@ def _node(kind: ValueType | SchemaType) -> Node:
         others = Intersect((kind.node, Complement(_WITH_SURROGATES)))
     elif parts.strings is not None:
         found.append(concat([Literal('"'), lifted(parts.strings, CANONICAL), Literal('"')]))
-        # Why twice: what is escaped between single quotes is what double quotes would have, with the two characters exchanged.
+        # Why twice: the escapes between single quotes are those between double quotes with both quotes exchanged.
         single = _exchanged(lifted(_exchanged(parts.strings), CANONICAL))
         found.append(concat([Literal("'"), single, Literal("'")]))
     if others is not None:
@@ -112,13 +112,13 @@ def _node(kind: ValueType | SchemaType) -> Node:
         found += [Literal(_WORDS[word]) for word in _WORDS if automaton.accepts(word.encode())]
         others = Intersect((others, Complement(alternate(map(Literal, _WORDS)))))
         if parts.nests and not automaton_of(Intersect((others, _WITH_WORDS))).is_empty():
-            raise SchemaError("writes no truth values and no null within what nests", "", "types")
+            raise SchemaError("cannot write booleans or null inside arrays", "", "types")
         found.append(others)
     return alternate(found)
 
 
 def _listed(kind: SchemaType) -> Node:
-    """An array of single values."""
+    """An array of scalars."""
     schema: Any = kind.document
     for token in kind.pointer.split("/")[1:]:
         schema = schema[token.replace("~1", "/").replace("~0", "~")]
@@ -126,10 +126,10 @@ def _listed(kind: SchemaType) -> Node:
         isinstance(schema, dict) and schema.get("type") == "array" and schema.keys() <= _PLAIN and "items" in schema
     )
     if not is_plain:
-        raise SchemaError("writes arrays of single values, and nothing else that nests", "", "types")
+        raise SchemaError("can write arrays of single values only, no objects", "", "types")
     inner = SchemaType(kind.name, kind.document, f"{kind.pointer}/items")
     if parts_of(inner).nests:
-        raise SchemaError("writes arrays of single values, and none of arrays or objects", "", "types")
+        raise SchemaError("can write arrays of single values only, none of arrays or objects", "", "types")
     item, fewest, most = _node(inner), int(schema.get("minItems", 0)), schema.get("maxItems")
     if most == 0:
         return Literal("[]")
@@ -139,7 +139,7 @@ def _listed(kind: SchemaType) -> Node:
 
 
 def _exchanged(node: Node) -> Node:
-    """A pattern in which the two quotes have changed places."""
+    """A pattern with the two quotes exchanged."""
 
     def exchanged(node: Node, parts: Sequence[Node]) -> Node:
         match node:

@@ -1,8 +1,8 @@
-"""Types as formats with raw strings write them: text that stands as it is, up to what ends it.
+"""Types in formats with raw strings: unquoted, unescaped text up to a delimiter.
 
-A raw string is its value, without quotes and escapes; so it must not hold what ends it. Everything else is JSON. A value that is a
-string or something else is read as the latter where it may be: of ``str | None``, ``null`` is None. What a type's strings are is told by
-the type (`ValueType.strings`), or by the formulas of its schema.
+A raw string must not contain its delimiter. All other values are JSON. If a text can be both a string and another value, it is read as the
+other value: for ``str | None``, ``null`` is None. The strings of a type come from the type (`ValueType.strings`) or from the formulas of
+its schema.
 """
 
 import json
@@ -26,22 +26,22 @@ _Made = TypeVar("_Made")
 
 
 def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) -> ValueType | SchemaType:
-    """A type as a format with raw strings writes it.
+    """Return a type as a format with raw strings writes it.
 
     Parameters
     ----------
     kind : ValueType or SchemaType
-        Not bare.
+        Not a bare type.
     label : str
-        The argument's name in calls.
+        Name of the argument in calls.
     pointer : str
-        Its place, for errors.
+        Place of the argument, for errors.
 
     Raises
     ------
     SchemaError
-        A value may be a string or something that nests, and nothing tells them apart; or there are strings within what nests, which
-        the format would write in a way of its own.
+        Strings cannot be distinguished from arrays and objects of the type; or arrays and objects contain strings, which the format
+        would write differently.
     """
     return _told(partial(_raw, kind, form.quote, _ends(label, form)), form, pointer)
 
@@ -49,18 +49,18 @@ def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) ->
 def raw_apart(
     kind: ValueType | SchemaType, label: str, form: Format, pointer: str
 ) -> tuple[ValueType | SchemaType | None, ValueType | None]:
-    """What of a type is no string, and its strings, where a format has another key before those; None where there is nothing.
+    """Split a type into its other values and its strings, for formats that give strings a key of their own; None for an empty part.
 
     Raises
     ------
     SchemaError
-        As `raw`.
+        As in `raw`.
     """
     return _told(partial(_apart, kind, _ends(label, form)), form, pointer)
 
 
 def _ends(label: str, form: Format) -> tuple[str, ...]:
-    """What no raw string may hold, the first of which ends it."""
+    """Texts that a raw string must not contain; the first one ends it."""
     return form.quote or least(form.after_value.replace("{name}", label)), *form.reserved
 
 
@@ -76,7 +76,7 @@ def _raw(kind: ValueType | SchemaType, quote: str, reserved: tuple[str, ...]) ->
     parts = parts_of(kind)
     strings, others = parts.strings, parts.others
     if quote and parts.nests and _may_hold_strings(kind):
-        raise SchemaError("writes no arrays and objects with strings in them", "", "types")
+        raise SchemaError("cannot write arrays or objects that contain strings", "", "types")
     if strings is None:
         return kind
     if parts.nests:
@@ -103,7 +103,7 @@ def _apart(
         return kind, None
     if parts.nests:
         raise SchemaError(
-            "writes no values that may be a string, an array or an object: declare one of them", "", "types"
+            "cannot write a value that may be a string, an array or an object: declare one of them", "", "types"
         )
 
     def decode(found: str) -> Any:
@@ -115,13 +115,13 @@ def _apart(
 
 
 def _held(reserved: tuple[str, ...]) -> Node:
-    """Texts that hold any of some."""
+    """Texts that contain one of `reserved`."""
     anything = any_text()
     return concat([anything, alternate(map(Literal, reserved)), anything])
 
 
 def _may_hold_strings(kind: ValueType | SchemaType) -> bool:
-    """Might there be strings within arrays and objects of a type?"""
+    """Return whether arrays and objects of a type may contain strings."""
     if isinstance(kind, SchemaType):
         return True
     automaton = automaton_of(kind.node)

@@ -1,4 +1,4 @@
-"""What reading a text gives: pieces of text, names, arguments, calls. Data only; offsets are bytes of the text."""
+"""Results of parsing a text: pieces of text, names, arguments, calls. Data only; offsets are bytes of the text."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -15,17 +15,17 @@ class Call:
     name : str
         The tool.
     arguments : dict
-        Typed values by the names that the call has for them; only those that the call gives.
+        Typed values by their names in calls; only the given ones.
     span : tuple of int
-        Where it starts and ends in the text.
+        Start and end in the text.
     result : Any
         What the tool returned, if it was run.
     error : Exception or None
-        What the tool raised, if it did.
+        Exception of the tool, if it raised one.
     id : str or None
-        What the text calls it, where the format has that.
+        Id of the call in the text, for formats with ids.
     original : str
-        What the tool's source calls it (`guided.calls.tool.Tool.original`).
+        Name of the tool in its source (`guided.calls.tool.Tool.original`).
     """
 
     name: str
@@ -46,9 +46,9 @@ class TextRead:
     data : bytes
         Any bytes, not empty.
     position : int
-        Offset of the first.
+        Offset of the first byte.
     is_reasoning : bool
-        Does the model say this to itself? What begins and ends that belongs to it.
+        Whether the text is reasoning, including its delimiters.
     """
 
     data: bytes
@@ -58,14 +58,14 @@ class TextRead:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The name of a call has been read.
+    """The name of a call is complete.
 
     Attributes
     ----------
     name : str
         The tool.
     span : tuple of int
-        Where the name starts and ends.
+        Start and end of the name.
     """
 
     name: str
@@ -79,11 +79,11 @@ class ArgumentRead:
     Attributes
     ----------
     name : str
-        As calls have it.
+        Name of the argument in calls.
     value : Any
-        Typed.
+        Typed value.
     span : tuple of int
-        Where its spelling starts and ends.
+        Start and end of its spelling.
     """
 
     name: str
@@ -93,7 +93,7 @@ class ArgumentRead:
 
 @dataclass(frozen=True, slots=True)
 class CallRead:
-    """The call is complete.
+    """A call is complete.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Classes with named fields: dataclasses, NamedTuples, TypedDicts, pydantic models.
 
-Their fields and how to build a value from them; the types of the fields are lowered by `guided.calls.types`. pydantic is recognized by its
-attributes and never imported. A model's own validators run when the value is built: what they refuse is an argument error.
+This module lists their fields and builds their values; `guided.calls.types` lowers the types of the fields. pydantic is recognized by its
+attributes and never imported. A model's own validators run when the value is built; a value that they reject is an argument error.
 """
 
 import typing
@@ -16,7 +16,7 @@ __all__ = ["FieldShape", "RecordShape", "fields_of", "hints_of", "is_model"]
 
 
 class FieldShape(NamedTuple):
-    """A field: its key, annotation, metadata beside the annotation, and whether it must be there."""
+    """A field: its key, annotation, further metadata, and whether it is required."""
 
     name: str
     annotation: Any
@@ -26,13 +26,13 @@ class FieldShape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordShape:
-    """The fields of a class in their order, and how to build a value.
+    """The fields of a class in order, and a function to build a value.
 
     Attributes
     ----------
     fields : tuple of FieldShape
     build : callable
-        Values by key -> Python value.
+        Maps values by key to a Python value.
     """
 
     fields: tuple[FieldShape, ...]
@@ -40,12 +40,12 @@ class RecordShape:
 
 
 def fields_of(kind: Any, pointer: str) -> RecordShape | None:
-    """The fields of a class; None if it is no class with named fields.
+    """Return the fields of a class; None if it is not a class with named fields.
 
     Raises
     ------
     SchemaError
-        Its annotations cannot be resolved, or it is a model of a kind that is not supported.
+        Its annotations cannot be resolved, or this kind of model is not supported.
     """
     if not isinstance(kind, type):
         return None
@@ -79,13 +79,13 @@ def fields_of(kind: Any, pointer: str) -> RecordShape | None:
 
 
 def is_model(kind: Any) -> bool:
-    """Is it a class of pydantic's models?"""
+    """Return whether it is a pydantic model class."""
     return isinstance(kind, type) and hasattr(kind, "model_fields") and hasattr(kind, "model_validate")
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Build a value by keyword arguments; equal for the same class, so that types are shared."""
+    """Calls a class with keyword arguments; instances of the same class are equal, so that types are shared."""
 
     kind: Callable[..., Any]
 
@@ -100,19 +100,21 @@ def _model(kind: Any, pointer: str) -> RecordShape:
     for name, info in kind.model_fields.items():
         alias = info.validation_alias if info.validation_alias is not None else info.alias
         if alias is not None and not isinstance(alias, str):
-            raise SchemaError("only aliases that are one name are supported", f"{pointer}/{name}", "validation_alias")
+            raise SchemaError(
+                "only aliases that are a single name are supported", f"{pointer}/{name}", "validation_alias"
+            )
         metadata = (*info.metadata, *([info.description] if info.description else []))
         found.append(FieldShape(alias or name, info.annotation, metadata, info.is_required()))
     return RecordShape(tuple(found), kind.model_validate)
 
 
 def hints_of(item: Any, pointer: str) -> dict[str, Any]:
-    """The annotations of a class or function, names resolved.
+    """Return the resolved annotations of a class or function.
 
     Raises
     ------
     SchemaError
-        A name is not known where it is defined.
+        A name is not defined in its module.
     """
     try:
         return typing.get_type_hints(item, include_extras=True)

@@ -1,7 +1,7 @@
-"""Calls and results as a format writes them: the other direction of `guided.calls.parse`.
+"""Renders calls and results in a format; the inverse of `guided.calls.parse`.
 
-`render_call` writes every blank of the format; `json_value` is the JSON of a Python value that an argument may have;
-`render_result` is the text that a model reads.
+`render_call` writes every optional blank of the format; `json_value` converts a Python value of an argument to JSON; `render_result` makes
+the text of a result for the model.
 """
 
 import dataclasses
@@ -25,31 +25,31 @@ from guided.errors import SchemaError, shown
 
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
 
-# Errors of an exception group that are shown, and bits of integers that Python always writes (2,000 digits).
+# Maximum number of errors shown of an exception group, and bits of integers that Python always writes (2,000 digits).
 _MOST_ERRORS, _LONG_INTEGER = 10, 6_643
-# Bits of the longest integer that is written out: the time is quadratic in its length.
+# Bits of the longest integer written in full: the time is quadratic in its length.
 _LONGEST_INTEGER = 1 << 18
 
 
 def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: Format, is_alone: bool = False) -> str:
-    """Calls that stand together, with what begins and ends them.
+    """Render calls that belong together, with their delimiters.
 
     Parameters
     ----------
     calls : sequence of Call
-        At least one; their names, arguments and ids are written.
+        At least one; their names, arguments and ids are used.
     layouts : Mapping
-        Those of the tools in this format, by name.
+        Layouts of the tools in this format, by name.
     is_alone : bool
-        Is nothing else said?
+        Whether the calls are the whole text.
 
     Raises
     ------
     SchemaError
-        As `render_call`; or the format has one call at a time.
+        As in `render_call`; or the format has one call at a time.
     """
     if len(calls) > 1 and form.several is None:
-        raise SchemaError(f"format {form.name!r} has one call at a time", "", "several")
+        raise SchemaError(f"format {form.name!r} allows one call at a time", "", "several")
     found = [
         render_call(call.name, call.arguments, layouts[call.name], form, _id(call, place, form))
         for place, call in enumerate(calls)
@@ -66,7 +66,7 @@ def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: For
 
 
 def openings(name: str, layout: Layout, form: Format, is_alone: bool) -> list[str]:
-    """All that a call of a tool may begin with, up to its arguments; with all blanks, and without those of the trigger."""
+    """All beginnings of a call of a tool up to its arguments; with all blanks, and also without those of the trigger."""
     call_id = form.id_example
     call = written(form.before_name, id=call_id) + name + written(around(layout, form)[0][0], id=call_id)
     before, between, _ = map(written, form.around)
@@ -80,23 +80,23 @@ def openings(name: str, layout: Layout, form: Format, is_alone: bool) -> list[st
 def render_call(
     name: str, arguments: Mapping[str, Any], layout: Layout, form: Format, call_id: str | None = None
 ) -> str:
-    """A call, without trigger and terminator.
+    """Render a call, without trigger and terminator.
 
     Parameters
     ----------
     name : str
-        The tool's.
+        Name of the tool.
     arguments : Mapping
         Values by label.
     layout : Layout
-        The tool's, in this format.
+        Layout of the tool in this format.
     call_id : str, optional
-        Its id, where the format has that.
+        Id of the call, for formats with ids.
 
     Raises
     ------
     SchemaError
-        An argument is unknown, missing, or has no JSON.
+        An argument is unknown, missing, or cannot be written as JSON.
     """
     given_id = form.id_example if call_id is None else call_id
     before, after = (written(texts[0], id=given_id) for texts in around(layout, form))
@@ -108,12 +108,12 @@ def render_call(
     for label in arguments:
         if label not in known:
             raise SchemaError(f"{name} has no argument {label!r}", f"/{name}/{label}", "example")
-    # Without keys, a value stands only where all before it do.
+    # Without keys, a value requires all values before it.
     given = [slot.label in arguments for slot in slots[: len(slots) - len(layout.keyed)]]
     values: list[str] = []
     for i, slot in enumerate(slots):
         if (slot.required or any(given[i:])) and slot.label not in arguments:
-            raise SchemaError(f"{name} lacks its argument {slot.label!r}", f"/{name}/{slot.label}", "example")
+            raise SchemaError(f"{name} is missing its argument {slot.label!r}", f"/{name}/{slot.label}", "example")
     for slot in layout.positional:
         if slot.label not in arguments:
             break
@@ -131,12 +131,12 @@ def render_call(
 
 
 def render_results(calls: Sequence[Call], form: Format) -> list[list[tuple[str, bool]]]:
-    """What a model reads after calls that stand together.
+    """Render the results of calls that belong together.
 
     Returns
     -------
     list of list of (str, bool)
-        For each call its pieces, and whether a piece is the result itself, in which nothing is a special token.
+        The pieces of each call; the flag marks the result itself, in which special tokens are not recognized.
     """
     before, between, after = map(written, form.results)
     found = []
@@ -155,11 +155,11 @@ def render_results(calls: Sequence[Call], form: Format) -> list[list[tuple[str, 
 
 
 def render_result(call: Call) -> str:
-    """What a model reads of a call's result or error; any object has such a text, and it is valid Unicode.
+    """Render a call's result or error for the model; works for any object and returns valid Unicode.
 
-    A string is read as it is, another value as JSON, or else as ``str`` writes it; an error by its class and message, with
-    those of the errors in an exception group. Where that fails, the value's type and the failure are named instead. Unpaired
-    surrogates become U+FFFD. Integers are written in full up to 79,000 digits.
+    A string is used as is, other values as JSON, or else as ``str``; an error by its class and message, including those of the errors in
+    an exception group. If that fails, the text names the value's type and the failure. Unpaired surrogates become U+FFFD. Integers are
+    written in full up to 79,000 digits.
     """
     if call.error is not None:
         return f"error: {_described(call.error)}"
@@ -171,7 +171,7 @@ def render_result(call: Call) -> str:
 
 
 def _described(error: BaseException, levels: int = 3) -> str:
-    """The class and message of an error, and of those in a group of them."""
+    """The class and message of an error, and of the errors in a group."""
     found = f"{type(error).__name__}: {_as_text(error)}"
     if isinstance(error, BaseExceptionGroup) and levels:
         inner = [_described(one, levels - 1) for one in error.exceptions[:_MOST_ERRORS]]
@@ -181,7 +181,7 @@ def _described(error: BaseException, levels: int = 3) -> str:
 
 
 def _as_text(value: object) -> str:
-    """``str(value)``; the type of a value for which that fails."""
+    """``str(value)``, or the type of the value if that fails."""
     try:
         return _unicode(_digits(value) if type(value) is int else str(value))
     except Exception as error:  # Why: as above
@@ -189,8 +189,8 @@ def _as_text(value: object) -> str:
 
 
 def _unicode(text: str) -> str:
-    """A text as valid Unicode: pairs of surrogates become their character, others U+FFFD."""
-    # Why by the class: subclasses of str may have methods of their own.
+    """A text as valid Unicode: surrogate pairs become their character, other surrogates U+FFFD."""
+    # Why through the class: subclasses of str may override methods.
     plain = str.__str__(text)
     try:
         plain.encode()
@@ -200,11 +200,11 @@ def _unicode(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """The text of a JSON value, integers of any length among them."""
+    """Serialize a JSON value; integers may have any length."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except ValueError:
-        # Why: Python refuses to write integers of more than 4,300 digits, so each is written as a string and then replaced.
+        # Why: Python refuses to write integers of more than 4,300 digits, so each becomes a string that is then replaced.
         mark, numbers = secrets.token_hex(), list[int]()
         text = json.dumps(_without_long_integers(value, mark, numbers), ensure_ascii=False)
         return re.sub(f'"{mark}([0-9]+)"', lambda match: _digits(numbers[int(match[1])]), text)
@@ -232,12 +232,12 @@ def _digits(value: int) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """The JSON value of a Python value.
+    """Convert a Python value to JSON.
 
     Raises
     ------
     TypeError
-        It has none.
+        There is no JSON for the value.
     """
     match value:
         case enum.Enum():
@@ -265,23 +265,23 @@ def json_value(value: Any) -> Any:
         case _ if hasattr(value, "model_dump"):
             return value.model_dump(mode="json", by_alias=True)
         case _:
-            raise TypeError(f"a {type(value).__name__} has no JSON")
+            raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def argument_json(written: str, value: Any) -> str:
-    """An argument as JSON: as the model wrote it, where that is JSON of the value."""
+    """An argument as JSON: the model's spelling if it is JSON of the value."""
     try:
         found = json.loads(written)
     except ValueError:
         return json.dumps(json_value(value))
     except RecursionError:
         return written
-    # Text without quotes may look like JSON and mean itself.
+    # Unquoted text may look like JSON and still be a string.
     return written if not isinstance(value, str) or found == value else json.dumps(value)
 
 
 def _id(call: Call, place: int, form: Format) -> str:
-    """A call's id; where it has none, one that its place tells from the others."""
+    """The id of a call, or an example id with its index."""
     if call.id is not None or not place:
         return form.id_example if call.id is None else call.id
     found = form.id_example[: -len(str(place))] + str(place)
@@ -289,7 +289,7 @@ def _id(call: Call, place: int, form: Format) -> str:
 
 
 def _kind(slot: Slot, value: Any) -> Slot:
-    """As which kind a value is written."""
+    """The kind under which a value is written."""
     if slot.text is None:
         return slot
     try:
@@ -312,9 +312,11 @@ def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
             automaton_of(slot.type.node).accepts(spelled.encode()) and json_value(slot.type.read(spelled)) == found
         )
         if not is_read_back:
-            raise ValueError(f"{spelled!r} can not be told from what ends it, or from what is no string")
+            raise ValueError(
+                f"{spelled!r} is ambiguous here: it looks like its terminator or like a value of another type"
+            )
         return spelled
     except (TypeError, ValueError) as error:
         raise SchemaError(
-            f"{shown(value)} is no value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
+            f"{shown(value)} is not a value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
         ) from error

@@ -1,10 +1,10 @@
-"""Run a call: ask whether it may be run, bind its arguments to the tool's signature, call it, and wait for what it gives.
+"""Run a call: ask for confirmation, bind its arguments to the tool's signature, call the tool, and wait for the result.
 
-Arguments are bound by `inspect`, never spliced into code. What a tool raises is data, for the model to see; so are a refusal and a
-timeout. There are two ways to wait, which give the same: `run` blocks its thread and gives coroutines a loop of their own;
-`run_async` awaits them in the caller's loop, and calls functions that may block in a thread.
+Arguments are bound by `inspect`, never spliced into code. An exception of a tool is data for the model, and so are a refusal and a timeout.
+There are two ways to wait, with the same result: `run` blocks its thread and runs coroutines in a loop of their own; `run_async` awaits
+them in the caller's loop, and runs functions that may block in a thread.
 
-A call that is too late is over for the model, but a function in a thread is not ended by that (`guided.calls.waiting`).
+After a timeout the call has failed, but its function keeps running in its thread (`guided.calls.waiting`).
 """
 
 import asyncio
@@ -16,36 +16,32 @@ from typing import Any, TypeAlias
 from guided.calls.reads import Call
 from guided.calls.tool import Tool
 from guided.calls.waiting import awaited, finished, in_thread, in_thread_async, seconds
-from guided.errors import shown
+from guided.errors import CallRefused, shown
 
-__all__ = ["CallRefused", "Confirm", "run", "run_async"]
+__all__ = ["Confirm", "run", "run_async"]
 
 Confirm: TypeAlias = Callable[[Call], bool | str | Awaitable[bool | str]]
 
 
-class CallRefused(PermissionError):
-    """A call was not confirmed, and so not run; the message says why."""
-
-
 def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None) -> Call:
-    """The call with its ``result``, or with its ``error``: what the tool raised, a `CallRefused`, or a `TimeoutError`.
+    """Run a call; return it with its ``result``, or with its ``error``: the tool's exception, a `CallRefused`, or a `TimeoutError`.
 
     Parameters
     ----------
     call : Call
         A call of the tool.
     tool : Tool
-        With something to run.
+        A tool with a function to run.
     timeout : float, optional
-        Seconds that it may take; it is run in a thread then. From `threading.TIMEOUT_MAX` (centuries) up there is no limit.
+        Maximum number of seconds; the call then runs in a thread. Values from `threading.TIMEOUT_MAX` (centuries) up mean no limit.
     confirm : callable, optional
-        Given the call, says whether it may be run: True, False, or a text that says why not. It may be a coroutine function.
-        What it raises is raised.
+        Receives the call and returns True, False, or a text with the reason for the refusal. May be a coroutine function. Its
+        exceptions propagate.
 
     Raises
     ------
     TypeError
-        ``confirm`` gave neither a bool nor a text.
+        ``confirm`` returned neither a bool nor a text.
     """
     if confirm is not None:
         answer = confirm(call)
@@ -66,7 +62,7 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
 
 
 async def run_async(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None) -> Call:
-    """As `run`, within a running event loop: coroutines are awaited in it, functions are called in a thread."""
+    """Like `run`, for a running event loop: coroutines are awaited in it, functions run in a thread."""
     if confirm is not None:
         answer = confirm(call)
         reason = _refusal(await answer if inspect.isawaitable(answer) else answer)
@@ -84,7 +80,7 @@ async def run_async(call: Call, tool: Tool, timeout: float | None = None, confir
 
 
 def _own(error: Exception) -> Exception:
-    """What the tool itself raised: Python turns a StopIteration that leaves a coroutine into a RuntimeError (PEP 479)."""
+    """The tool's own exception: Python turns a StopIteration that leaves a coroutine into a RuntimeError (PEP 479)."""
     while (
         type(error) is RuntimeError
         and isinstance(error.__cause__, StopIteration)
@@ -95,23 +91,23 @@ def _own(error: Exception) -> Exception:
 
 
 def _refusal(answer: object) -> str:
-    """Why a call is not run; empty where it is."""
+    """The reason not to run a call; empty if it is confirmed."""
     if not isinstance(answer, bool | str):
-        raise TypeError(f"confirm gives True, False or a text that says why not, not {shown(answer)}")
+        raise TypeError(f"confirm must return True, False or a str with the reason, not {shown(answer)}")
     return "" if answer is True else answer or "it was not confirmed"
 
 
 def _is_coroutine(function: object) -> bool:
-    """Does calling it give a coroutine, and block nothing?"""
+    """Return whether it is a coroutine function, so that calling it does not block."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _given(call: Call, tool: Tool) -> Any:
-    """What the tool gives, which may have to be awaited."""
+    """The return value of the tool, which may be awaitable."""
     try:
         return _called(call, tool)
     except (asyncio.CancelledError, GeneratorExit) as error:
-        # Why: these would seem to end the caller's own coroutine or generator.
+        # Why: these would end the caller's own coroutine or generator.
         raise RuntimeError(f"the tool raised {type(error).__name__}") from error
 
 
@@ -125,7 +121,7 @@ def _called(call: Call, tool: Tool) -> Any:
     if any(parameters[label].kind in ("positional", "variadic") for label in arguments) and not tool.is_definition:
         bound = inspect.signature(tool.run).bind_partial()
         bound.arguments.update(given)
-        # Why the defaults: values after a missing one would otherwise not be given by position.
+        # Why the defaults: otherwise values after a missing one would not be passed by position.
         bound.apply_defaults()
         return tool.run(*bound.args, **bound.kwargs)
     return tool.run(**given)

@@ -1,7 +1,7 @@
 """Types of single values: booleans, numbers, strings, constants.
 
-A type is built once: constructors are memoized, so equal types are the same object, with the same tree (ToolDec, too, builds one
-automaton per type and chains them).
+Constructors are memoized, so equal types are the same object with the same tree (ToolDec also builds one automaton per type and
+concatenates them).
 """
 
 import json
@@ -25,23 +25,23 @@ _LARGEST = Decimal(repr(sys.float_info.max))
 
 @lru_cache(maxsize=1)
 def boolean() -> ValueType:
-    """``true`` or ``false``."""
+    """The type of ``true`` and ``false``."""
     return ValueType("bool", alternate([Literal("true"), Literal("false")]), _checked(bool), schema={"type": "boolean"})
 
 
 @lru_cache(maxsize=1)
 def null() -> ValueType:
-    """``null``."""
+    """The type of ``null``."""
     return ValueType("None", Literal("null"), _checked(type(None)), schema={"type": "null"})
 
 
 def integer(low: int | None = None, high: int | None = None, step: int | None = None) -> ValueType:
-    """An integer from ``low`` to ``high``, a multiple of ``step``.
+    """The type of integers from ``low`` to ``high`` that are multiples of ``step``.
 
     Raises
     ------
     ValueError
-        There is no tree for the multiples of ``step``.
+        The multiples of ``step`` are not supported.
     """
     return _integer(low, high, step)
 
@@ -54,7 +54,7 @@ def _integer(low: int | None, high: int | None, step: int | None) -> ValueType:
 
     def decode(value: Any) -> int:
         if type(value) is not int or not _within(value, low, high) or (step is not None and value % step):
-            raise ValueError(f"{value!r} is no {name}")
+            raise ValueError(f"{value!r} is not a valid {name}")
         return value
 
     name = "int" + _bounds(low, high) + ("" if step is None else f" multiple of {step}")
@@ -70,9 +70,9 @@ def number(
     step: Decimal | None = None,
     max_digits: int | None = None,
 ) -> ValueType:
-    """A float.
+    """The type of floats.
 
-    Without bounds: every spelling of a finite double (`floats`). With bounds, or multiples of ``step``: plain decimals, no exponents.
+    Without bounds and ``step``: every spelling of a finite double (`floats`). Otherwise plain decimals without exponents.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ def number(
     step : Decimal, optional
         Greater than 0.
     max_digits : int, optional
-        For numbers without bounds, see `floats`.
+        Maximum number of digits of unbounded numbers, see `floats`.
 
     Raises
     ------
     ValueError
-        There is no tree for the multiples of ``step``.
+        The multiples of ``step`` are not supported.
     """
     return _number(low, high, above, below, step, max_digits)
 
@@ -111,10 +111,10 @@ def _number(
 
     def decode(value: Any) -> float:
         if type(value) is not int and type(value) is not float:
-            raise ValueError(f"{value!r} is no {name}")
+            raise ValueError(f"{value!r} is not a valid {name}")
         exact = Decimal(value) if type(value) is int else Decimal(repr(value))
         if not _within(exact, least, most) or (step is not None and Fraction(exact) % Fraction(step)):
-            raise ValueError(f"{value!r} is no {name}")
+            raise ValueError(f"{value!r} is not a valid {name}")
         return float(value)
 
     schema = _described(
@@ -124,7 +124,7 @@ def _number(
 
 
 def _plain(low: Decimal | None, high: Decimal | None, step: Decimal | None) -> Node:
-    # Invariant: nothing overflows a double, so an open side is bounded, too, 21 digits beyond the other bound.
+    # Invariant: no number overflows a double; an open side is therefore bounded 21 digits beyond the other bound.
     bounds = [bound for bound in (low, high) if bound is not None and bound]
     reach = min(_LARGEST, Decimal(10) ** (21 + max([bound.adjusted() for bound in bounds], default=0)))
     node = decimals(-reach if low is None else max(low, -_LARGEST), reach if high is None else min(high, _LARGEST))
@@ -137,19 +137,19 @@ def _plain(low: Decimal | None, high: Decimal | None, step: Decimal | None) -> N
 
 
 def text(minimum: int = 0, maximum: int | None = None, patterns: tuple[Node, ...] = (), name: str = "str") -> ValueType:
-    """A string of ``minimum`` to ``maximum`` characters that all patterns match from end to end.
+    """The type of strings of ``minimum`` to ``maximum`` characters that all patterns match in full.
 
     Parameters
     ----------
     patterns : tuple of Node
         Patterns of the string's value (not of its spelling).
     name : str
-        For people.
+        For display.
     """
     return _text(minimum, maximum, patterns, name)
 
 
-# Why twice: a memo knows arguments by how they were given, and a type must be one object.
+# Why a second function: the cache distinguishes ways to pass the same arguments, and each type must be one object.
 @lru_cache(maxsize=4096)
 def _text(minimum: int, maximum: int | None, patterns: tuple[Node, ...], name: str) -> ValueType:
     schema = _described("string", minLength=minimum or None, maxLength=maximum)
@@ -168,58 +168,58 @@ def _text_node(minimum: int, maximum: int | None, patterns: tuple[Node, ...]) ->
 def string(
     value: Node, name: str, convert: Callable[[str], Any] = str, schema: Mapping[str, Any] | None = None
 ) -> ValueType:
-    """A JSON string whose value a pattern matches from end to end.
+    """The type of JSON strings whose value a pattern matches in full.
 
     Parameters
     ----------
     value : Node
         Pattern of the value.
     name : str
-        For people.
+        For display.
     convert : callable
-        The string's value -> Python value.
+        Maps the string's value to a Python value.
     schema : Mapping, optional
-        JSON Schema of the values; by default with the pattern.
+        JSON Schema of the values; by default that of the pattern.
     """
     if schema is None:
         schema = {"type": "string", "pattern": value}
 
     def decode(found: Any) -> Any:
         if type(found) is not str or not automaton_of(value).accepts(found.encode("utf-8", "surrogatepass")):
-            raise ValueError(f"{found!r} is no {name}")
+            raise ValueError(f"{found!r} is not a valid {name}")
         return convert(found)
 
     return ValueType(name, quoted(value), decode, is_string=True, strings=value, schema=schema)
 
 
 def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueType:
-    """Text as it stands, without quotes; for formats whose arguments need not be JSON.
+    """The type of unquoted text, for formats whose arguments need not be JSON.
 
     Parameters
     ----------
     value : Node
         Pattern of the text.
     name : str
-        For people.
+        For display.
     convert : callable
-        The text -> Python value.
+        Maps the text to a Python value.
     """
-    # Why Intersect: lookarounds see the text of the argument and nothing around it.
+    # Why Intersect: lookarounds must see only the text of the argument.
     schema = {"type": "string", "pattern": value}
     return ValueType(name, Intersect((value,)), convert, is_bare=True, schema=schema)
 
 
 def choice(spellings: tuple[str, ...], values: tuple[Any, ...] | None = None) -> ValueType:
-    """One of some JSON values.
+    """The type of a choice among JSON values.
 
     Parameters
     ----------
     spellings : tuple of str
         Each as `json.dumps` writes it; not empty.
     values : tuple, optional
-        What each stands for in Python, hashable; by default the JSON value.
+        The hashable Python value of each; by default the JSON value.
     """
-    # Why the types: members of two IntEnums are equal, and True is 1.
+    # Why the types: members of two IntEnums can be equal, and True equals 1.
     return _choice(spellings, values, None if values is None else tuple(map(type, values)))
 
 
@@ -257,14 +257,14 @@ def _choice(
 
 
 def _described(kind: str, **keywords: Any) -> dict[str, Any]:
-    """The JSON Schema of a type with those keywords that have a value."""
+    """The JSON Schema of a type, without keywords whose value is None."""
     return {"type": kind, **{name: value for name, value in keywords.items() if value is not None}}
 
 
 def _checked(kind: type) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not kind:
-            raise ValueError(f"{value!r} is no {kind.__name__}")
+            raise ValueError(f"{value!r} is not a valid {kind.__name__}")
         return value
 
     return decode

@@ -1,4 +1,4 @@
-"""Coroutines over bytes: one byte of lookahead, the longest text of a pattern, or the value of a schema, that comes next."""
+"""Coroutines over bytes with one byte of lookahead: scan the longest match of a pattern, or a value of a schema."""
 
 from collections import deque
 from collections.abc import Generator
@@ -18,19 +18,19 @@ __all__ = ["Kind", "Scanner", "Step", "either", "sequence"]
 Kind: TypeAlias = Literal["name", "argument", "syntax"]
 _DIGITS = b"0123456789"
 _Result = TypeVar("_Result")
-# A step that waits for bytes and then returns something.
+# A step that waits for bytes and then returns a result.
 Step: TypeAlias = Generator[None, int, _Result]
 
 
 class Scanner:
-    """A cursor over bytes that have not come yet: its methods are coroutines that wait for them.
+    """A cursor over an incremental byte stream; its methods are coroutines that wait for bytes.
 
     Attributes
     ----------
     position : int
-        Bytes taken.
+        Number of bytes consumed.
     scanned : bytes
-        What the last scan took.
+        Bytes consumed by the last scan.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Scanner:
         self._back: deque[int] = deque()
 
     def scan(self, node: Node, reason: str, kind: Kind) -> Step[str]:
-        """The longest text of a pattern that comes next."""
+        """Consume the longest match of a pattern."""
         machine = _machine(node)
         state = 0
         found = bytearray()
@@ -58,7 +58,7 @@ class Scanner:
         return found.decode()
 
     def scan_value(self, kind: SchemaType, reason: str, has_plus: bool) -> Step[str]:
-        """The JSON value of a type that comes next; ``has_plus``: after a plus, if it is a number without a sign."""
+        """Consume a JSON value of a type; with ``has_plus``, a number without a sign may follow a plus."""
         scanner = kind.scanner()
         place, texts, found = scanner.start, list[bytes | None](), bytearray()
         if has_plus and (yield from self.peek()) == ord("+") and any(map(kind.begins.__contains__, _DIGITS)):
@@ -78,24 +78,24 @@ class Scanner:
         return found.decode()
 
     def take(self) -> Step[int]:
-        """The next byte."""
+        """Consume the next byte."""
         byte = yield from self.peek()
         self._take_ahead()
         return byte
 
     def _take_ahead(self) -> None:
-        """Take the byte that `peek` gave."""
+        """Consume the byte that `peek` returned."""
         self._ahead = None
         self.position += 1
 
     def peek(self) -> Step[int]:
-        """The next byte, which stays ahead."""
+        """Return the next byte without consuming it."""
         if self._ahead is None:
             self._ahead = self._back.popleft() if self._back else (yield)
         return self._ahead
 
     def put_back(self, data: bytes) -> None:
-        """Have bytes that were just taken come again."""
+        """Put consumed bytes back, to be read again."""
         if self._ahead is not None:
             self._back.appendleft(self._ahead)
             self._ahead = None
@@ -105,7 +105,7 @@ class Scanner:
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """An automaton as Python lists, which are faster to read one by one than arrays."""
+    """An automaton as Python lists, which are faster to index one by one than arrays."""
 
     table: list[list[int]]
     classes: bytes
@@ -115,13 +115,13 @@ class _Machine:
 
 @lru_cache(maxsize=4096)
 def either(*nodes: Node) -> Node:
-    """Any of some patterns: one object for the same ones, so that its machine is made once."""
+    """The alternatives of patterns; memoized, so that the automaton of equal ones is built once."""
     return alternate(nodes)
 
 
 @lru_cache(maxsize=4096)
 def sequence(*nodes: Node) -> Node:
-    """One pattern after the other, as `either`."""
+    """The concatenation of patterns; memoized like `either`."""
     return concat(nodes)
 
 

@@ -1,9 +1,9 @@
-"""JSON Schemas as types of arguments: `SchemaType`, a place in a schema and the way back from a spelling to a Python value.
+"""`SchemaType`: the type of an argument by JSON Schema, with a reader from spellings to Python values.
 
-Nothing is lowered here: `guided.schema` does it, and says what is refused. The language of values in calls is that of `VALUES`: one
-space at most wherever JSON allows some, and every spelling that `json.dumps` gives.
+`guided.schema` lowers schemas and reports unsupported ones; this module only wraps it. `VALUES` defines the language of values in calls: at
+most one space where JSON allows whitespace, and every spelling that `json.dumps` produces.
 
-Equal schemas are one type, whatever they say for people, so that calls share what is made of them.
+Schemas that differ only in annotations such as descriptions are one type, so that calls share its automaton.
 """
 
 from collections.abc import Mapping
@@ -14,24 +14,24 @@ from json import JSONDecoder
 from typing import Any
 
 from guided.automata.pushdown import KEPT
-from guided.automata.stacks import Place, Stacks
+from guided.automata.stacks import Configuration, Stacks
 from guided.calls.constraints import Caps, Unsatisfiable
 from guided.calls.schema_names import name_of
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
-from guided.schema.atoms import JsonOptions
-from guided.schema.embedding import value_machine
-from guided.schema.formula import Formulas
-from guided.schema.frames import Value
-from guided.schema.json_values import check_levels, parse_json, text_of, value_of
-from guided.schema.kinds import Kinds
-from guided.schema.lowering import Lowering
-from guided.schema.memo import Memo
-from guided.schema.reader import TypeReader
-from guided.schema.reading import Reading
-from guided.schema.structure import structure_of
-from guided.schema.typed import schema_of
+from guided.schema.containers.opening import Containers
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.formula.memo import Memo
+from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.frontend.reader import TypeReader
+from guided.schema.frontend.typed import schema_of
+from guided.schema.pushdown.embedding import value_machine
+from guided.schema.pushdown.frames import Value
+from guided.schema.pushdown.structure import structure_of
+from guided.schema.values.context import SchemaContext
 
 __all__ = ["VALUES", "SchemaType", "ValueScanner", "members", "type_of_annotation", "type_of_schema"]
 
@@ -42,7 +42,7 @@ _FOR_PEOPLE = frozenset({
 })  # fmt: skip
 _BEGINS = b'-0123456789"[{tfn'
 _DEFINITIONS = frozenset({"$defs", "definitions"})
-# Keywords that name schemas, or give names to them: what they mean hangs on all that is around them.
+# Keywords that name schemas or refer to them by name: their meaning depends on the schemas around them.
 _BY_NAME = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
 _REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 _types: Memo["SchemaType"] = Memo(1 << 16)
@@ -50,17 +50,17 @@ _types: Memo["SchemaType"] = Memo(1 << 16)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SchemaType:
-    """The type of an argument, by its schema.
+    """The type of an argument, given by a schema.
 
     Attributes
     ----------
     name : str
-        For people.
+        For display.
     document : dict or bool
     pointer : str
         JSON Pointer to the schema in the document.
     reader : TypeReader or None
-        Reads values of a Python type; None: as JSON.
+        Reads values of a Python type; None: plain JSON.
     """
 
     name: str
@@ -70,32 +70,32 @@ class SchemaType:
 
     @property
     def is_bare(self) -> bool:
-        """Is the spelling no JSON?"""
+        """Return whether the spelling is plain text instead of JSON."""
         return False
 
     def read(self, spelling: str) -> Any:
-        """The Python value of a spelling.
+        """Decode a spelling to a Python value.
 
         Raises
         ------
         SchemaError
-            Its type does not take it.
+            The Python type rejects the value.
         """
         return parse_json(spelling) if self.reader is None else self.reader.read(spelling)
 
     def scanner(self) -> "ValueScanner":
-        """The recognizer of the type's spellings."""
+        """Return the recognizer of the type's spellings."""
         return _scanner(self)
 
     @property
     def begins(self) -> bytes:
-        """Bytes that values begin with."""
+        """Bytes that values may begin with."""
         scanner = self.scanner()
         return bytes(byte for byte in _BEGINS if scanner.read(scanner.start, byte, []) is not None)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those of ``true``, ``false`` and ``null`` that are values."""
+        """The words among ``true``, ``false`` and ``null`` that are values."""
         return tuple(word for word in ("true", "false", "null") if self.scanner().accepts(word.encode()))
 
     def __repr__(self) -> str:
@@ -103,40 +103,40 @@ class SchemaType:
 
 
 class ValueScanner:
-    """Recognizes the values of a type byte by byte.
+    """Recognizes the values of a type, byte by byte.
 
     Attributes
     ----------
-    start : Place
-        Before a value.
+    start : Configuration
+        The place before a value.
     """
 
     def __init__(self, kind: SchemaType) -> None:
         machine = value_machine(Value(kind.document, kind.pointer), VALUES, Limits(), _ALL)
         self._stacks, self._end = Stacks(machine), machine.end
-        # Threads that read calls of one type share what is known of it.
+        # Threads that parse calls with the same type share its tables.
         self._lock = new_lock(Rank.INDEX)
-        self.start: Place = (machine.start, 0, *KEPT)
+        self.start: Configuration = (machine.start, 0, *KEPT)
 
-    def read(self, place: Place, byte: int, texts: list[bytes | None]) -> Place | None:
-        """The place after a byte; None where none is."""
+    def read(self, place: Configuration, byte: int, texts: list[bytes | None]) -> Configuration | None:
+        """Return the place after a byte; None if the byte is rejected."""
         with self._lock:
             return self._stacks.read(place, bytes([byte]), texts)
 
     def accepts(self, data: bytes) -> bool:
-        """Is this a value?"""
-        place: Place | None = self.start
+        """Return whether the bytes are a value."""
+        place: Configuration | None = self.start
         texts: list[bytes | None] = []
         for byte in data:
             place = None if place is None else self.read(place, byte, texts)
         return place is not None and self.may_end(place)
 
-    def is_over(self, place: Place) -> bool:
-        """Is a value complete that can not go on?"""
+    def is_over(self, place: Configuration) -> bool:
+        """Return whether a value is complete and cannot be continued."""
         return place[0] == self._end
 
-    def may_end(self, place: Place) -> bool:
-        """May a value end here?"""
+    def may_end(self, place: Configuration) -> bool:
+        """Return whether a value may end here."""
         with self._lock:
             return self._stacks.is_end(place)
 
@@ -147,7 +147,7 @@ def _scanner(kind: SchemaType) -> ValueScanner:
 
 
 def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps()) -> SchemaType:  # noqa: B008 - frozen
-    """The type of a schema in a document.
+    """Return the type of a schema in a document.
 
     Parameters
     ----------
@@ -155,16 +155,16 @@ def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps())
     pointer : str
         JSON Pointer to the schema.
     place : str
-        Where it stands, for errors: ``/tool/parameter``.
+        Place of the schema, for errors: ``/tool/parameter``.
     caps : Caps
         Bounds for strings and numbers that have none of their own.
 
     Raises
     ------
     SchemaError
-        It is malformed, cannot be enforced, or no value satisfies it.
+        The schema is malformed, cannot be enforced, or no value satisfies it.
     LimitError
-        It nests too deep.
+        The schema exceeds the nesting limit.
     """
     schema, inside = _at(document, pointer), ""
     check_levels(schema)
@@ -190,12 +190,12 @@ def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps())
 
 
 def type_of_annotation(annotation: Any, name: str, place: str) -> SchemaType:
-    """The type of what pydantic knows.
+    """Return the type of an annotation that pydantic supports.
 
     Raises
     ------
     SchemaError
-        It has no schema, or one that cannot be enforced.
+        There is no schema for it, or the schema cannot be enforced.
     """
     try:
         reader = TypeReader(annotation)
@@ -204,14 +204,16 @@ def type_of_annotation(annotation: Any, name: str, place: str) -> SchemaType:
         raise SchemaError(error.reason, f"{place}{error.pointer}", error.keyword) from error
     if unenforced:
         pointer, keyword = unenforced[0]
-        raise SchemaError("no keyword of JSON Schema says this, so it cannot be enforced", f"{place}{pointer}", keyword)
+        raise SchemaError(
+            "JSON Schema has no keyword for this constraint, so it cannot be enforced", f"{place}{pointer}", keyword
+        )
     document = value_of(text_of(schema))
     _check(document, "", place, "")
     return SchemaType(name, document, "", reader)
 
 
 def members(spelling: str) -> list[tuple[str, int, int]]:
-    """Name of each member of a JSON object, and where its value begins and ends."""
+    """Name of each member of a JSON object, and the span of its value."""
     decode = JSONDecoder(parse_int=str, parse_float=str).raw_decode
     found = []
     place = _after_blanks(spelling, 1)
@@ -233,9 +235,9 @@ def _after_blanks(text: str, place: int) -> int:
 
 
 def _needed(schema: Any, document: Any) -> dict[str, Any] | None:
-    """A schema of a document with those definitions beside it that it refers to; None where it refers to something else, too.
+    """Combine a schema with the definitions it refers to; None if it has other references.
 
-    Why: arguments of different tools that have one type then have one text.
+    Why: arguments of different tools with the same type then have the same text.
     """
     needed: dict[str, dict[str, Any]] = {}
     work: list[Any] = [schema]
@@ -262,14 +264,16 @@ def _needed(schema: Any, document: Any) -> dict[str, Any] | None:
 
 
 def _check(document: Any, pointer: str, place: str, before: str) -> None:
-    """Refuse a schema that cannot be enforced, or that no value satisfies."""
+    """Raise SchemaError for a schema that cannot be enforced or that no value satisfies."""
     formulas = Formulas()
     try:
         lowering = Lowering(document, VALUES, formulas, Limits(), pointer=pointer)
         lowering.check()
         alphabet = structure_of(VALUES, _ALL).alphabet
-        if not Reading(Kinds(formulas, lowering, VALUES, Limits(), alphabet)).is_satisfiable(lowering.root):
-            raise Unsatisfiable("no value satisfies all of this", pointer, "schema")
+        if not Containers(SchemaContext(formulas, lowering, VALUES, Limits(), alphabet)).satisfiability.is_satisfiable(
+            lowering.root
+        ):
+            raise Unsatisfiable("no value satisfies all of these constraints", pointer, "schema")
     except SchemaError as error:
         inside = error.pointer.removeprefix(before if pointer or not before else "")
         kind = Unsatisfiable if isinstance(error, Unsatisfiable) else SchemaError
@@ -283,7 +287,7 @@ def _at(document: Any, pointer: str) -> Any:
 
 
 def _capped(document: Any, caps: Caps) -> Any:
-    """A copy of a schema in which strings and numbers without bounds have those of ``caps``."""
+    """Copy a schema, and give unbounded strings and numbers the bounds of ``caps``."""
     copy: dict[str, Any] = {}
     work: list[tuple[Any, Any, Any]] = [(document, copy, "")]
     while work:

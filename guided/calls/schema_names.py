@@ -1,4 +1,4 @@
-"""How the type of a schema is written for people: ``int >= 0``, ``list[str]``, ``"a" | "b"``."""
+"""Display names of schema types: ``int >= 0``, ``list[str]``, ``"a" | "b"``."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _DEEPEST = 4
 
 
 def name_of(schema: Any, depth: int = 0) -> str:
-    """The name of a schema's type; what it holds deeper than a few levels is not told."""
+    """The name of a schema's type; types nested deeper than a few levels appear as ``Any``."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return "Any"
     for keyword in ("const", "enum"):

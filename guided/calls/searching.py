@@ -1,8 +1,8 @@
-r"""Patterns that are searched for: the `pattern` of JSON Schema and of pydantic, as patterns that match from end to end.
+r"""Search patterns, as in `pattern` of JSON Schema and pydantic, converted to patterns that match in full.
 
-Both dialects match anywhere in the text, and in both ``$`` is the very end, where Python's ``$`` is also before a last line
-feed. JSON Schema follows ECMA-262, whose ``\d`` and ``\w`` are ASCII (flag ``re.A``); pydantic's are Unicode. The syntax beyond that
-is Python's, and what Python does not know is refused with its position.
+Both dialects match anywhere in the text, and in both ``$`` matches only at the very end, while Python's ``$`` also matches before a final
+line feed. JSON Schema follows ECMA-262, whose ``\d`` and ``\w`` are ASCII (flag ``re.A``); pydantic's are Unicode. Otherwise the syntax is
+Python's, and syntax unknown to Python is rejected with its position.
 """
 
 import re
@@ -19,17 +19,17 @@ _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|.", re.DOTALL)
 
 @lru_cache(maxsize=4096)
 def found_in(pattern: str, flags: int = 0) -> Node:
-    """The texts in which a pattern is found.
+    """Return the pattern of texts that contain a match.
 
     Parameters
     ----------
     flags : int
-        Of `re`.
+        Flags of `re`.
 
     Raises
     ------
     PatternError
-        The pattern is malformed, or asks for what no automaton can do.
+        The pattern is malformed, or uses a construct that no automaton can express.
     """
     parse(pattern, flags)
     leading = _GLOBAL_FLAGS.match(pattern)
@@ -38,7 +38,7 @@ def found_in(pattern: str, flags: int = 0) -> Node:
     is_multiline = bool(flags & re.MULTILINE) or "m" in head
     body = pieces if is_multiline else [r"\Z" if piece == "$" else piece for piece in pieces]
     before = after = "(?s:.*)"
-    # PERF: anchors at the ends of a pattern without branches need no assertion; the automaton is the pattern's own.
+    # PERF: anchors at the ends of a pattern without alternatives need no assertion; the automaton is the pattern's own.
     if not is_multiline and not _branches(body):
         if body and body[0] == "^":
             before, body = "", body[1:]
@@ -49,7 +49,7 @@ def found_in(pattern: str, flags: int = 0) -> Node:
 
 
 def _branches(pieces: list[str]) -> bool:
-    """Is there a ``|`` outside all groups?"""
+    """Return whether there is a ``|`` outside all groups."""
     depth = 0
     for piece in pieces:
         depth += (piece == "(") - (piece == ")")

@@ -1,4 +1,4 @@
-"""The spec `Tools`: what a model may say that has tools to call."""
+"""The spec `Tools`: output of a model that can call tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
@@ -26,69 +26,70 @@ from guided.calls.schema import VALUES
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.calls.values import ValueType, automaton_of
+from guided.engine.algebra import Composable
+from guided.engine.fingerprints import fingerprint_of
 from guided.engine.grammar import Grammar
 from guided.engine.marked_grammar import MarkedGrammar
-from guided.engine.specs import fingerprint_of
 from guided.engine.templates import Template
 from guided.errors import SchemaError, listed, shown
+from guided.export.framing import framed_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.tree import Node
-from guided.schema.frames import Frame
-from guided.schema.grammar.framing import framed_grammar
-from guided.schema.json_values import text_of
+from guided.schema.frontend.json_values import text_of
+from guided.schema.pushdown.frames import Frame
 
 __all__ = ["MANY", "FirstCall", "Tools"]
 
-# More tools than this are lowered when a text gets past their names, if they are by definitions.
+# Above this number of tools, each is lowered on demand, once a text has passed its name (definitions only).
 MANY = 100
-# How many parameters a note lists.
+# Maximum number of parameters that a note lists.
 _LISTED = 20
-# What the labels of states are called in a grammar.
+# Names of the state labels in an exported grammar.
 PARTS = {TEXT: "text", CALL: "call", CALL_END: "calls", REASONING: "reasoning"}
-# What a spec lowers itself to.
+# Types that `Tools.lower` returns.
 Lowering: TypeAlias = "Automaton | Template | Inventory | MarkedGrammar"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
-class Tools:
-    """Calls of tools, within running text or alone.
+class Tools(Composable):
+    """Tool calls, within running text or alone.
 
     Parameters
     ----------
     tools : iterable of callable, Mapping, Tool or MCP tool
         At least one, with distinct names.
     format : str, path or Format
-        How calls are written: a name (`guided.calls.formats`), a file or a format of one's own; or ``"auto"``, as a model's chat template
-        has it.
+        How calls are written: a name (`guided.calls.formats`), a file, a `Format`, or ``"auto"`` to take it from the model's chat
+        template.
     tool_choice : str or iterable of str
-        ``"auto"``: free text with any number of calls in it, each after the format's trigger; text that completes the
-        trigger goes on as a call. ``"required"``: exactly one call and nothing else. A name, or a list of names: the same, of
-        these tools. ``"none"``: text without calls.
+        ``"auto"``: free text with any number of calls, each after the format's trigger; once the trigger is complete, a call must
+        follow. ``"required"``: exactly one call and nothing else. A name or a list of names: like ``"required"``, restricted to these
+        tools. ``"none"``: text without calls.
     parallel_tool_calls : bool or pair of int
-        May there be several, where a call is required, and in lists of calls? A pair is the least and the greatest number, the
-        latter None for any; the calls of running text are counted then, too, if there are any.
+        Whether several calls are allowed where a call is required and in lists of calls. A pair is the minimum and maximum number of
+        calls, with None for no maximum; a pair also counts the calls in running text, if there are any.
     strict : bool
-        Does a definition in JSON that says nothing of additional arguments have none? If False, it must say so.
+        Whether a JSON definition that does not mention additional arguments allows none. If False, it must forbid them explicitly.
     engine : {"nested", "lalr"}
-        What runs the texts: automata, with values by their schemas within them; or the Lark grammar that `lark` gives, which says less
+        What recognizes the texts: automata with nested schema values, or the Lark grammar that `lark` returns, which is less expressive
         (docs/tools.md).
     max_length, max_digits : int, optional
-        Bounds for strings and numbers that have none of their own; ``max_digits`` is 4,000 at most. By default they have
-        none: a budget of tokens ends them.
+        Bounds for strings and numbers that have none of their own; ``max_digits`` is at most 4,000. Unbounded by default: the token
+        budget ends them.
     duplicates : {"error", "rename"}
-        Two tools of one name are refused, or told apart by rule (`guided.calls.naming.distinct`).
+        Whether two tools with the same name are an error or are renamed (`guided.calls.naming.distinct`).
     reasoning : bool or pair of str
-        May a text begin with what the model says to itself, in which no call begins? A pair is what begins and ends that, the former empty
-        where the prompt has begun it; True: as the format has it.
+        Whether a text may begin with reasoning, in which no call can start. A pair gives the delimiters; the first is empty if the
+        prompt already opens the reasoning. True uses the format's delimiters.
     chat_template : str or object
-        For ``format="auto"``: a model's template, or a tokenizer or model that has one.
+        For ``format="auto"``: a chat template, or a tokenizer or model that has one.
 
     Raises
     ------
     SchemaError
-        A tool cannot be lowered, two have one name, or the choice names none.
+        A tool cannot be lowered, two tools have the same name, or the choice names no tool.
     PatternError
         A pattern is malformed.
 
@@ -129,7 +130,7 @@ class Tools:
         chat_template: Any = None,
     ) -> None:
         if engine not in ("nested", "lalr"):
-            raise ValueError(f"engine is 'nested' or 'lalr', not {shown(engine)}")
+            raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")
         form = format_of(chat_template) if format == "auto" else format_named(format)
         count = Count.of(parallel_tool_calls, form)
         with one_budget():
@@ -182,22 +183,22 @@ class Tools:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Why: readers of values are closures, which are not pickled but made anew.
+        # Why: value readers are closures, which cannot be pickled, so the tools are built again.
         return Tools, (self.tools, *self._options)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All tools, in their order; of a choice by names, the others too."""
+        """All tools in order, including those that ``tool_choice`` excludes."""
         found = self._tools
         if found is None:
-            # PERF: to list 100,000 takes longer than to add one to them (`python -m benchmarks.inventory`).
+            # PERF: listing 100,000 tools takes longer than adding one to them (`python -m benchmarks.inventory`).
             found = tuple(self.layouts.tools.values())
             object.__setattr__(self, "_tools", found)
         return found
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of what the spec says: equal languages that are written alike have the same."""
+        """SHA-256 in hex of the spec; the same language written in the same way has the same fingerprint."""
         if self.is_large:
             return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
@@ -210,14 +211,14 @@ class Tools:
 
     @property
     def is_running_text(self) -> bool:
-        """Are calls within running text (``tool_choice`` "auto" or "none")?"""
+        """Return whether calls are within running text (``tool_choice`` "auto" or "none")."""
         return self.tool_choice in ("auto", "none")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of the calls; the index has these notes, too.
+        """Warnings about the calls; the index repeats them.
 
-        Of an inventory that lowers tools when texts get to them (more than a hundred), nothing is known in advance.
+        Empty if tools are lowered on demand (more than a hundred), because nothing is known in advance.
         """
         if self.is_large:
             return ()
@@ -230,18 +231,18 @@ class Tools:
 
     @property
     def strict(self) -> bool:
-        """Does a JSON definition that says nothing of additional arguments have none?"""
+        """Return whether a JSON definition that does not mention additional arguments allows none."""
         return self._strict
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """Texts that may be special tokens of a vocabulary: what begins and what ends a call, and what else a format has of them."""
+        """Texts that may be special tokens of a vocabulary: those that open and close a call, and others of the format."""
         return _texts(self).markers
 
     def inventory(self, goes_on: bool = True, must_call: bool = False) -> Inventory:
-        """The spec that lowers a tool when a text gets past its name, for tools by definitions; so `lower` does where there are many.
+        """The spec that lowers a definition once a text has passed the tool's name; `lower` returns it for many tools.
 
-        ``goes_on``: does text follow a call? ``must_call``: has each text one?
+        ``goes_on``: whether text follows a call. ``must_call``: whether every text has a call.
         """
         found = self._inventories.get((goes_on, must_call))
         if found is None:
@@ -250,29 +251,28 @@ class Tools:
         return found
 
     def changed(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
-        """The spec with other tools and without some; this one stays as it is.
+        """Return a copy with tools added and removed.
 
-        Where there are many tools, those that stay cost nothing but to be copied, and an index compiled from the result costs what one
-        of a rebuild does.
+        With many tools, the unchanged ones are only copied, and compiling an index from the result costs as much as from a rebuilt spec.
 
         Parameters
         ----------
         add : iterable of tools
         remove : iterable of str
-            Names.
+            Names of tools.
 
         Raises
         ------
         SchemaError
-            A name to remove is not there, two tools have one name, or none is left.
+            A name to remove is unknown, two tools have the same name, or no tool is left.
         """
         if isinstance(remove, str) or isinstance(add, Mapping | str | Tool) or callable(add):
-            raise TypeError("what is added and what is removed are lists, of tools and of names")
+            raise TypeError("add must be a list of tools and remove a list of names")
         gone = tuple(dict.fromkeys(remove))
         known = self.layouts.tools if self.is_large else {tool.name for tool in self.tools}
         for name in gone:
             if name not in known:
-                raise SchemaError(f"there is no tool {shown(name)}", f"/{name}", "remove")
+                raise SchemaError(f"unknown tool {shown(name)}", f"/{name}", "remove")
         added = tuple(map(as_tool, add))
         names = {tool.name for tool in added}
         is_plain = self.is_large and isinstance(self.tool_choice, str) and len(names) == len(added)
@@ -281,7 +281,7 @@ class Tools:
             return Tools([*kept, *added], *self._options)
         for name in names:
             if name in known and name not in gone:
-                raise SchemaError("a tool has this name already", f"/{name}", "name")
+                raise SchemaError("duplicate tool name", f"/{name}", "name")
         copy = object.__new__(Tools)
         for item in fields(Tools):
             object.__setattr__(copy, item.name, getattr(self, item.name))
@@ -292,35 +292,35 @@ class Tools:
         return copy
 
     def lower(self, limits: Limits) -> Lowering:
-        """The automaton, with labels (`guided.calls.modes`); a frame of one where some arguments need a stack.
+        """The labeled automaton (`guided.calls.modes`), or a frame around schema values if some arguments need a stack.
 
         Raises
         ------
         SchemaError
-            No Lark grammar says it, and the engine is to run one.
+            ``engine="lalr"`` and no Lark grammar can express the texts.
         LimitError
-            A budget is passed.
+            A budget is exceeded.
         """
         return self._lowered(limits, self.fingerprint, goes_on=True)
 
     def lark(self, *, limits: Limits | None = None) -> str:
-        """The texts, those that are UTF-8, as a grammar: ``lark.Lark(spec.lark(), parser="lalr")`` accepts them and no others.
+        """A Lark grammar of the UTF-8 texts: ``lark.Lark(spec.lark(), parser="lalr")`` accepts these and no others.
 
         Raises
         ------
         SchemaError
-            No context-free grammar says what an argument's schema asks for.
+            No context-free grammar can express an argument's schema.
         LimitError
             The grammar would be too large.
         """
         return self._grammar_text(limits or Limits(), goes_on=True)
 
     def first_call(self, must_call: bool = False) -> "FirstCall":
-        """The spec of the texts up to and including their first call; and of those without one, unless they must call."""
+        """The spec of the texts that end with their first call, and of those without a call unless `must_call`."""
         return FirstCall(self, must_call)
 
     def varied(self, **changes: Any) -> "Tools":
-        """The same with other arguments, by their names."""
+        """Return a copy with some arguments replaced."""
         return Tools(**{**dict(zip(_ARGUMENTS, (self.tools, *self._options), strict=True)), **changes})
 
     def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False) -> Lowering:
@@ -340,28 +340,28 @@ class Tools:
         return framed_grammar(frame, VALUES, limits, names=PARTS).text
 
     def _automaton(self, limits: Limits, goes_on: bool, must_call: bool) -> tuple[Automaton, Holes]:
-        """The automaton with marks of values, and the values."""
+        """The automaton with marks for schema values, and the values."""
         holes, texts = Holes(), _texts(self, goes_on, must_call)
         call = call_tree(tuple(self.layouts.items()), self.format, holes) if self.layouts else None
         found = texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits)
         for name, layout in self.layouts.items() if holes.values else ():
             for slot in (*layout.positional, *([layout.variadic] if layout.variadic else ()), *layout.keyed):
                 if isinstance(slot.type, ValueType) and has_marks(automaton_of(slot.type.node)):
-                    reason = "characters of U+F0000 to U+F000F cannot be told from places of values"
+                    reason = "characters of U+F0000 to U+F000F are reserved"
                     raise SchemaError(reason, f"/{name}/{slot.label}", "types")
         return found, holes
 
 
 @dataclass(frozen=True, slots=True)
 class FirstCall:
-    """Texts up to and including their first call: what is said before a result must come. Nothing follows the call.
+    """Texts that end with their first call, where a result is inserted next.
 
     Attributes
     ----------
     tools : Tools
         The spec of the whole text.
     must_call : bool
-        Does each of them have a call?
+        Whether every text has a call.
     """
 
     tools: Tools
@@ -369,31 +369,31 @@ class FirstCall:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of what the spec says."""
+        """SHA-256 in hex of the spec."""
         return fingerprint_of("next call" if self.must_call else "first call", self.tools.fingerprint)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """As those of `Tools`."""
+        """The notes of the tools (`Tools.notes`)."""
         return self.tools.notes
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """As those of `Tools`."""
+        """The markers of the tools (`Tools.markers`)."""
         return self.tools.markers
 
     def lower(self, limits: Limits) -> Lowering:
-        """As that of `Tools`.
+        """The automaton or frame, as `Tools.lower`.
 
         Raises
         ------
         LimitError
-            A budget is passed.
+            A budget is exceeded.
         """
         return self.tools._lowered(limits, self.fingerprint, goes_on=False, must_call=self.must_call)
 
 
-# What `Tools` is made of: the tools, then the options in their order.
+# Arguments of `Tools` in order: the tools, then the options.
 _ARGUMENTS = (
     *("tools", "format", "tool_choice", "parallel_tool_calls", "strict"),
     *("engine", "max_length", "max_digits", "duplicates", "reasoning"),
@@ -410,6 +410,6 @@ def _texts(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Texts:
 
 @lru_cache(maxsize=256)
 def _tree(spec: Tools) -> tuple[Node, Holes]:
-    """The tree of what follows the trigger, or of the whole text where nothing but calls is said; and the holes in it."""
+    """The pattern tree after the trigger, or of the whole text if it consists of calls only, and the holes in it."""
     holes = Holes()
     return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, holes)), holes

@@ -1,18 +1,18 @@
-r"""JSON strings of calls: which spellings their values have, and patterns of values.
+r"""JSON strings in calls: the spellings of their values, and patterns of values.
 
-The language has, for each character:
+The language contains, for each character:
 
 - printable ASCII: the character itself; ``\"`` and ``\\`` for the two that must be escaped;
 - control characters: ``\b \f \n \r \t``, and ``\u00XX`` for all of them;
-- other characters (DEL too): themselves in UTF-8, and ``\uXXXX``, above U+FFFF as a pair of surrogates. Hexadecimal digits of either case.
+- other characters (including DEL): UTF-8, and ``\uXXXX``, above U+FFFF as a surrogate pair. Hexadecimal digits have either case.
 
-So both spellings that ``json.dumps`` gives (``ensure_ascii`` or not) are in it; ``\u0061`` for ``a`` and ``\/`` are not, raw
-control characters and lone surrogates never. `guided.schema.spelling` lifts patterns of values to patterns of spellings.
+It therefore contains both spellings that ``json.dumps`` produces (``ensure_ascii`` or not), but neither ``\u0061`` for ``a`` nor ``\/``,
+and no raw control characters or lone surrogates. `guided.schema.strings.spelling` lifts patterns of values to patterns of spellings.
 """
 
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Literal, Node, concat, repeat
-from guided.schema import spelling
+from guided.schema.strings import spelling
 
 __all__ = ["any_text", "quoted", "search", "spell_text"]
 
@@ -20,7 +20,7 @@ _ANYTHING = Charset.UNIVERSE
 
 
 def quoted(value: Node) -> Node:
-    """The JSON strings whose values a pattern matches from end to end.
+    """Return the JSON strings whose values a pattern matches in full.
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ def quoted(value: Node) -> Node:
 
 
 def spell_text(text: str) -> Node:
-    """All spellings of one text, without quotes."""
+    """Return all spellings of one text, without quotes."""
     return spelling.spell_text(text, spelling.DUMPS)
 
 
 def any_text(minimum: int = 0, maximum: int | None = None) -> Node:
-    """Any text of ``minimum`` to ``maximum`` characters (a pattern of values)."""
+    """Return the pattern of any value of ``minimum`` to ``maximum`` characters."""
     return repeat(Chars(_ANYTHING), minimum, maximum)
 
 
 def search(value: Node) -> Node:
-    """The texts in which a pattern matches somewhere: ``re.search`` as a pattern of values."""
+    """Return the pattern of values that contain a match, as with ``re.search``."""
     return concat([any_text(), value, any_text()])

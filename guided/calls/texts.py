@@ -1,4 +1,4 @@
-"""The text around calls: one tree, one automaton, whatever stands where a call does."""
+"""The text around calls, as one tree or one automaton."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ __all__ = ["Texts"]
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is said besides calls.
+    """Describes the text around calls.
 
     Attributes
     ----------
     form : Format
     is_running : bool
-        Are calls within running text? Else there is nothing but calls.
+        Whether calls are within running text. Otherwise the text consists of calls only.
     count : Count
     reasoning : tuple of (str, str) or None
-        What begins and ends reasoning before all that.
+        Opening and closing delimiters of reasoning before the text.
     goes_on : bool
-        Does running text go on after a call?
+        Whether running text continues after a call.
     must_call : bool
-        Where it does not: does each text have a call?
+        Whether every text has a call; used if the text does not continue after one.
     """
 
     form: Format
@@ -42,30 +42,30 @@ class Texts:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """Texts that may be special tokens of a vocabulary: what begins and what ends a call, and what else a format has of them."""
+        """Texts that may be special tokens of a vocabulary: those that open and close a call, and others of the format."""
         form = self.form
         found = form.markers or (form.start, form.terminator.strip())
         thought = tuple(text.strip() for text in self.reasoning or ())
         return (*(found if self.is_running or form.is_tagged or form.is_listed else form.markers), *thought)
 
     def tree(self, call: Node) -> Node:
-        """The tree of what follows the trigger, or of the whole text where nothing but calls is said."""
+        """The pattern tree after the trigger, or of the whole text if it consists of calls only."""
         return tree_of_calls(call, self.form, self.count, self.is_running)
 
     def automaton(self, call: Node | None, names: Iterable[str], limits: Limits) -> Automaton:
-        """The automaton of the texts, its states labelled.
+        """Build the labeled automaton of the texts.
 
         Parameters
         ----------
         call : Node or None
-            None: there is no call.
+            None if no call is possible.
         names : iterable of str
-            Of the tools, for formats that know calls by their names.
+            Tool names, for formats in which the name begins a call.
 
         Raises
         ------
         LimitError
-            A budget is passed.
+            A budget is exceeded.
         """
         calls = None if call is None else from_tree(self.tree(call), limits)
         if self.is_running:

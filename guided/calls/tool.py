@@ -1,9 +1,8 @@
-"""`Tool`: a name, parameters with their types, and what to run.
+"""`Tool`: a name, typed parameters, and a function to run.
 
-A tool is made from anything that Python can call (function, method, partial, class, object with ``__call__``), or from a definition
-in JSON: OpenAI's (nested or flat), Anthropic's ``input_schema``, MCP's ``inputSchema``. Its parameters are lowered at once, so a
-tool that cannot be lowered is refused where it is made; only those of an `Entry`, one of many tools of a document, when they are first
-asked for.
+A tool is made from any callable (function, method, partial, class, object with ``__call__``) or from a JSON definition: OpenAI's (nested
+or flat), Anthropic's ``input_schema``, MCP's ``inputSchema``. The constructor lowers the parameters, so it rejects a tool that cannot be
+lowered. The parameters of an `Entry`, one of many tools of a document, are lowered when they are first needed.
 """
 
 import re
@@ -19,7 +18,7 @@ from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError, brief, shown
 from guided.keywords import suggest_keywords
-from guided.schema.json_values import check_levels
+from guided.schema.frontend.json_values import check_levels
 
 __all__ = [
     "NAME",
@@ -34,7 +33,7 @@ __all__ = [
     "definition_of",
 ]
 
-# What a name may be made of: no blank, quote, bracket, comma or equals sign, which end a name in call formats.
+# Characters of a name. Blanks, quotes, brackets, commas and equals signs are excluded: they end a name in call formats.
 NAME = re.compile(r"[\w.\-/:]+")
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 
@@ -46,13 +45,13 @@ class Example:
     Attributes
     ----------
     question : str
-        What is asked.
+        The user's question.
     answer : str
         The answer, after the call's result.
     call : Mapping or None
-        Arguments by label; None: no call is needed.
+        Arguments by label; None if no call is needed.
     result : Any
-        What the tool returned.
+        Return value of the tool.
     """
 
     question: str
@@ -79,7 +78,7 @@ class Source(Protocol):
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The document, as JSON: a source made of it gives the same schemas."""
+        """The document as JSON; a source built from it gives the same schemas."""
 
     def schema(self, key: str) -> Mapping[str, Any]:
         """The schema of a tool's arguments."""
@@ -95,9 +94,9 @@ class Entry:
     description : str
     source : Source
     key : str
-        What the source calls it.
+        Identifier of the tool in the source.
     run : callable or None
-        What to call, with the arguments by name.
+        Function to call with the arguments by name.
     """
 
     name: str
@@ -108,14 +107,14 @@ class Entry:
 
 
 class _Function(Protocol):
-    """A function, for type checkers: to mypy, a list of functions of several signatures is a list of something that cannot be called."""
+    """Any function, for type checkers: mypy infers a non-callable element type for a list of functions with different signatures."""
 
     @property
     def __code__(self) -> CodeType: ...
 
 
 class Definition(Protocol):
-    """A definition as an object with ``name``, ``description`` and ``inputSchema`` (or ``input_schema``), such as ``mcp.types.Tool``."""
+    """An object with ``name``, ``description`` and ``inputSchema`` (or ``input_schema``), such as ``mcp.types.Tool``."""
 
     @property
     def name(self) -> str:
@@ -123,7 +122,7 @@ class Definition(Protocol):
 
 
 def definition_of(item: Any) -> dict[str, Any] | None:
-    """The JSON definition of an object with ``name`` and ``inputSchema`` (or ``input_schema``); None if it is no such object."""
+    """The JSON definition of an object with ``name`` and ``inputSchema`` (or ``input_schema``); None for other objects."""
     if isinstance(item, type | Mapping | Entry) or not isinstance(getattr(item, "name", None), str):
         return None
     schema = next((found for key in _SCHEMAS[1:] if (found := getattr(item, key, None)) is not None), None)
@@ -139,24 +138,24 @@ class Tool:
     Parameters
     ----------
     definition : callable, Mapping, object or Entry
-        What to call; a definition in JSON; an object with ``name``, ``description`` and ``inputSchema``, as the MCP SDK has tools; or one
-        of a document's tools.
+        A callable; a JSON definition; an object with ``name``, ``description`` and ``inputSchema``, as in the MCP SDK; or an entry of a
+        document.
     name : str, optional
-        Its name in calls; by default the callable's or the definition's own.
+        Name in calls; by default that of the callable or definition.
     types : Mapping, optional
-        Parameter -> what its value may be, in place of the annotation: a `Regex`, a `Choice`, a compiled pattern or a
-        pattern tree (a string that it matches from end to end), a `ValueType`, or any annotation.
+        Parameter -> type of its values, which overrides the annotation: a `Regex`, a `Choice`, a compiled pattern or a pattern tree (a
+        string that it matches in full), a `ValueType`, or any annotation.
     examples : iterable of Example, optional
-        For few-shot prompts, each a question that this tool answers; a dict with an example's fields will do.
+        Few-shot examples, each a question that this tool answers; a dict with the fields of `Example` is accepted.
     description : str, optional
-        What it does, for models; by default the docstring's summary.
+        Description for the model; by default the docstring's summary.
     run : callable, optional
-        For a definition in JSON: what to call, with the arguments by name. Without it the tool is only described.
+        For a JSON definition: the function to call with the arguments by name. Without it, calls of the tool are not run.
 
     Raises
     ------
     SchemaError
-        The name is not usable, or a parameter cannot be lowered; with its place ``/tool/parameter``.
+        The name is invalid, or a parameter cannot be lowered; the error points at ``/tool/parameter``.
     PatternError
         A pattern is malformed.
     TypeError
@@ -165,7 +164,7 @@ class Tool:
     Attributes
     ----------
     original : str
-        What its source calls it: the name in the definition, the operation of a document.
+        Name in the source: the definition's name, or the operation of a document.
 
     Examples
     --------
@@ -203,11 +202,11 @@ class Tool:
             own, summary, schema = _parts(definition)
         elif callable(definition):
             if run is not None:
-                raise TypeError("run is for definitions in JSON; this one is a callable")
+                raise TypeError("run= is only for JSON definitions; this tool is a callable already")
             own, summary, schema = _own_name(definition), documentation_of(definition).summary, None
             run = definition
         else:
-            raise TypeError(f"a tool is a callable or a dict, not {type(definition).__name__}")
+            raise TypeError(f"a tool must be a callable or a dict, not {type(definition).__name__}")
         values = {
             "name": _checked_name(own if name is None else name),
             "description": summary if description is None else description,
@@ -228,21 +227,21 @@ class Tool:
         return f"<Tool {self.name[:60]}: {shown(self.description, 80)}>"
 
     def parameters(self, caps: Caps = Caps(), strict: bool = True) -> tuple[Parameter, ...]:  # noqa: B008 - frozen
-        """The parameters, lowered.
+        """Return the lowered parameters.
 
         Parameters
         ----------
         caps : Caps
             Bounds for values that have none of their own.
         strict : bool
-            Does a JSON definition that says nothing of additional arguments have none?
+            Whether a JSON definition that does not mention additional arguments allows none.
         """
         return tuple(_lowered(self, caps, strict).parameters)
 
     def never_written(self, caps: Caps = Caps(), strict: bool = True) -> tuple[str, ...]:  # noqa: B008 - frozen
-        """Optional parameters, and optional fields within parameters, that no value satisfies: calls never have them.
+        """Optional parameters, and optional fields within parameters, that no value satisfies, so that no call has them.
 
-        Parameters are those of `parameters`. Fields within arguments that are given by a JSON Schema are not listed.
+        The arguments are those of `parameters`. Fields within arguments that a JSON Schema describes are not listed.
 
         Returns
         -------
@@ -252,26 +251,26 @@ class Tool:
         return tuple(dict.fromkeys(_lowered(self, caps, strict).never))
 
     def to_openai(self, strict: bool = True) -> dict[str, Any]:
-        """The tool as OpenAI's API and chat templates take it.
+        """The tool in the format of OpenAI's API and of chat templates.
 
         Parameters
         ----------
         strict : bool
-            As in `Tools`: does a JSON definition that says nothing of additional arguments have none?
+            Whether a JSON definition that does not mention additional arguments allows none, as in `Tools`.
 
         Returns
         -------
         dict
             ``{"type": "function", "function": {"name": ..., "description": ..., "parameters": ...}}`` of plain JSON values;
-            ``parameters`` is the JSON Schema of the arguments that calls may have. An optional parameter that no value satisfies is not
-            in it.
+            ``parameters`` is the JSON Schema of the arguments that calls can have. It omits optional parameters that no value
+            satisfies.
 
         Raises
         ------
         SchemaError
             A parameter cannot be lowered (tools of documents are lowered when they are first needed).
         LimitError
-            The schema nests too deep.
+            The schema exceeds the nesting limit.
 
         Examples
         --------
@@ -293,7 +292,7 @@ class Tool:
 
     @property
     def signature(self) -> str:
-        """The tool as people write it."""
+        """The tool as a readable function signature."""
         shown = []
         for parameter in self.parameters():
             star = "*" if parameter.kind == "variadic" else ""
@@ -302,22 +301,22 @@ class Tool:
         return f"{self.name}({', '.join(shown)})"
 
 
-# Whatever a tool can be made of.
+# Everything that `as_tool` accepts.
 AnyTool: TypeAlias = Tool | Callable[..., Any] | Mapping[str, Any] | Definition | _Function
 
 
 def as_tool(item: AnyTool) -> Tool:
-    """The tool that something is, or that is made of it. Raises as `Tool`."""
+    """Return a `Tool` unchanged, or make one. Raises as `Tool` does."""
     return item if isinstance(item, Tool) else Tool(cast("Callable[..., Any]", item))
 
 
 def as_example(item: Any) -> Example:
-    """An example from its fields in a dict, or from a question and its answer in a pair.
+    """Make an example from a dict of its fields, or from a pair of question and answer.
 
     Raises
     ------
     TypeError
-        It is neither, or has other fields.
+        The item is neither, or a field is unknown.
     """
     match item:
         case Example():
@@ -327,7 +326,7 @@ def as_example(item: Any) -> Example:
         case (str() as question, str() as answer):
             return Example(question, answer)
         case _:
-            raise TypeError(f"an example is an Example, a dict or a pair of texts, not {type(item).__name__}")
+            raise TypeError(f"an example must be an Example, a dict or a pair of str, not {type(item).__name__}")
 
 
 @lru_cache(maxsize=4096)
@@ -339,7 +338,7 @@ def _lowered(tool: Tool, caps: Caps, strict: bool) -> Lowered:
 
 
 def _schema_of(tool: Tool) -> Any:
-    """The schema of a definition."""
+    """The JSON Schema of a definition's arguments."""
     if not isinstance(tool.schema, Entry):
         return tool.schema
     try:
@@ -352,7 +351,7 @@ def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:
     """Name, description and schema of a definition."""
     inner = definition.get("function", definition)
     if not isinstance(inner, Mapping) or "name" not in inner:
-        raise SchemaError("a definition has a name", "", "name")
+        raise SchemaError("a definition needs a name", "", "name")
     schema = next((inner[key] for key in _SCHEMAS if key in inner), None)
     description = inner.get("description")
     return inner["name"], description if isinstance(description, str) else "", schema
@@ -366,8 +365,8 @@ def _own_name(function: Any) -> Any:
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"the name of a tool is a str, not {type(name).__name__}")
+        raise TypeError(f"the name of a tool must be a str, not {type(name).__name__}")
     if not NAME.fullmatch(name):
-        reason = "a name is made of letters, digits and any of _ . - / :, at least one; give another with Tool(..., name=...)"
+        reason = "a tool name must consist of letters, digits and _ . - / :, at least one character; give another with Tool(..., name=...)"
         raise SchemaError(reason, f"/{name}", "name")
     return name

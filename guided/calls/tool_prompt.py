@@ -1,9 +1,9 @@
-"""Tool definitions in prompts: `ToolPrompt`.
+"""`ToolPrompt`: tool definitions in prompts.
 
-Two ways: the definitions go to the model's chat template, if it takes tools; or a system prompt lists them and shows how a call is written
-in the format in use. The text of the system prompt is documented in docs/tools.md.
+Either the model's chat template receives the definitions, if it takes tools; or a system prompt lists them and shows how to write a call in
+the current format. docs/tools.md documents the text of the system prompt.
 
-Calls and results of earlier turns that a chat template does not take are written as text: `calls_as_text`, `result_as_text`.
+Calls and results of earlier turns that a chat template does not support become text: `calls_as_text`, `result_as_text`.
 """
 
 import json
@@ -24,14 +24,14 @@ __all__ = ["ShowTools", "ToolPrompt", "calls_as_text", "check_show_tools", "resu
 
 ShowTools: TypeAlias = Literal["auto", "template", "prompt", "never"]
 _WAYS = ("auto", "template", "prompt", "never")
-# Texts of a format that must agree for a call to be written the same way.
+# Texts of a format that must be equal for two formats to write the same calls.
 _SAME = ("start", "before_name", "after_name", "key", "close")
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _EXAMPLE = ("tool_name", {"argument": "value"})
 
 
 def check_show_tools(way: object) -> None:
-    """Refuse anything but the ways to show tools."""
+    """Raise ValueError for an unknown way to show tools."""
     if way not in _WAYS:
         raise ValueError(f"show_tools must be one of {', '.join(map(repr, _WAYS))}, not {shown(way)}")
 
@@ -42,13 +42,13 @@ class ToolPrompt:
     Parameters
     ----------
     spec : Tools
-        Of the calls. Only the tools that ``tool_choice`` allows are shown.
+        The tools and their call format. Only the tools that ``tool_choice`` allows are shown.
     way : {"auto", "template", "prompt"}
-        The template where it takes tools, else a system prompt; only the template; only the system prompt.
+        The template if it takes tools, otherwise a system prompt; only the template; only the system prompt.
     until : str, optional
-        The tool with whose call a text ends.
+        The tool whose call ends a text.
     template : object
-        The model's chat template, or a model that has one; tells which format the template itself asks for.
+        The model's chat template, or a model that has one; determines the format that the template asks for.
     """
 
     def __init__(self, spec: Tools, way: ShowTools, until: str | None = None, template: Any = None) -> None:
@@ -57,13 +57,13 @@ class ToolPrompt:
 
     @cached_property
     def definitions(self) -> list[dict[str, Any]]:
-        """The tools, as OpenAI's API has them."""
+        """The tools in the format of OpenAI's API."""
         strict = self._spec.strict
         return [tool.to_openai(strict) for tool in self._spec.layouts.tools.values()]
 
     @cached_property
     def prompt(self) -> str:
-        """The system prompt: the tools, and how a call is written."""
+        """The system prompt: the tools and instructions for calls."""
         listed = "\n".join(json.dumps(item["function"], ensure_ascii=False) for item in self.definitions)
         return (
             "You can call these tools. Each line is a JSON object with the name of a tool, its description, and the JSON Schema of its "
@@ -72,7 +72,7 @@ class ToolPrompt:
 
     @cached_property
     def note(self) -> str:
-        """How a call is written, for a template that asks for another format than the one in use; empty if it asks for the same."""
+        """Instructions for calls if the template asks for a different format, otherwise empty."""
         try:
             own = format_of(self._template)
         except SchemaError:
@@ -98,18 +98,18 @@ class ToolPrompt:
 
 
 def calls_as_text(calls: Iterable[tuple[str, Mapping[str, Any]]], form: Format) -> str:
-    """Calls that stand together, as a format writes them in running text; as JSON where it cannot write one.
+    """Render calls that belong together as a format writes them in running text; as JSON if it cannot.
 
     Parameters
     ----------
     calls : iterable of (str, Mapping)
-        Name and arguments (JSON values) of each; the tools need not exist any more.
+        Name and arguments (JSON values) of each call; the tools need not exist anymore.
     """
     return _written(list(calls), form, is_alone=False)
 
 
 def result_as_text(name: str | None, text: str) -> str:
-    """The result of a call, for chat templates that have no messages of tools."""
+    """Format the result of a call for chat templates without tool messages."""
     return f"Result of {name}:\n{text}" if name else f"Result of the call:\n{text}"
 
 

@@ -1,7 +1,7 @@
-"""Where text becomes a call: the search for any of some triggers, as one machine (Aho and Corasick).
+"""Search for triggers, the texts that begin a call, as one automaton (Aho and Corasick).
 
-A node is how much of a trigger the end of the text is; the first trigger to be complete fires. A trigger that begins with a line feed
-fires at the beginning of a text, too, as if one stood before it. The automaton (`guided.calls.modes`) and the parser are made from it.
+A node is the longest suffix of the text that is a prefix of a trigger; the first trigger to be complete fires. A trigger that begins with a
+line feed also fires at the beginning of a text without it. The automaton (`guided.calls.modes`) and the parser are built from it.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Trigger:
     text : bytes
         Not empty.
     read : int
-        How many bytes at its end are the call's own: a name that a call is known by.
+        Number of bytes at its end that belong to the call: the name, for formats in which the name begins a call.
     """
 
     text: bytes
@@ -29,16 +29,16 @@ class Trigger:
 
 
 class Triggers:
-    """The machine of some triggers. O(bytes of all triggers).
+    """The automaton of some triggers. O(bytes of all triggers).
 
     Attributes
     ----------
     children : list of dict of int to int
-        Node by byte; node 0 is the empty text.
+        Child by byte; node 0 is the empty prefix.
     fallback : list of int
         The longest proper suffix of a node that is a node.
     depth : list of int
-        Length of a node.
+        Length of a node's prefix.
     fired : list of Trigger or None
         The trigger that is complete at a node.
     start : int
@@ -71,7 +71,7 @@ class Triggers:
         self.start = self.children[0].get(_LINE_FEED, 0)
 
     def next(self, node: int, byte: int) -> int:
-        """The node after a byte; amortized O(1)."""
+        """Return the node after a byte; amortized O(1)."""
         while byte not in self.children[node]:
             if node == 0:
                 return 0

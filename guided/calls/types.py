@@ -1,13 +1,13 @@
 """Python annotations -> value types.
 
 bool, int, float, str, None, date, time, datetime, UUID, Enum, Literal, Optional and unions, Annotated with bounds, lengths and
-patterns, list, tuple, set, frozenset, dict and their abstract kin, TypedDict, NamedTuple, dataclasses, pydantic models, Any. Anything
-else is refused with its place: nothing is approximated in silence.
+patterns, list, tuple, set, frozenset, dict and their abstract base classes, TypedDict, NamedTuple, dataclasses, pydantic models, Any. Any
+other annotation is an error with its place; nothing is approximated silently.
 
-The languages: ``int`` has any number of digits and no leading zeros, ``float`` is every finite double, ``str`` is any text (bound
-them with ``Annotated``, or with `Caps` all that have no bound of their own); dates, times and UUIDs are strings as RFC 3339 and
-RFC 4122 have them; ``Any`` is JSON nested as deep as room is left. Enum members are spelled by their values, or by their names where
-one of the values is no JSON scalar. Records are in `guided.calls.records`.
+The languages: ``int`` has any number of digits and no leading zeros, ``float`` is every finite double, ``str`` is any text (bound them with
+``Annotated``, or set default bounds with `Caps`); dates, times and UUIDs are strings as in RFC 3339 and RFC 4122; ``Any`` is JSON up to the
+remaining nesting depth. Enum members are written as their values, or as their names if one of the values is not a JSON scalar.
+`guided.calls.records` handles records.
 """
 
 import collections.abc as abc
@@ -38,7 +38,7 @@ from guided.calls.metadata import collect
 from guided.calls.records import fields_of
 from guided.calls.scalars import boolean, choice, null, string
 from guided.calls.values import ValueType
-from guided.errors import SchemaError, without_addresses
+from guided.errors import SchemaError, annotation_text
 
 __all__ = ["Place", "type_of"]
 
@@ -53,26 +53,26 @@ _ABSTRACT: dict[Any, type] = {
     abc.MutableMapping: dict,
 }
 _MARKERS = (typing.Required, typing.NotRequired)
-# Unions are flat but for named aliases, which may refer to themselves.
+# Unions are flat, except through named aliases, which may refer to themselves.
 _DEEPEST_UNION = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an annotation stands.
+    """Position of an annotation.
 
     Attributes
     ----------
     pointer : str
         JSON Pointer, ``/tool/parameter/...``.
     caps : Caps
-        Bounds for what has none.
+        Default bounds for unbounded values.
     level : int
-        Arrays and objects around it.
+        Number of arrays and objects around it.
     unions : int
-        Unions around it.
+        Number of unions around it.
     never : list of str
-        Is given the places of optional fields that no value satisfies, which are left out.
+        Collects the places of optional fields that no value satisfies; they are left out.
     """
 
     pointer: str
@@ -82,25 +82,25 @@ class Place:
     never: list[str] = field(default_factory=list, compare=False)
 
     def inside(self, name: str) -> "Place":
-        """A place within an array or object here."""
+        """Return a place within an array or object here."""
         return replace(self, pointer=f"{self.pointer}/{name}", level=self.level + 1)
 
     def refuse(self, reason: str, annotation: Any) -> SchemaError:
-        """The error of an annotation."""
+        """Return the error for an unsupported annotation."""
         return SchemaError(reason, self.pointer, _name(annotation))
 
     def irregular(self, reason: str, annotation: Any) -> Irregular:
-        """The error of an annotation that needs a stack."""
+        """Return the error for an annotation that needs a stack."""
         return Irregular(reason, self.pointer, _name(annotation))
 
 
 def type_of(annotation: Any, place: Place, beside: Sequence[Any] = ()) -> ValueType:
-    """The value type of an annotation.
+    """Lower an annotation to a value type.
 
     Parameters
     ----------
     beside : sequence
-        Metadata beside that in the annotation.
+        Further metadata, in addition to that in the annotation.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def type_of(annotation: Any, place: Place, beside: Sequence[Any] = ()) -> ValueT
 
 
 def _unwrapped(annotation: Any, metadata: list[Any], place: Place) -> Any:
-    """The annotation without Annotated, NewType, Required and aliases, whose metadata is collected on the way."""
+    """The annotation without Annotated, NewType, Required and aliases; their metadata is collected in `metadata`."""
     for _ in range(100):
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:
@@ -133,11 +133,11 @@ def _unwrapped(annotation: Any, metadata: list[Any], place: Place) -> Any:
 
 
 def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType:
-    """The type of an annotation without wrappers, with what its metadata asks for."""
+    """The type of an annotation without wrappers, under the constraints of its metadata."""
     try:
         hash(annotation)
     except TypeError:
-        raise place.refuse("no type", annotation) from None
+        raise place.refuse("not a type", annotation) from None
     origin = typing.get_origin(annotation)
     if annotation is int:
         return bounded_int(asked, place.caps, place.pointer)
@@ -162,7 +162,7 @@ def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return _enum(annotation, place)
     if isinstance(annotation, str | typing.ForwardRef):
-        raise place.refuse("a name that cannot be resolved where the function is defined", annotation)
+        raise place.refuse("this name cannot be resolved where the function is defined", annotation)
     return _record(annotation, place)
 
 
@@ -177,7 +177,9 @@ def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueTyp
         inner = _unwrapped(member, metadata, place)
         own = collect(metadata, place.pointer)
         if metadata and asked.keywords:
-            raise SchemaError("bounds inside and outside a union", place.pointer, ", ".join(asked.keywords))
+            raise SchemaError(
+                "bounds inside and outside of a union cannot be combined", place.pointer, ", ".join(asked.keywords)
+            )
         is_none = inner is None or inner is type(None)
         try:
             found[_constrained(inner, asked if asked.keywords and not is_none else own, place)] = None
@@ -190,13 +192,13 @@ def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueTyp
 
 def _container(kind: type, annotation: Any, asked: Constraints, place: Place) -> ValueType:
     if place.level >= MAX_NESTING:
-        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
+        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or without end", annotation)
     arguments = typing.get_args(annotation)
     least, most = asked.min_length, asked.max_length
     if most is not None and least > most:
-        raise Unsatisfiable("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
+        raise Unsatisfiable("no value satisfies all of these constraints", place.pointer, ", ".join(asked.keywords))
     if kind in (set, frozenset, dict) and least > 1:
-        reason = "equal items or keys are one, and an automaton cannot tell them apart: a least length above 1"
+        reason = "an automaton cannot check that items or keys are distinct, which a minimum length above 1 needs"
         raise Irregular(reason, place.pointer, "MinLen")
     if kind is dict:
         key, value = arguments or (str, Any)
@@ -208,7 +210,7 @@ def _container(kind: type, annotation: Any, asked: Constraints, place: Place) ->
             return record((), dict, _name(annotation))
     if kind is tuple and annotation not in (tuple, typing.Tuple) and arguments[1:] != (...,):  # noqa: UP006
         if not least <= len(arguments) <= (len(arguments) if most is None else most):
-            raise Unsatisfiable("no value satisfies all of this", place.pointer, ", ".join(asked.keywords))
+            raise Unsatisfiable("no value satisfies all of these constraints", place.pointer, ", ".join(asked.keywords))
         items = tuple(type_of(item, place.inside(str(i))) for i, item in enumerate(arguments))
         return fixed(items, tuple, f"tuple[{', '.join(item.name for item in items)}]")
     try:
@@ -233,7 +235,7 @@ def _key(annotation: Any, place: Place) -> ValueType:
 
 @lru_cache(maxsize=4096)
 def _quoted_key(key: ValueType) -> ValueType:
-    """A number as the key of an object, between quotes."""
+    """A number as the key of an object, in quotes."""
     return string(key.node, key.name, key.read, {"type": "string", "pattern": key.node})
 
 
@@ -241,7 +243,7 @@ def _literal(values: Sequence[Any], place: Place) -> ValueType:
     plain = [value.value if isinstance(value, enum.Enum) else value for value in values]
     for value in plain:
         if not isinstance(value, str | int | type(None)):
-            raise place.refuse("a Literal of something that is no JSON scalar", value)
+            raise place.refuse("a Literal of a value that is not a JSON scalar", value)
     return choice(tuple(map(json.dumps, plain)), tuple(values))
 
 
@@ -252,7 +254,7 @@ def _enum(kind: type[enum.Enum], place: Place) -> ValueType:
     by_value = all(isinstance(member.value, str | int | float | type(None)) for member in members)
     values = [member.value if by_value else member.name for member in members]
     if any(value in (float("inf"), -float("inf")) or value != value for value in values):
-        raise place.refuse("infinity and NaN are no JSON", kind)
+        raise place.refuse("JSON has no infinity and no NaN", kind)
     return choice(tuple(map(json.dumps, values)), members)
 
 
@@ -261,7 +263,7 @@ def _record(annotation: Any, place: Place) -> ValueType:
     if found is None:
         raise place.irregular("values of this type cannot be written as JSON", annotation)
     if place.level >= MAX_NESTING:
-        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or for ever", annotation)
+        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or without end", annotation)
     fields = []
     for name, inner, metadata, required in found.fields:
         inside = place.inside(name)
@@ -278,11 +280,7 @@ def _record(annotation: Any, place: Place) -> ValueType:
 
 
 def _name(annotation: Any) -> str:
-    return (
-        annotation.__name__
-        if isinstance(annotation, type)
-        else without_addresses(str(annotation)).removeprefix("typing.")
-    )
+    return annotation.__name__ if isinstance(annotation, type) else annotation_text(annotation).removeprefix("typing.")
 
 
 def _date() -> ValueType:

@@ -1,11 +1,11 @@
-"""`ValueType`: what one argument may be, as the pattern of its JSON spelling and the way back to a Python value.
+"""`ValueType`: the type of one argument, as the pattern of its JSON spelling and a decoder to Python values.
 
 Invariants:
 
 - ``node`` matches compact JSON with at most one space after each ``,`` and ``:`` (bare types: any text);
-- ``decode`` takes what `load_json` makes of a spelling that ``node`` matches, and raises `ValueError` for values of other
-  types, so that a union finds the member that a value belongs to;
-- text is read by `json.loads` only; nothing is evaluated.
+- ``decode`` takes the result of `load_json` for a spelling that ``node`` matches, and raises `ValueError` for values of other
+  types, so that a union finds the matching member;
+- text is parsed by `json.loads` only; nothing is evaluated.
 
 Types are built by `guided.calls.scalars` and `guided.calls.containers`.
 """
@@ -32,29 +32,29 @@ COLON = concat([Literal(":"), optional(Literal(" "))])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueType:
-    """The type of an argument, lowered.
+    """The lowered type of an argument.
 
     Attributes
     ----------
     name : str
-        For people: ``int``, ``list[str]``, ``"a" | "b"``.
+        For display: ``int``, ``list[str]``, ``"a" | "b"``.
     node : Node
-        The pattern of its spellings.
+        Pattern of its spellings.
     decode : callable
         JSON value -> Python value; `ValueError` for a JSON value of another type.
     depth : int
-        How deep arrays and objects nest; 0 for scalars.
+        Nesting depth of arrays and objects; 0 for scalars.
     is_string : bool
-        Are all spellings JSON strings? Then the type may be the key of an object.
+        Whether all spellings are JSON strings. Then the type may be the key of an object.
     is_bare : bool
-        Is the spelling no JSON, and decoded from its text?
+        Whether the spelling is plain text instead of JSON, and decoded as such.
     strings : Node or None
-        The values of its strings, where it has some.
+        Values of its strings, if it has any.
     others : Node or None
-        Then the spellings of what is none, where there is something.
+        Spellings of its other values, if it has strings and other values.
     schema : Mapping
-        JSON Schema of the values, for models and people; empty where nothing is known of them. A ``pattern`` is a tree, which
-        `guided.calls.definitions.plain_json` writes.
+        JSON Schema of the values, for models and people; empty if unknown. A ``pattern`` may be a tree, which
+        `guided.calls.definitions.plain_json` converts.
     """
 
     name: str
@@ -68,12 +68,12 @@ class ValueType:
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def read(self, spelling: str) -> Any:
-        """The Python value of a spelling.
+        """Decode a spelling to a Python value.
 
         Raises
         ------
         ValueError
-            The value is of another type.
+            The value has another type.
         """
         return self.decode(spelling if self.is_bare else load_json(spelling))
 
@@ -82,27 +82,27 @@ class ValueType:
 
 
 def load_json(spelling: str) -> Any:
-    """`json.loads` without NaN and infinity, and with integers of any size."""
+    """`json.loads` without NaN and infinity, and with integers of any length."""
     return json.loads(spelling, parse_int=_integer, parse_constant=_refuse)
 
 
 def _integer(digits: str) -> int:
-    # Why Decimal: `int` refuses to read more than 4,300 digits.
+    # Why Decimal: `int` refuses strings of more than 4,300 digits.
     return int(digits) if len(digits) < 4000 else int(Decimal(digits))
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 @lru_cache(maxsize=1024)
 def automaton_of(node: Node) -> Automaton:
-    """The automaton of a type's tree, built once."""
+    """Return the automaton of a type's tree, memoized."""
     return from_tree(node, Limits())
 
 
 def constant(value: Any) -> Node:
-    """All spellings of one JSON value, objects in their order of keys."""
+    """The pattern of all spellings of one JSON value, with object keys in the given order."""
     if isinstance(value, str):
         return concat([Literal('"'), spell_text(value), Literal('"')])
     if isinstance(value, list):
@@ -114,12 +114,12 @@ def constant(value: Any) -> Node:
 
 
 def joined(items: list[Node]) -> Node:
-    """The items with commas between them."""
+    """Concatenate items with commas between them."""
     return concat([part for item in items for part in (COMMA, item)][1:])
 
 
 def nesting(value: Any, limit: int = 100) -> int:
-    """How deep arrays and objects nest in a JSON value; above ``limit``, some number above it."""
+    """Nesting depth of arrays and objects in a JSON value; above ``limit``, any number above it."""
     depth, layer = 0, [value]
     while depth <= limit:
         inside = [item for item in layer if isinstance(item, list | tuple | dict)]

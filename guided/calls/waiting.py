@@ -1,7 +1,7 @@
-"""Wait for what takes time: functions that block, coroutines, both within a number of seconds, inside and outside of event loops.
+"""Waiting for blocking functions and coroutines, with a timeout, inside and outside of event loops.
 
-A thread cannot be ended from outside: a function that is too late is left to itself, in a thread that does not keep the process alive,
-and what it gives is thrown away. An awaitable that is too late is cancelled.
+A thread cannot be stopped from outside: after a timeout a function keeps running in a daemon thread, and its result is discarded. An
+awaitable is cancelled after a timeout.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 def in_thread(function: Callable[[], T], timeout: float | None = None) -> T:
-    """What a function gives, or raises, in a thread with a copy of this one's context.
+    """Run a function in a thread with a copy of the current context; return or raise its outcome.
 
     Raises
     ------
     TimeoutError
-        It takes more seconds than ``timeout``.
+        The function takes more than ``timeout`` seconds.
     """
     outcome = _Outcome[T]()
     thread = _started(partial(outcome.fill, function))
@@ -36,7 +36,7 @@ def in_thread(function: Callable[[], T], timeout: float | None = None) -> T:
 
 
 async def in_thread_async(function: Callable[[], T]) -> T:
-    """As `in_thread`, within a running event loop, which goes on meanwhile."""
+    """Like `in_thread`, without blocking the running event loop."""
     loop = asyncio.get_running_loop()
     outcome, end = _Outcome[T](), loop.create_future()
 
@@ -46,7 +46,7 @@ async def in_thread_async(function: Callable[[], T]) -> T:
 
     def work() -> None:
         outcome.fill(function)
-        # Why suppressed: a loop that has been closed since waits for nothing.
+        # Why suppressed: if the loop has been closed, nothing waits.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(tell)
 
@@ -56,14 +56,14 @@ async def in_thread_async(function: Callable[[], T]) -> T:
 
 
 async def awaited(awaitable: Awaitable[T], timeout: float | None = None) -> T:
-    """What an awaitable gives or raises, in the running loop.
+    """Await an awaitable in the running loop; return or raise its outcome.
 
     Raises
     ------
     TimeoutError
-        It takes more seconds than ``timeout``, and is cancelled.
+        It takes more than ``timeout`` seconds, and is cancelled.
     RuntimeError
-        It was cancelled by something else.
+        It was cancelled by other code.
     """
     task = asyncio.ensure_future(awaitable)
     try:
@@ -71,35 +71,35 @@ async def awaited(awaitable: Awaitable[T], timeout: float | None = None) -> T:
         if not task.done():
             raise _late(timeout)
     finally:
-        # Both when it is late and when whoever waits is cancelled; what a cancelled task raises is of no interest.
+        # Reached after a timeout and if the waiting task is cancelled; exceptions of the cancelled task are ignored.
         if not task.done():
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             task.cancel()
     if task.cancelled():
-        raise RuntimeError("what was awaited was cancelled")
+        raise RuntimeError("the awaited object was cancelled")
     if isinstance(task.exception(), GeneratorExit):
-        # Why: it would seem to end whatever waits.
-        raise RuntimeError("what was awaited raised GeneratorExit") from task.exception()
+        # Why: a GeneratorExit would end the waiting coroutine.
+        raise RuntimeError("the awaited object raised GeneratorExit") from task.exception()
     return task.result()
 
 
 def seconds(timeout: float | None) -> float | None:
-    """A timeout as Python's functions take it: None where it is infinite, or longer than any wait can be.
+    """Normalize a timeout: None if it is infinite, or longer than any wait can be.
 
     Raises
     ------
     ValueError
-        It is not a number above 0.
+        The timeout is not a number above 0.
     """
     if timeout is None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
-        raise ValueError(f"timeout is a number of seconds above 0, not {shown(timeout)}")
+        raise ValueError(f"timeout must be a number of seconds above 0, not {shown(timeout)}")
     return None if timeout >= threading.TIMEOUT_MAX else float(timeout)
 
 
 def finished(awaitable: Awaitable[T], timeout: float | None = None) -> T:
-    """As `awaited`, without a loop, or from within a running one, which stands still meanwhile."""
+    """Like `awaited`, without a loop; within a running loop, it blocks that loop."""
 
     async def wait() -> T:
         return await awaited(awaitable, timeout)
@@ -108,12 +108,12 @@ def finished(awaitable: Awaitable[T], timeout: float | None = None) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(wait())
-    # Why a thread: a loop cannot wait for itself, so the awaitable gets another one.
+    # Why a thread: a loop cannot wait for itself, so the awaitable runs in another one.
     return in_thread(lambda: asyncio.run(wait()))
 
 
 class _Outcome(Generic[T]):
-    """What a function gave or raised."""
+    """The result or exception of a function."""
 
     def __init__(self) -> None:
         self._result: Any = None

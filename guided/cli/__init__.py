@@ -8,7 +8,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program with the arguments of the process.
 
-    Ctrl-C at any moment ends it with status 130 and one line on stderr; what is imported lazily below is part of that.
+    Ctrl-C at any time ends it with status 130 and one line on stderr, also during the lazy imports below.
     """
     try:
         interrupts.listen()
@@ -18,7 +18,7 @@ def main() -> None:
     except KeyboardInterrupt:
         interrupts.report()
     except BaseException:
-        # Why: an interrupt inside an import or a callback of C code may come out as any other error, or not at all.
+        # Why: an interrupt inside an import or a callback from C may surface as any other error, or not at all.
         if not interrupts.was_received():
             raise
         interrupts.report()

@@ -1,7 +1,7 @@
 """The program ``guided``: its commands, and its entry point.
 
-This module and those of the commands import nothing heavy at the top, so that ``guided --help`` answers at once; what a
-command needs it imports when it runs.
+This module and those of the commands import nothing heavy at module level, so that ``guided --help`` is fast; a command imports its
+dependencies when it runs.
 """
 
 import sys
@@ -73,7 +73,7 @@ for _name, _function in _COMMANDS.items():
 def run_program() -> None:
     """Run the program with the arguments of the process."""
     for stream in (sys.stdout, sys.stderr):
-        # Why: a terminal that can not show a character shows its escape, and nothing fails.
+        # Why: a character that the terminal cannot encode is written as an escape instead of failing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = lambda message, *_, **__: f"Warning: {message}\n"

@@ -1,8 +1,8 @@
-"""Compiling many specs for one vocabulary, here or in processes.
+"""Compiles many specs for one vocabulary, in this process or in several.
 
-Each index is written in one step, so an interrupted run leaves whole files only. Processes are started afresh (spawned) and get the
-vocabulary once, at their start; they get sources, not specs, since the user's functions can not be sent. A spec that fails is an
-outcome, not an error of the batch; so is a process that dies, of memory for example.
+Each index is written atomically, so an interrupted run leaves only complete files. Processes are spawned and receive the vocabulary once,
+at their start; they receive sources instead of specs, because the user's functions cannot be pickled. A spec that fails is an outcome, not
+an error of the batch, and so is a process that dies, for example of memory.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["compile_batch"]
 
 
-# Why: a process takes about a second to start, as long as some dozens of usual specs take.
+# Why: starting a process takes about a second, as long as some dozens of typical specs.
 _SPECS_FOR_A_PROCESS = 16
 
 
@@ -54,7 +54,7 @@ def compile_batch(
     explore: int = 0,
     force: bool = False,
 ) -> Generator[Outcome]:
-    """Compile what is not up to date into a folder; the outcomes of all sources, as they come.
+    """Compile outdated specs into a folder; yield the outcomes of all sources as they complete.
 
     Parameters
     ----------
@@ -63,20 +63,20 @@ def compile_batch(
     vocabulary : Vocabulary
         Sent to each process once.
     folder : Path
-        Where the indices go, and where those of earlier runs lie.
+        Destination of the indices, with those of earlier runs.
     jobs : int, optional
-        How many processes; by default one for each 16 specs, and no more than cores. With one, all is done here.
+        Number of processes; by default one for each 16 specs, at most the number of cores. With one, everything runs in this process.
     explore : int
-        How many states of an index that grows with its texts are made ahead.
+        Number of states to compute in advance for an index that grows with its texts.
     force : bool
-        Compile also what is up to date.
+        Also compile specs that are up to date.
     """
     work = _Work(vocabulary, folder, explore)
     entries, due = {} if force else read_manifest(folder), list[tuple[Source, Spec | StackSpec]]()
     for source in sources:
         try:
             spec = _built(source)
-        except Exception as error:  # one spec's mistake, or a fault that it meets, is not the others' concern
+        except Exception as error:  # an error of one spec must not affect the others
             yield _failed(source, vocabulary, error)
             continue
         entry = entries.get(source.name)
@@ -93,7 +93,7 @@ def compile_batch(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What all processes of a batch are given."""
+    """The data that all processes of a batch receive."""
 
     vocabulary: Vocabulary
     folder: Path
@@ -106,13 +106,13 @@ def _identity(source: Source, spec: Spec | StackSpec | None, work: _Work) -> dic
 
 
 def _built(source: Source) -> Spec | StackSpec:
-    # Why: a module of tools may print.
+    # Why: a tools module may print when it is imported.
     with contextlib.redirect_stdout(sys.stderr):
         return source.build()
 
 
 def _compiled(source: Source, spec: Spec | StackSpec, work: _Work) -> Outcome:
-    """Compile one spec, and write its index."""
+    """Compile one spec and write its index."""
     path = work.folder / file_name(source.name)
     try:
         index = compile_spec(spec, work.vocabulary)
@@ -149,13 +149,13 @@ def _failed(source: Source, vocabulary: Vocabulary, error: Exception) -> Outcome
 
 
 def _in_processes(sources: Sequence[Source], work: _Work, jobs: int) -> Iterator[Outcome]:
-    """The outcomes of sources, as they come. Those at hand when a process dies are compiled again, each in a process of its own."""
+    """Yield outcomes as they complete. If a process dies, each running source is compiled again in a process of its own."""
     waiting, suspects = deque(sources), list[Source]()
     while waiting:
         pool = ProcessPoolExecutor(min(jobs, len(waiting)), multiprocessing.get_context("spawn"), _begin, (work,))
         running: dict[Future[Outcome], Source] = {}
         try:
-            # Invariant: no more is handed out than can run, so that an interrupted process has nothing else to begin.
+            # Invariant: at most as many tasks as workers are submitted, so that no task starts after an interrupt.
             while waiting or running:
                 while waiting and len(running) < jobs:
                     with _deaf():
@@ -168,7 +168,7 @@ def _in_processes(sources: Sequence[Source], work: _Work, jobs: int) -> Iterator
             if jobs > 1:
                 suspects += running.values()
             else:
-                died = GuidedError("the process died while this was compiled (for lack of memory?)")
+                died = GuidedError("the process died during this compile (out of memory?)")
                 yield from (_failed(source, work.vocabulary, died) for source in running.values())
             running.clear()
         finally:
@@ -183,7 +183,7 @@ def _in_processes(sources: Sequence[Source], work: _Work, jobs: int) -> Iterator
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that are started meanwhile do not hear Ctrl-C, which reaches all processes of a terminal."""
+    """Make processes started in this context ignore Ctrl-C, which the terminal sends to the whole process group."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -195,16 +195,16 @@ _given: _Work
 
 
 def _begin(work: _Work) -> None:
-    """Begin a process."""
+    """Initialize a worker process."""
     global _given
     _given = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Why: what is being written when the batch is interrupted is removed on the way out.
+    # Why: partially written files are removed on exit when the batch is interrupted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 
 
 def _compile(source: Source) -> Outcome:
-    """Compile a spec in a process."""
+    """Compile a spec in a worker process."""
     try:
         spec = _built(source)
     except Exception as error:  # as above

@@ -1,10 +1,9 @@
 """The boundary between commands and the process: exit codes, error messages, ``--debug``.
 
-A command is a function of its options that returns an exit code and raises what goes wrong; it never exits. `command`
-makes of it what typer registers: the same options and ``--debug``, with every error turned into one message on stderr.
+A command is a function of its options that returns an exit code and raises errors; it never exits. `command` registers it with typer: with
+the same options plus ``--debug``, and with every error converted to one message on stderr.
 
-Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or an error of the input, 3 a fault of the program itself,
-130 interrupted.
+Exit codes: 0 yes or done, 1 the answer is no, 2 usage or input error, 3 internal error, 130 interrupted.
 """
 
 import functools
@@ -33,11 +32,11 @@ _Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback o
 
 
 class UsageError(GuidedError):
-    """Options that do not make sense, alone or together."""
+    """Invalid options, or an invalid combination of options."""
 
 
 class _Command(TyperCommand):
-    """A command whose usage names the arguments as they are declared."""
+    """A command whose usage line shows the arguments as they are declared."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
@@ -51,7 +50,7 @@ def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
     def guarded(*, debug: bool = False, **options: Any) -> None:
         as_json = bool(options.get("as_json"))
         try:
-            # Why: with --json, what comes on stderr is data too.
+            # Why: with --json, stderr is machine-readable too.
             with silenced() if as_json else nullcontext():
                 code = function(**options)
         except (typer.Exit, typer.Abort, BrokenPipeError):
@@ -80,7 +79,7 @@ def _interrupted(*, as_json: bool) -> int:
 
 
 def _report(error: Exception, name: str, *, as_json: bool) -> int:
-    """Say on stderr what went wrong; the exit code."""
+    """Report an error on stderr; return the exit code."""
     if as_json:
         print_json(error_data(error), to_stderr=True)
     else:
@@ -90,7 +89,7 @@ def _report(error: Exception, name: str, *, as_json: bool) -> int:
 
 
 def error_message(error: Exception) -> str:
-    """What went wrong, for people."""
+    """The error message for people."""
     if isinstance(error, GuidedError):
         return str(error)
     if isinstance(error, OSError):
@@ -100,11 +99,11 @@ def error_message(error: Exception) -> str:
 
 
 def error_data(error: Exception) -> dict[str, Any]:
-    """What went wrong, for programs: the error's class, its message and its data."""
+    """The error for programs: its class, message and data."""
     return {"error": type(error).__name__, "message": str(error), **getattr(error, "__dict__", {})}
 
 
 def _help(docstring: str) -> str:
-    """The help of a docstring: indented paragraphs stay as they are, all others are wrapped to the terminal."""
+    """Format a docstring as help text: indented paragraphs are kept, all others are wrapped to the terminal."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
     return "\n\n".join(f"\b\n{text}" if text.startswith(" ") else text for text in paragraphs)

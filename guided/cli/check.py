@@ -1,4 +1,4 @@
-"""``guided check``: is a text in a language, and where does it leave it?"""
+"""``guided check``: test whether a text is accepted, and show where it fails."""
 
 import os
 import sys
@@ -22,6 +22,7 @@ from guided.cli.specs import (
     KindOptions,
     MaxIgnoredOption,
     RegexOption,
+    SpecOption,
     StartOption,
     StrictKeywordsOption,
     ToolChoiceOption,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from guided.engine.index import Index
     from guided.engine.specs import Spec, StackSpec
     from guided.errors import CallError
-    from guided.lalr.standing import Standing
+    from guided.lalr.prefix_position import PrefixPosition
 
 __all__ = ["Place", "check", "first_rejection"]
 
@@ -60,6 +61,7 @@ def check(
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
+    spec: SpecOption = None,
     start: StartOption = None,
     max_ignored: MaxIgnoredOption = None,
     vocabulary: VocabularyOption = None,
@@ -68,7 +70,7 @@ def check(
 ) -> int:
     r"""Check whether a text is accepted; if not, show where it fails and what was expected.
 
-    The constraint is an index file, or one of --regex, --choice, --tools, --json-schema and --grammar.
+    The constraint is an index file, or one of --regex, --choice, --tools, --json-schema, --grammar and --spec.
 
     With --vocabulary the text is also split into tokens and checked token by token, as a model would generate it. Of all
     splits, the one with the fewest tokens is used.
@@ -94,6 +96,7 @@ def check(
         tool_choice,
         json_schema,
         grammar,
+        spec,
         KindOptions(start, max_ignored, ascii_only, strict_keywords),
     )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
@@ -120,17 +123,16 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a text leaves a language.
+    """The position at which a text leaves a language.
 
     Attributes
     ----------
     byte, character : int
-        Offset of the first character that can not come, in bytes and in characters; the length of a text that ends too
-        early.
+        Offset of the first rejected character, in bytes and in characters; the length of the text if it ends too early.
     ends_early : bool
-        Is the whole text the beginning of an accepted one?
+        Whether the whole text is a prefix of an accepted one.
     expected : str
-        What could have come there.
+        Description of what could follow there.
     """
 
     byte: int
@@ -141,7 +143,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One token of a text, whether it may come, and how many may; ``token`` is None for what no tokens spell."""
+    """One token of a text, whether it is allowed, and the number of allowed tokens; ``token`` is None if no tokens spell the rest."""
 
     token: int | None
     data: bytes
@@ -151,7 +153,7 @@ class _Step:
 
 
 def first_rejection(language: "Language", data: bytes) -> Place | None:
-    """Where a text leaves a language; None if it is accepted. O(len(data))."""
+    """Return where a text leaves a language; None if it is accepted. O(len(data))."""
     from guided.cli.expected import characters_after, describe
     from guided.cli.languages import may_end, read
 
@@ -166,7 +168,7 @@ def first_rejection(language: "Language", data: bytes) -> Place | None:
 
 
 def _steps(index: "Index", data: bytes) -> list[_Step]:
-    """The text's tokens up to the first that is not allowed, and the end of the text."""
+    """The text's tokens up to the first that is rejected, and the end of the text."""
     from guided.cli.tokens import fewest_tokens
 
     vocabulary = index.vocabulary
@@ -186,7 +188,7 @@ def _steps(index: "Index", data: bytes) -> list[_Step]:
 
 
 def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | None":
-    """What is wrong with a text in which tools are called."""
+    """The parse error of a text with tool calls, if there is one."""
     from guided.calls.parse import parse_text
     from guided.calls.spec import Tools
     from guided.errors import CallError
@@ -199,7 +201,7 @@ def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | No
     return None
 
 
-def _show(data: bytes, place: Place | None, accepted: bool, standing: "Standing | None") -> None:
+def _show(data: bytes, place: Place | None, accepted: bool, standing: "PrefixPosition | None") -> None:
     from guided.guide.explanation import describe_terminals
 
     out = console()
@@ -262,20 +264,20 @@ def _steps_as_data(steps: Sequence[_Step] | None) -> dict[str, Any]:
 
 
 def _standard_input() -> bytes:
-    """All of standard input, without the newline at its end that programs write."""
+    """Read all of standard input, without the final newline that programs write."""
     data = sys.stdin.buffer.read()
     return data.removesuffix(b"\n").removesuffix(b"\r") if data.endswith(b"\n") else data
 
 
 def _whole_characters(data: bytes) -> int:
-    """Number of bytes without those of a character at the end that is not complete."""
+    """Number of bytes without those of an incomplete character at the end."""
     decoder = getincrementaldecoder("utf-8")(errors="surrogateescape")
     decoder.decode(data)
     return len(data) - len(decoder.getstate()[0])
 
 
 def _decoded(data: bytes) -> str:
-    """The text, with a lone surrogate for each byte that is no UTF-8."""
+    """Decode a text, with a lone surrogate for each byte that is not UTF-8."""
     return data.decode(errors="surrogateescape")
 
 

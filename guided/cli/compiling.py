@@ -1,4 +1,4 @@
-"""``guided compile``: specs to index files, many at once."""
+"""``guided compile``: compile specs to index files, many at once."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -99,7 +99,7 @@ def compile_specs(
             help="Number of processes; by default one for each 16 constraints, at most one per core.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Compile again what is up to date.")] = False,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Recompile indices that are up to date.")] = False,
     as_json: JsonOption = False,
 ) -> int:
     r"""Compile constraints into index files, which load without compilation.
@@ -147,7 +147,7 @@ def compile_specs(
                 outcomes[outcome.name] = outcome
                 say(f"{COMPILING}: {len(outcomes)} of {len(sources)}")
     finally:
-        # Why even when interrupted: what is done need not be done again.
+        # Why even when interrupted: completed work need not be repeated.
         if outcomes:
             write_manifest(output, {**entries, **{name: outcome.entry for name, outcome in outcomes.items()}}.values())
     ordered = [outcomes[source.name] for source in sources]

@@ -1,8 +1,8 @@
 """``guided demo``: one small model answers everyday questions with Python tools, unguided and guided.
 
-Both arms have the same model and the same prompt, built from the tools' own examples, and take the best token each time. The
-unguided text is the model's own, calls and results both; the guided one can only call what there is, and the tools' results are
-inserted. One judge reads both.
+Both arms use the same model and the same prompt, built from the tools' own examples, and take the best token at each step. The unguided
+model writes both calls and results itself; the guided one can only call existing tools, and the tools' results are inserted. One judge
+evaluates both.
 """
 
 import inspect
@@ -73,7 +73,7 @@ def demo(
         prompt, lines = few_shot(guided.spec, question.text, PLAIN), Lines(is_quiet=place >= n_shown)
         lines.ask(question.text)
         answers = {}
-        # Why not for those shown: their text comes as the model writes it.
+        # Why not while answers are shown: their text streams as the model generates it.
         with nullcontext() if place < n_shown else progress(f"question {place + 1} of {len(asked)}"):
             _read(loaded, prompt)
             for name, arm in arms.items():
@@ -94,7 +94,7 @@ def demo(
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One arm's answer."""
+    """The answer of one arm."""
 
     text: str
     n_tokens: int
@@ -102,7 +102,7 @@ class _Answer:
     verdict: "Verdict"
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the answer as JSON data."""
         call, error = self.verdict.call, self.verdict.error
         return {
             "text": self.text,
@@ -124,19 +124,19 @@ class _Answered:
     answers: dict[str, _Answer]
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the question and its answers as JSON data."""
         return {"question": self.question.text, **{name: answer.as_data() for name, answer in self.answers.items()}}
 
 
 def _read(model: "LanguageModel", prompt: str) -> None:
-    """Have the model read a prompt, so that neither arm's time holds that."""
+    """Feed the prompt to the model before timing, so that neither arm's time includes it."""
     tokens = model.prompt_tokens(prompt)
     with model.lease(tokens) as session:
         session.start(tokens)
 
 
 def _answer(arm: "Generator[Any]", prompt: str, seed: int | None, lines: Lines) -> "tuple[Result[Any], float]":
-    """Have an arm answer: the result, and the seconds that it took."""
+    """Generate an arm's answer: the result and the time in seconds."""
     from guided.calls.prompts import STOP
     from guided.events import Done
 
@@ -150,7 +150,7 @@ def _answer(arm: "Generator[Any]", prompt: str, seed: int | None, lines: Lines) 
 
 
 def _show_tools(spec: "Tools") -> None:
-    """Write the functions' signatures."""
+    """Print the functions' signatures."""
     from guided.cli.demo_tools import NAMED_TYPES
 
     out = console()
@@ -170,7 +170,7 @@ def _show_tools(spec: "Tools") -> None:
 
 
 def _show_totals(answered: Sequence[_Answered], *, n_hidden: int, ask_all: bool) -> None:
-    """Write the counts, and what they do not say."""
+    """Print the counts and their limitations."""
     out, totals = console(), _totals(answered)
     if n_hidden:
         out.print(f"\n... and {n_hidden} more questions, not shown.")

@@ -1,6 +1,6 @@
-"""The transcript of ``guided demo``: answers as they come, with brackets around what tools returned.
+"""The transcript of ``guided demo``: streamed answers, with brackets around the results of tools.
 
-Blanks at the end of a piece wait for the next one, so an answer has none at its ends, and its further lines are indented.
+Trailing blanks of a piece are held back until the next one, so answers have none at their ends; further lines are indented.
 """
 
 from typing import TYPE_CHECKING
@@ -31,23 +31,23 @@ class Lines:
         self._blanks, self._has_begun = "", False
 
     def ask(self, question: str) -> None:
-        """A question."""
+        """Print a question."""
         self._out.print(f"\nQ: {question}", style="bold")
 
     def begin(self, arm: str) -> None:
-        """Whose answer comes next."""
+        """Print the name of the arm that answers next."""
         self._out.print(f"  {arm:<{len(_INDENT) - 2}}", end="", style="dim")
         self._blanks, self._has_begun = "", False
 
     def hear(self, event: "Event") -> None:
-        """A piece of the answer."""
+        """Print a piece of the answer."""
         from guided.events import Text, ToolCall, ToolResult
 
         if isinstance(event, Text | ToolCall | ToolResult):
             self._say(event.text, is_inserted=isinstance(event, ToolResult))
 
     def end(self, verdict: "Verdict") -> None:
-        """What became of the answer."""
+        """Print the verdict on the answer."""
         style = "red" if verdict.error else "green" if verdict.right_call else "yellow"
         self._out.print()
         self._out.print(f"{_INDENT}-> {shown(str(verdict))}", style=style)

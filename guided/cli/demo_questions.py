@@ -19,9 +19,9 @@ class Question:
     text : str
         The question.
     tool : str or None
-        The tool to call; None: no call is needed.
+        The tool to call; None if no call is needed.
     arguments : dict
-        Typed values. Texts are compared without regard to case, and to full stops at their end.
+        Typed values. Texts are compared ignoring case and final full stops.
     """
 
     text: str

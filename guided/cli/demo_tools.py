@@ -1,7 +1,7 @@
-"""The tools of ``guided demo``: Python functions that compute what they return, and make it up.
+"""The tools of ``guided demo``: Python functions that return made-up, deterministic results.
 
-Each has one example, from which few-shot prompts are built; `PLAIN` are questions that need no tool. An example's result is
-what the tool returns for it.
+Each has one example, from which few-shot prompts are built; `PLAIN` are questions that need no tool. The result of an example is the tool's
+actual return value.
 """
 
 import datetime
@@ -55,7 +55,7 @@ def send_message(person: str, text: str) -> str:
 
 
 def _number(*words: str) -> int:
-    """A number that depends on the words and on nothing else."""
+    """A pseudo-random number that depends only on the words."""
     return crc32(" ".join(words).casefold().encode())
 
 

@@ -1,12 +1,12 @@
-"""A graph as SVG, drawn in layers from left to right (Sugiyama, Tagawa and Toda 1981).
+"""Draws a graph as SVG, in layers from left to right (Sugiyama, Tagawa and Toda 1981).
 
-1. Edges that close a cycle are set aside; a node's layer is the longest way to it over the others.
-2. An edge over several layers gets a waypoint in each layer between.
-3. Each layer is put in order by the mean place of its neighbours, a few times from left to right and back.
-4. Heights are moved towards the mean height of the neighbours, in that order and apart from each other.
+1. Remove edges that close a cycle; a node's layer is the length of the longest path to it over the others.
+2. Give an edge across several layers a waypoint in each layer between.
+3. Order each layer by the mean position of its neighbors, with several sweeps from left to right and back.
+4. Move heights towards the mean height of the neighbors, keeping order and minimum distance.
 
-Invariant: the same graph gives the same bytes. O(sweeps x (nodes + waypoints) log). It is no match for Graphviz, which draws
-`guided.cli.graph.to_dot` better.
+Invariant: the same graph gives the same bytes. O(sweeps x (nodes + waypoints) log). Graphviz draws better from
+`guided.cli.graph.to_dot`.
 """
 
 from collections import Counter
@@ -28,20 +28,20 @@ Place = int | tuple[int, int]
 
 @dataclass(slots=True)
 class _Layout:
-    """Where everything is.
+    """Positions of nodes and waypoints.
 
     Attributes
     ----------
     layers : list of list
-        Nodes and waypoints of each layer, from above.
+        Nodes and waypoints of each layer, from top to bottom.
     before, after : dict
-        Neighbours in the layers to the left and to the right.
+        Neighbors in the layers to the left and to the right.
     paths : dict
-        The places that each forward edge passes, by its number.
+        Nodes and waypoints on each forward edge, by its number.
     x : list of float
-        Of each layer.
+        Horizontal position of each layer.
     y : dict
-        Of each place.
+        Height of each node and waypoint.
     """
 
     layers: list[list[Place]]
@@ -53,7 +53,7 @@ class _Layout:
 
 
 def to_svg(graph: Graph) -> str:
-    """The graph as a document of its own."""
+    """Return the graph as a complete SVG document."""
     backward = _closing(graph)
     layer = _layers(graph, backward)
     layout = _layout(graph, backward, layer)
@@ -67,7 +67,7 @@ def to_svg(graph: Graph) -> str:
     for number, edge in enumerate(graph.edges):
         if number in layout.paths:
             points = [(layout.x[_layer_of(place, layer)], layout.y[place]) for place in layout.paths[number]]
-            # Why: labels stand apart where their edges do.
+            # Why: labels are placed where their edges are apart.
             along = 0.6 if leaving[edge.source] > entering[edge.target] else 0.35
             shapes += _forward(points, edge.label, along)
         elif edge.source == edge.target:
@@ -81,7 +81,7 @@ def to_svg(graph: Graph) -> str:
             shapes += _backward(at[edge.source], at[edge.target], peak, edge.label)
             highest = min(highest, peak - 18)
     shapes += [shape for node in graph.nodes for shape in _node(node, at[node], is_end=node in graph.ends)]
-    # Why: no label lies under a node.
+    # Why last: labels must be drawn above nodes.
     shapes.sort(key=lambda shape: shape.startswith('<text class="label"'))
     right, lowest = layout.x[-1] + _RADIUS + 40, max(layout.y.values()) + _RADIUS
     box = (leftmost - _MARGIN, highest - _MARGIN, right - leftmost + 2 * _MARGIN, lowest - highest + 2 * _MARGIN)
@@ -89,7 +89,7 @@ def to_svg(graph: Graph) -> str:
 
 
 def _closing(graph: Graph) -> set[int]:
-    """Numbers of the edges that lead back to a node on the way to them; a search in depth from the start."""
+    """Numbers of the edges that lead back to a node on the current path of a depth-first search from the start."""
     onward: dict[int, list[int]] = {node: [] for node in graph.nodes}
     for number, edge in enumerate(graph.edges):
         onward[edge.source].append(number)
@@ -113,7 +113,7 @@ def _closing(graph: Graph) -> set[int]:
 
 
 def _layers(graph: Graph, backward: set[int]) -> dict[int, int]:
-    """The longest way from the start to each node, closing edges left out."""
+    """The length of the longest path from the start to each node, without closing edges."""
     onward: dict[int, list[int]] = {node: [] for node in graph.nodes}
     waits = dict.fromkeys(graph.nodes, 0)
     for number, edge in enumerate(graph.edges):
@@ -141,7 +141,7 @@ def _layout(graph: Graph, backward: set[int], layer: dict[int, int]) -> _Layout:
     room = [0.0] * count
     for number, edge in enumerate(graph.edges):
         if edge.source == edge.target:
-            # Its label stands above the node, half of it on either side.
+            # A loop's label is centered above its node.
             for side in {layer[edge.source], max(layer[edge.source] - 1, 0)}:
                 room[side] = max(room[side], _LETTER * width(edge.label) / 2)
         if number in backward:
@@ -163,7 +163,7 @@ def _layout(graph: Graph, backward: set[int], layer: dict[int, int]) -> _Layout:
 
 
 def _order(layout: _Layout) -> None:
-    """Sort each layer by the mean place of the neighbours to the left, then to the right, in turn."""
+    """Sort each layer by the mean position of the neighbors to the left and to the right, in turn."""
     for places in layout.layers:
         layout.y.update({place: float(number) for number, place in enumerate(places)})
     for sweep in range(_SWEEPS):
@@ -175,7 +175,7 @@ def _order(layout: _Layout) -> None:
 
 
 def _settle(layout: _Layout) -> None:
-    """Move all heights towards their neighbours'; the order stays, and the gaps."""
+    """Move all heights towards those of their neighbors; keep the order and the gaps."""
     layout.y = {place: _GAP * height for place, height in layout.y.items()}
     for sweep in range(_SWEEPS):
         sides = layout.after if sweep % 2 else layout.before
@@ -190,7 +190,7 @@ def _wanted(place: Place, sides: dict[Place, list[Place]], y: dict[Place, float]
 
 
 def _apart(wanted: list[float]) -> list[float]:
-    """Heights nearest to those wanted (least squares) that ascend by the gap; pool adjacent violators."""
+    """The ascending heights with minimum gaps that are nearest to `wanted` (least squares); pool adjacent violators."""
     pools: list[tuple[float, int]] = []
     for number, height in enumerate(wanted):
         mean, count = height - number * _GAP, 1
@@ -203,7 +203,7 @@ def _apart(wanted: list[float]) -> list[float]:
 
 
 def _forward(points: list[Point], label: str, along: float) -> list[str]:
-    """An edge to the right, through its waypoints; the label stands on its first part, after that share of it."""
+    """An edge to the right, through its waypoints; `along` is the position of the label on its first segment, as a fraction."""
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x, y), (to_x, to_y) in pairwise(points):
         end = to_x - _RADIUS if (to_x, to_y) == points[-1] else to_x
@@ -211,7 +211,7 @@ def _forward(points: list[Point], label: str, along: float) -> list[str]:
         path += f"C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {end:.1f} {to_y:.1f}"
     (x, y), (to_x, to_y) = points[:2]
     rest = 1 - along
-    # The curve at that share: its inner points stand halfway, at the heights of its ends.
+    # Point of the curve at that fraction: its control points are halfway, at the heights of its ends.
     across = rest**3 * x + 1.5 * (rest * along) * (x + to_x) + along**3 * to_x
     height = rest**2 * (rest + 3 * along) * y + along**2 * (along + 3 * rest) * to_y
     return _edge(path, (across, height - 5), label)
@@ -225,9 +225,9 @@ def _loop(place: Point, label: str) -> list[str]:
 
 
 def _backward(place: Point, target: Point, peak: float, label: str) -> list[str]:
-    """An edge to the left, over all that is between, up to a height."""
+    """An edge to the left, above everything between, up to the height `peak`."""
     (x, y), (to_x, to_y) = place, target
-    # A cubic curve whose inner points have this height passes its middle at the peak.
+    # The midpoint of a cubic curve whose control points have this height is at the peak.
     height = (peak - (y + to_y) / 8) / 0.75
     path = f"M{x:.1f} {y - _RADIUS:.1f}C{x:.1f} {height:.1f} {to_x:.1f} {height:.1f} {to_x:.1f} {to_y - _RADIUS:.1f}"
     return _edge(path, ((x + to_x) / 2, peak - 6), label)

@@ -1,6 +1,6 @@
-"""The characters that may follow in a language of bytes, described for people.
+"""The characters that may follow in a language of bytes, as a readable description.
 
-A state between two characters is given. The sets are exact: characters after which a text of the language remains.
+The given state is between two characters. The sets are exact: after each character, a text of the language remains possible.
 """
 
 from functools import cache
@@ -9,8 +9,8 @@ from guided.cli.languages import Language, targets
 
 __all__ = ["characters_after", "describe"]
 
-# UTF-8: the first and the last lead byte of characters with 0, 1, 2, 3 more bytes, the bits that count in it, and the
-# least code point that is written so.
+# UTF-8: the first and the last lead byte of characters with 0, 1, 2, 3 more bytes, the mask of their payload bits, and the
+# least code point encoded this way.
 _LEADS = (
     (0x00, 0x7F, 0, 0x7F, 0),
     (0xC2, 0xDF, 1, 0x1F, 0x80),
@@ -25,11 +25,11 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 def characters_after(language: Language, state: int) -> Ranges:
-    """Code points that may follow a state: inclusive ranges, ascending, apart from each other."""
+    """Code points that may follow a state: disjoint inclusive ranges, ascending."""
 
     @cache
     def continuations(state: int, count: int) -> Ranges:
-        """Values of ``count`` continuation bytes that a state can read."""
+        """Values of ``count`` continuation bytes that a state accepts."""
         if count == 0:
             return ((0, 0),)
         row, shift = targets(language, state), 6 * (count - 1)
@@ -52,14 +52,14 @@ def characters_after(language: Language, state: int) -> Ranges:
 
 
 def _characters(low: int, high: int) -> Ranges:
-    """The characters in a range of code points; languages of bytes may hold more than UTF-8."""
+    """The characters in a range of code points; byte languages may also contain invalid UTF-8."""
     first, last = _SURROGATES
     pieces = ((low, min(high, first - 1)), (max(low, last + 1), min(high, _LARGEST)))
     return tuple((begin, end) for begin, end in pieces if begin <= end)
 
 
 def describe(ranges: Ranges, *, may_end: bool) -> str:
-    """``'-', '0' to '9' or the end of the text``; large sets by what is not in them."""
+    """``'-', '0' to '9' or the end of the text``; large sets are described by their complement."""
     pieces = []
     if sum(high - low + 1 for low, high in ranges) > _LARGEST // 2:
         lacking = _complement(ranges)
@@ -90,14 +90,14 @@ def _character(point: int) -> str:
 
 
 def _is_mark(char: str) -> bool:
-    """Is it drawn over the character before it?"""
+    """Return whether it is a combining character, drawn over the one before it."""
     from unicodedata import category
 
     return category(char).startswith("M")
 
 
 def _joined(ranges: list[tuple[int, int]]) -> Ranges:
-    """Ascending ranges, with neighbours made one."""
+    """Merge ranges into ascending disjoint ones."""
     joined: list[tuple[int, int]] = []
     for low, high in ranges:
         if joined and joined[-1][1] + 1 == low:
@@ -108,7 +108,7 @@ def _joined(ranges: list[tuple[int, int]]) -> Ranges:
 
 
 def _complement(ranges: Ranges) -> Ranges:
-    """Code points in none of the ranges; surrogates are no characters."""
+    """Code points in none of the ranges, without surrogates."""
     found, begin = [], 0
     for low, high in sorted([*ranges, _SURROGATES]):
         if begin < low:

@@ -1,4 +1,4 @@
-"""``guided explain``: why a token is or is not allowed after a text."""
+"""``guided explain``: show why a token is or is not allowed after a text."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -20,6 +20,7 @@ from guided.cli.specs import (
     KindOptions,
     MaxIgnoredOption,
     RegexOption,
+    SpecOption,
     StartOption,
     StrictKeywordsOption,
     ToolChoiceOption,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from guided.engine.index import Index
     from guided.guide.explanation import Explanation
     from guided.guide.guide import Guide
-    from guided.lalr.standing import Standing
+    from guided.lalr.prefix_position import PrefixPosition
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["explain"]
@@ -60,6 +61,7 @@ def explain(
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
+    spec: SpecOption = None,
     start: StartOption = None,
     max_ignored: MaxIgnoredOption = None,
     after: Annotated[str, typer.Option("--after", metavar="TEXT", help="The text before the token.")] = "",
@@ -73,7 +75,7 @@ def explain(
 ) -> int:
     r"""Explain why a token is or is not allowed after a text, and show which tokens are.
 
-    The constraint is an index file, or one of --regex, --choice, --tools, --json-schema and --grammar.
+    The constraint is an index file, or one of --regex, --choice, --tools, --json-schema, --grammar and --spec.
 
     Without TOKEN only the allowed tokens are shown. Text that is not a single token is split into the fewest tokens, and
     each is explained up to the first that is not allowed. Without --vocabulary, the default model's vocabulary is used.
@@ -96,6 +98,7 @@ def explain(
         tool_choice,
         json_schema,
         grammar,
+        spec,
         KindOptions(start, max_ignored, ascii_only, strict_keywords),
         optional=True,
     )
@@ -118,24 +121,24 @@ def explain(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What may come after the text so far.
+    """The state after the text so far.
 
     Attributes
     ----------
     n_allowed, n_tokens : int
-        Allowed tokens, and all of them.
+        Number of allowed tokens, and of all tokens.
     may_end : bool
-        Is the text so far accepted? Then the tokens that end a text are allowed too.
+        Whether the text so far is accepted; then end-of-text tokens are allowed too.
     least : int
-        The fewest tokens to an accepted text.
+        Minimum number of tokens to an accepted text.
     forced : bytes
-        What every continuation begins with.
+        Common prefix of all continuations.
     sample : list of (int, bytes)
-        The first allowed tokens with bytes.
+        The first allowed tokens that have bytes.
     has_more : bool
-        Are there more of those?
-    standing : Standing or None
-        In a grammar, the terminals that are expected.
+        Whether there are more of these.
+    standing : PrefixPosition or None
+        Expected terminals, for a grammar.
     """
 
     n_allowed: int
@@ -145,7 +148,7 @@ class _Place:
     forced: bytes
     sample: list[tuple[int, bytes]]
     has_more: bool
-    standing: "Standing | None"
+    standing: "PrefixPosition | None"
 
     @classmethod
     def of(cls, index: "Index", guide: "Guide", said: bytes, count: int) -> "_Place":
@@ -163,7 +166,7 @@ class _Place:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the place as JSON data."""
         return {
             "allowed": self.n_allowed,
             "may_end": self.may_end,
@@ -175,7 +178,7 @@ class _Place:
 
 
 def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[int]:
-    """The tokens that the argument means."""
+    """The tokens that the argument specifies."""
     if not as_text and given in vocabulary.special:
         return [vocabulary.special[given]]
     if not as_text and given.isdecimal():
@@ -192,13 +195,13 @@ def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[i
 
 
 def _read(guide: "Guide", vocabulary: "Vocabulary", said: bytes) -> bool:
-    """Bring the guide to the end of a text; False if it does not get there."""
+    """Advance the guide over a text; return whether it gets to the end."""
     tokens = fewest_tokens(vocabulary, said)
     return tokens is not None and guide.advance_many(tokens) == len(tokens)
 
 
 def _verdicts(guide: "Guide", tokens: list[int]) -> list["Explanation"]:
-    """The verdicts on tokens that come one after the other, up to the first refusal."""
+    """The verdicts on consecutive tokens, up to the first rejected one."""
     verdicts = []
     for token in tokens:
         verdicts.append(guide.explain(token))
@@ -229,7 +232,7 @@ def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bo
     if verdicts and not is_one:
         out.print("the text is not a single token; split into the fewest tokens:")
     for verdict in verdicts:
-        spelled = "which spells nothing" if verdict.data is None else shown_bytes(verdict.data)
+        spelled = "which has no bytes" if verdict.data is None else shown_bytes(verdict.data)
         out.print(f"token {verdict.token}, {spelled}, is ", end="")
         out.print("allowed" if verdict.allowed else "not allowed", style="green" if verdict.allowed else "red", end="")
         expected = "" if verdict.allowed else f"; expected {verdict.expected}{verdict.shown_terminals}"
@@ -237,7 +240,7 @@ def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bo
 
 
 def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
-    """The text so far is no beginning of an accepted one: say where it fails."""
+    """Report where a text fails that is not a prefix of an accepted one."""
     from guided.guide.explanation import describe_terminals
     from guided.index.regular import RegularIndex
 

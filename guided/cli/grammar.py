@@ -1,4 +1,4 @@
-"""``guided grammar check``: what Lark decided about a grammar without a word, and how large it is."""
+"""``guided grammar check``: report Lark's silent decisions about a grammar, and the grammar's size."""
 
 import json
 from pathlib import Path
@@ -24,8 +24,10 @@ def check_grammar(
         str,
         typer.Argument(metavar="SOURCE", help="A file (calc.lark), or a bundled grammar (json, python, ...)."),
     ],
-    start: Annotated[str | None, typer.Option("--start", metavar="RULE", help="The start rule (start).")] = None,
-    lexer: Annotated[str, typer.Option("--lexer", help="contextual or basic.")] = "contextual",
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="RULE", help="The start rule; default: start.")
+    ] = None,
+    lexer: Annotated[str, typer.Option("--lexer", help="The lexer: contextual or basic.")] = "contextual",
     as_json: JsonOption = False,
 ) -> int:
     """Check a Lark grammar: report its conflicts, dead ends, conflicting lookaheads, and sizes.
@@ -80,11 +82,11 @@ def check_grammar(
 
 
 def _example(finding: "Finding") -> list[str]:
-    """What is said of an example."""
+    """The lines that describe an example."""
     if finding.kind == "doubt":
         return []
     if finding.example is None:
-        return ["no example was found: it may never be met"]
+        return ["no example was found; it may never occur"]
     terminals, text = finding.example
-    where = "at the beginning of a text" if not terminals else "behind " + " ".join(terminals)
+    where = "at the beginning of a text" if not terminals else "after " + " ".join(terminals)
     return [where if not text else f"{where}, as in {json.dumps(text, ensure_ascii=False)}"]

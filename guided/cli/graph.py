@@ -1,7 +1,7 @@
-"""The byte automaton of an index as a graph for people: few nodes, edges with readable labels; and as text for Graphviz.
+"""The byte automaton of an index as a readable graph: few nodes, edges with readable labels; and as Graphviz source.
 
-A node is a state. Bytes between two states are one edge, labelled with ranges. A state that only passes on (one way in, one way
-out, a single byte each, no end of a text) is no node: a run of such states is one edge, labelled with the text that it spells.
+A node is a state. Bytes between two states are one edge, labeled with ranges. A state with a single predecessor, a single successor, one
+byte each and no end of a text is not a node: a chain of such states becomes one edge, labeled with its text.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _ASCII = frozenset(range(128))
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """All ways from one node to another that pass no third."""
+    """All paths from one node to another without a third node between."""
 
     source: int
     target: int
@@ -29,15 +29,15 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes are numbers of states, ascending; the start is 0.
+    """A graph whose nodes are state numbers, ascending; the start is 0.
 
     Attributes
     ----------
     nodes : tuple of int
     ends : frozenset of int
-        Nodes where a text may end.
+        Nodes at which a text may end.
     edges : tuple of Edge
-        At most one from each node to each other.
+        At most one for each pair of nodes.
     """
 
     nodes: tuple[int, ...]
@@ -46,7 +46,7 @@ class Graph:
 
 
 def graph_of(automaton: "Automaton") -> Graph:
-    """The graph of an automaton. O(states x 256)."""
+    """Build the graph of an automaton. O(states x 256)."""
     ways = [_ways(automaton, state) for state in range(automaton.n_states)]
     sources: list[int] = [0] * automaton.n_states
     entered_by: dict[int, list[int]] = {}
@@ -86,7 +86,7 @@ def graph_of(automaton: "Automaton") -> Graph:
 
 
 def least_nodes(automaton: "Automaton") -> int:
-    """A lower bound of the number of nodes, without making the graph: states that read more than one byte are nodes."""
+    """A lower bound of the number of nodes, without building the graph: accepting states and states with several bytes are nodes."""
     import numpy as np
 
     n_bytes = np.bincount(automaton.classes, minlength=automaton.table.shape[1])
@@ -95,7 +95,7 @@ def least_nodes(automaton: "Automaton") -> int:
 
 
 def byte_set(values: list[int]) -> str:
-    """A set of bytes, ascending, as ranges; large ones by what is not in them."""
+    """Describe an ascending set of bytes as ranges; large sets by their complement."""
     if len(values) == 256:
         return "any byte"
     if len(values) > 128:
@@ -107,7 +107,7 @@ def byte_set(values: list[int]) -> str:
 
 
 def to_dot(graph: Graph) -> str:
-    """The graph in Graphviz's language."""
+    """Return the graph as Graphviz source."""
     lines = [
         "digraph index {",
         "  rankdir=LR;",
@@ -123,7 +123,7 @@ def to_dot(graph: Graph) -> str:
 
 
 def _ways(automaton: "Automaton", state: int) -> dict[int, list[int]]:
-    """The bytes that lead to each target of a state."""
+    """The bytes that lead to each successor of a state."""
     found: dict[int, list[int]] = {}
     for value, target in enumerate(automaton.table[state][automaton.classes].tolist()):
         if target >= 0:

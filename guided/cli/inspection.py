@@ -1,4 +1,4 @@
-"""``guided inspect``: what an index file holds."""
+"""``guided inspect``: show the contents of an index file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,7 +69,7 @@ def inspect_index(
 
 
 def _identity(file: Path, found: "IndexFile") -> dict[str, Any]:
-    """What any file says of itself."""
+    """The metadata of any index file."""
     from guided.index.storage import FORMAT_VERSION
 
     return {
@@ -145,7 +145,7 @@ def _facts(file: Path, found: "IndexFile", automaton: "Automaton") -> dict[str, 
 
 
 def _masks(found: "IndexFile", automaton: "Automaton", count: int) -> list[dict[str, Any]]:
-    """The masks with the most tokens, and those with the fewest, each once; EOS is not counted."""
+    """The masks with the most tokens and those with the fewest, without duplicates; EOS is not counted."""
     import numpy as np
 
     arrays = found.arrays
@@ -170,7 +170,7 @@ def _masks(found: "IndexFile", automaton: "Automaton", count: int) -> list[dict[
 
 
 def _texts(automaton: "Automaton", states: list[int]) -> dict[int, bytes]:
-    """A shortest text that leads to each of some states. O(states of the automaton x 256)."""
+    """A shortest text to each of the given states. O(states of the automaton x 256)."""
     came: dict[int, tuple[int, int]] = {0: (0, 0)}
     wanted, queue = set(states) - {0}, [0]
     for state in queue:
@@ -192,7 +192,7 @@ def _texts(automaton: "Automaton", states: list[int]) -> dict[int, bytes]:
 
 
 def _tokens(index: "Index", state: int, count: int) -> list[tuple[int, bytes]]:
-    """Some tokens of a state's mask, spread over their ids."""
+    """A sample of the tokens of a state's mask, spread over their ids."""
     spelled = [(token, data) for token in index.allowed(state).tolist() if (data := index.vocabulary[token])]
     if len(spelled) <= count:
         return spelled
@@ -212,7 +212,7 @@ def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
     writers = {".dot": to_dot, ".gv": to_dot, ".svg": to_svg}
     if path.suffix not in writers:
         raise UsageError(f"--graph {path}: the file name must end in .dot, .gv or .svg")
-    # Why first: the graph of a million states takes a while, and is not drawn.
+    # Why first: building the graph of a million states is slow, and it would not be drawn.
     graph = None if (count := least_nodes(automaton)) > limit else graph_of(automaton)
     if graph is None or (count := len(graph.nodes)) > limit:
         raise UsageError(

@@ -1,8 +1,8 @@
-"""Ctrl-C: status 130 and one line on stderr, whatever was going on.
+"""Ctrl-C: status 130 and one line on stderr, at any time.
 
-The first SIGINT raises ``KeyboardInterrupt`` in the main thread. Code in C may swallow it or turn it into another error, so
-`was_received` is the test of whether the program was interrupted, not the exception's type. This module imports only what
-Python has loaded already, so that the handler is there before everything else.
+The first SIGINT raises ``KeyboardInterrupt`` in the main thread. C code may swallow it or turn it into another error, so `was_received` is
+the test for an interrupt, not the exception's type. This module imports only what Python has loaded already, so that the handler is
+installed before everything else.
 """
 
 import os
@@ -16,7 +16,7 @@ __all__ = ["INTERRUPTED", "leave", "listen", "report", "was_received"]
 
 INTERRUPTED = 130
 _MESSAGE = "Interrupted."
-# A terminal, a shell and a wrapper may each send the signal for one Ctrl-C.
+# A terminal, a shell and a wrapper may each send a signal for the same Ctrl-C.
 _SAME = 1.0
 
 _received: float | None = None
@@ -25,19 +25,19 @@ _is_reported = False
 
 
 def listen() -> None:
-    """Handle SIGINT from now on; not where it is ignored, as in background jobs of a shell."""
+    """Install the SIGINT handler, unless SIGINT is ignored, as in background jobs of a shell."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
         sys.unraisablehook = _unraisable
 
 
 def was_received() -> bool:
-    """Has a SIGINT come?"""
+    """Return whether a SIGINT has been received."""
     return _received is not None
 
 
 def report(*, as_json: bool = False) -> None:
-    """Write the one line, once."""
+    """Write the message once."""
     global _is_reported
     if _is_reported:
         return
@@ -51,7 +51,7 @@ def report(*, as_json: bool = False) -> None:
 
 
 def leave() -> None:
-    """End the process with `INTERRUPTED` if a SIGINT has come, and at once if one comes from now on."""
+    """End the process with `INTERRUPTED` if a SIGINT has been received; a later one ends the process at once."""
     if signal.getsignal(signal.SIGINT) is _interrupt:
         signal.signal(signal.SIGINT, _end)
     if _is_reported or was_received():
@@ -71,7 +71,7 @@ def _interrupt(_: int, __: FrameType | None) -> None:
 
 
 def _end(_: int, __: FrameType | None) -> NoReturn:
-    """End the process now: while Python shuts down an exception would only be printed."""
+    """End the process now: during Python's shutdown an exception would only be printed."""
     try:
         sys.stdout.flush()
         report()
@@ -80,7 +80,7 @@ def _end(_: int, __: FrameType | None) -> NoReturn:
 
 
 def _unraisable(lost: Any) -> None:
-    """Deliver an interrupt again that came in a callback or a finalizer, where exceptions are printed and forgotten."""
+    """Redeliver an interrupt raised in a callback or a finalizer, where exceptions are printed and dropped."""
     global _is_lost
     if was_received() and issubclass(lost.exc_type, KeyboardInterrupt):
         import threading

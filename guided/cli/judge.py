@@ -1,7 +1,7 @@
-"""What became of a question: the first call in a text, and whether it is the right one.
+"""Evaluation of an answer: the first call in a text, and whether it is the right one.
 
-The same judge reads guided and unguided texts. It goes by `guided.calls.parse`: a call is read byte by byte, and what can not be
-a call of the tools is a tool error, of one of ToolDec's kinds (name, argument, syntax).
+The same judge evaluates guided and unguided texts. It uses `guided.calls.parse`, which reads a call byte by byte; text that cannot be a
+call of the tools is a tool error of one of ToolDec's kinds (name, argument, syntax).
 """
 
 import re
@@ -26,15 +26,15 @@ class Verdict:
     Attributes
     ----------
     call : Call or None
-        The first call, if it can be read.
+        The first call, if it can be parsed.
     error : CallError or None
-        Why it can not be read.
+        Why it cannot be parsed.
     said : str
-        The word in which the error is.
+        The word that contains the error.
     right_tool : bool
-        Does it name the tool that answers the question (or is there no call where none is needed)?
+        Whether the call names the right tool, or there is no call and none is needed.
     right_call : bool
-        And are all its arguments right?
+        Whether all arguments are right as well.
     """
 
     call: Call | None
@@ -60,9 +60,9 @@ def judge(text: str, question: Question, spec: Tools) -> Verdict:
     Parameters
     ----------
     text : str
-        What the model said.
+        The model's text.
     question : Question
-        What it was asked.
+        The question and its expected call.
     spec : Tools
         Running text with calls of its tools.
     """
@@ -74,7 +74,7 @@ def judge(text: str, question: Question, spec: Tools) -> Verdict:
 
 
 def _first_call(text: str, spec: Tools) -> tuple[str | None, Call | None, CallError | None]:
-    """The name of the first call, the call, and what is wrong with it."""
+    """The name of the first call, the call, and its error."""
     parser, name = CallParser(spec), None
     try:
         for byte in text.encode():
@@ -85,13 +85,13 @@ def _first_call(text: str, spec: Tools) -> tuple[str | None, Call | None, CallEr
                     return name, read.call, None
         parser.close()
     except CallError as error:
-        # A name that goes on longer than the tool's is another name.
+        # A longer name that begins with the tool's name is another name.
         return None if error.kind == "name" else name, None, error
     return None, None, None
 
 
 def _word(text: str, position: int) -> str:
-    """The word of a text that a byte of it is in."""
+    """The word of a text that contains the byte at a position."""
     place = len(text.encode()[:position].decode(errors="ignore"))
     return next((match[0] for match in _WORDS.finditer(text) if match.start() <= place < match.end()), "")
 

@@ -1,7 +1,7 @@
-"""The kinds of specs that the command line knows: one table, `KINDS`.
+"""The kinds of constraints of the command line: one table, `KINDS`.
 
-A spec comes as plain data (a text, a list, some named options), from options of a command or from a file, and is built
-here. A further kind of spec is one more entry of the table; files of specs and ``guided compile`` then know it.
+A spec is given as plain data (a text, a list, some named options), from command options or from a file, and is built here. A new kind of
+spec is one more entry of the table; spec files and ``guided compile`` then support it.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,18 +19,18 @@ __all__ = ["KINDS", "Kind", "build_spec"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to say what may be said.
+    """One kind of constraint.
 
     Attributes
     ----------
     build : callable
-        The spec of a value, the options, and the folder in which relative paths lie.
+        Builds the spec from a value, the options, and the base folder of relative paths.
     value : str
-        What the value is, for messages.
+        Description of the value, for messages.
     fits : callable
-        Is a value of the right type?
+        Returns whether a value has the right type.
     options : mapping of str to types
-        Names of the options, and the types of their values.
+        Names of the options and the types of their values.
     """
 
     build: Callable[[Any, Mapping[str, Any], Path], "Spec | StackSpec"]
@@ -40,14 +40,14 @@ class Kind:
 
 
 def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) -> "Spec | StackSpec":
-    """The spec of plain data.
+    """Build a spec from plain data.
 
     Raises
     ------
     UsageError
-        The value or an option is of another type, an option is unknown, or tools or a type can not be loaded.
+        The value or an option has the wrong type, an option is unknown, or tools or a type cannot be loaded.
     SchemaError, PatternError
-        What is said makes no spec. Mistakes in patterns come to light when the spec is lowered.
+        The data is not a valid spec. Errors in patterns are raised when the spec is lowered.
     """
     entry = KINDS[kind]
     if not entry.fits(value):
@@ -57,7 +57,7 @@ def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) 
         if types is None:
             known = ", ".join(entry.options) or "none"
             raise UsageError(f"unknown option {name!r} of {kind}: known options are {known}")
-        # Why by class: true and false are integers to Python.
+        # Why by class: in Python booleans are integers.
         if type(given) not in types:
             wanted = " or ".join(_TYPES[kind] for kind in types)
             raise UsageError(f"{name} must be {wanted}, not {_named(given)}")
@@ -109,6 +109,20 @@ def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec
         raise UsageError(str(error)) from error
 
 
+def _spec(value: Any, _: Mapping[str, Any], folder: Path) -> Any:
+    from guided.cli.toolfiles import load_named
+    from guided.engine.algebra import Composable
+    from guided.engine.structural_tags import StructuralTag
+    from guided.files import read_text
+
+    if isinstance(value, str) and not value.endswith(".json"):
+        found = load_named(value, folder)
+        if not isinstance(found, Composable):
+            raise UsageError(f"{value} is not a spec but {_named(found)}")
+        return found
+    return StructuralTag(read_text(folder / value) if isinstance(value, str) else value)
+
+
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
@@ -154,5 +168,10 @@ KINDS = {
         "a grammar's file (calc.lark), its name (json, sql, python, ...) or its text",
         lambda value: isinstance(value, str),
         {"start": (str,), "lexer": (str,), "max_ignored": (int,)},
+    ),
+    "spec": Kind(
+        _spec,
+        "a spec in Python (agent.py:spec, package.module:spec) or a structural tag (tag.json)",
+        lambda value: isinstance(value, str | dict),
     ),
 }

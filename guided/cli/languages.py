@@ -1,21 +1,24 @@
-"""A language byte by byte, whatever it is made of: an automaton, or an index with a stack.
+"""Byte-level access to a language: an automaton, or an index with a stack.
 
-States are integers, 0 is the start. What `guided check` and `guided explain` say of a text is said in these terms.
+States are integers, 0 is the start. `guided check` and `guided explain` are based on these functions.
 """
 
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton
+    from guided.engine.algebra import Composition
+    from guided.engine.specs import Spec, StoredSpec
+    from guided.index.composition import CompositionIndex
     from guided.index.pushdown import PushdownIndex
 
 __all__ = ["Language", "language_with_stack", "may_end", "read", "targets"]
 
-Language: TypeAlias = "Automaton | PushdownIndex"
+Language: TypeAlias = "Automaton | PushdownIndex | CompositionIndex"
 
 
 def read(language: Language, data: bytes) -> tuple[int, int]:
-    """Read bytes as far as they go: the state reached, and how many were read. O(len(data))."""
+    """Read bytes while they are accepted: the last state, and the number of bytes read. O(len(data))."""
     from guided.automata.automaton import Automaton
 
     if not isinstance(language, Automaton):
@@ -27,14 +30,14 @@ def read(language: Language, data: bytes) -> tuple[int, int]:
 
 
 def may_end(language: Language, state: int) -> bool:
-    """May a text end in a state?"""
+    """Return whether a text may end in a state."""
     from guided.automata.automaton import Automaton
 
     return bool(language.accepting[state]) if isinstance(language, Automaton) else language.is_accepting(state)
 
 
 def targets(language: Language, state: int) -> list[int]:
-    """The state after each of the 256 bytes; -1 where it cannot come."""
+    """The state after each of the 256 bytes; -1 if the byte is rejected."""
     from guided.automata.automaton import Automaton
 
     if isinstance(language, Automaton):
@@ -44,20 +47,17 @@ def targets(language: Language, state: int) -> list[int]:
     return [target if count else -1 for target, count in reached]
 
 
-def language_with_stack(spec: object) -> "PushdownIndex":
-    """The language of a spec with a stack, over all bytes.
+def language_with_stack(spec: "Spec | StoredSpec | Composition") -> Language:
+    """Return the language of a spec that may need a stack, over all bytes.
 
     Raises
     ------
-    SchemaError, PatternError, LimitError
-        The schema is malformed, or cannot be enforced.
+    GuidedError
+        The spec is malformed, or cannot be enforced.
     """
     from guided.engine.compile import compile as compile_spec
-    from guided.engine.specs import StackSpec
-    from guided.index.pushdown import PushdownIndex
+    from guided.index.regular import RegularIndex
     from guided.vocabulary.vocabulary import Vocabulary
 
-    assert isinstance(spec, StackSpec), spec
     tables = compile_spec(spec, Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)).tables
-    assert isinstance(tables, PushdownIndex)
-    return tables
+    return tables.automaton if isinstance(tables, RegularIndex) else tables

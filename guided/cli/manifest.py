@@ -1,10 +1,9 @@
-"""``manifest.json``: what lies in a folder of index files, and whether a spec needs to be compiled again.
+"""``manifest.json``: the list of index files in a folder, used to skip specs that are up to date.
 
-An entry is a function of its spec, its vocabulary and the release, so the same input gives the same bytes: there are no times and
-no paths of a machine in it. Entries of several runs live side by side, by name.
+An entry is a function of its spec, its vocabulary and the release, so the same input gives the same bytes: it contains no times and no
+machine-specific paths. Entries of several runs are kept side by side, by name.
 
-An index is up to date if its entry names the same spec, vocabulary, format and release of guided, and its file has the bytes that
-the entry says.
+An index is up to date if its entry has the same spec, vocabulary, format and release of guided, and its file has the hash in the entry.
 """
 
 import contextlib
@@ -48,18 +47,18 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one spec.
+    """The outcome of one spec.
 
     Attributes
     ----------
     name : str
-        Of the spec.
+        Name of the spec.
     status : str
         `COMPILED`, `UP_TO_DATE` or `FAILED`.
     entry : dict
         Its entry in the manifest.
     message : str
-        What went wrong, for people.
+        Error message for people.
     """
 
     name: str
@@ -69,7 +68,7 @@ class Outcome:
 
 
 def identity(name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: "Vocabulary") -> dict[str, Any]:
-    """The part of an entry that tells whether an index would be the same."""
+    """The part of an entry that determines the index."""
     from guided.index.storage import FORMAT_VERSION
 
     return {
@@ -84,29 +83,29 @@ def identity(name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: 
 
 
 def file_name(name: str) -> str:
-    """The file of a spec's index."""
+    """Name of the index file of a spec."""
     return f"{name}.index"
 
 
 def read_manifest(folder: Path) -> dict[str, Entry]:
-    """The entries in a folder by name; none where there is no manifest, or none that can be read."""
+    """The entries in a folder by name; empty if there is no readable manifest."""
     try:
         document = json.loads(read_text(folder / MANIFEST))
         if document["version"] != _VERSION:
             return {}
         return {str(entry["name"]): entry for entry in document["indices"]}
-    # Why: what is damaged is made anew.
+    # Why: a damaged manifest is rebuilt.
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 
 
 def write_manifest(folder: Path, entries: Iterable[Entry]) -> None:
-    """Write the entries, in order of their names, in one step.
+    """Write the entries, sorted by name, atomically.
 
     Raises
     ------
     GuidedError
-        The folder can not be written to.
+        The folder is not writable.
     """
     ordered = sorted(entries, key=lambda entry: str(entry["name"]))
     text = json.dumps({"version": _VERSION, "indices": ordered}, indent=1, default=str) + "\n"
@@ -115,7 +114,7 @@ def write_manifest(folder: Path, entries: Iterable[Entry]) -> None:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{MANIFEST}.", dir=folder)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-        # Why: mkstemp makes files private; a manifest is as readable as the indices beside it.
+        # Why: mkstemp creates private files; the manifest gets the same permissions as the indices beside it.
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
@@ -130,14 +129,14 @@ def write_manifest(folder: Path, entries: Iterable[Entry]) -> None:
 
 
 def is_up_to_date(folder: Path, entry: Entry, current: Mapping[str, Any]) -> bool:
-    """Does an entry say what ``current`` says, and does its file hold what the entry says? O(bytes of the file)."""
+    """Return whether an entry agrees with ``current``, and its file with the entry. O(bytes of the file)."""
     if entry.get("status") != "ok" or any(entry.get(key) != value for key, value in current.items()):
         return False
     return sha256_of(folder / file_name(str(entry["name"]))) == entry.get("sha256")
 
 
 def sha256_of(path: Path) -> str | None:
-    """SHA-256 of a file in hex; None if it can not be read."""
+    """SHA-256 of a file in hex; None if it cannot be read."""
     try:
         with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

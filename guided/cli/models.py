@@ -1,4 +1,4 @@
-"""Loading the model that a command's options name, with a line that says so."""
+"""Loading the model that a command's options select, with a progress line."""
 
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ __all__ = ["load_model"]
 
 
 def load_model(path: str | None, device: str) -> "LanguageModel":
-    """Load a model; without a path the default one, which is fetched on first use.
+    """Load a model; by default the default model, which is fetched on first use.
 
     Raises
     ------
     ModelError
-        A package is missing, or the model can not be fetched or read.
+        A package is missing, or the model cannot be fetched or read.
     """
     with progress("loading the model"):
         from guided.integrations.load import load

@@ -1,7 +1,7 @@
-"""What commands write: lines for people, one JSON document per line for programs.
+"""Output of commands: lines for people, one JSON document per line for programs.
 
-Data from outside (texts, patterns, tokens) may hold anything: it is never read as markup, and characters that are not
-printable are escaped, so that it can not steer the terminal. Colours appear on terminals only, and not under NO_COLOR.
+External data (texts, patterns, tokens) may contain anything: it is never parsed as markup, and unprintable characters are escaped, so that
+it cannot control the terminal. Colors are used only on terminals, and not under NO_COLOR.
 """
 
 import json
@@ -29,29 +29,29 @@ _EXCERPT = 60
 
 
 def console(*, to_stderr: bool = False) -> "Console":
-    """A console on which nothing but explicit styles has an effect, and long lines are left to the terminal."""
+    """Return a console that applies explicit styles only, and leaves wrapping to the terminal."""
     from rich.console import Console
 
     return Console(stderr=to_stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def print_json(data: Any, *, to_stderr: bool = False) -> None:
-    """One JSON document on a line of its own, in ASCII; what JSON does not know is written as a string."""
+    """Print a JSON document on one line, in ASCII; values without a JSON form are written as strings."""
     print(json.dumps(data, default=str), file=sys.stderr if to_stderr else sys.stdout, flush=True)
 
 
 def shown(text: str) -> str:
-    """The text with everything that is not printable escaped; a lone surrogate that stands for a byte, as that byte."""
+    """Escape unprintable characters; a lone surrogate that represents a byte is shown as that byte."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
 def as_text(data: bytes) -> str:
-    """Bytes as a text for JSON; what is no UTF-8 is escaped."""
+    """Decode bytes for JSON; invalid UTF-8 is escaped."""
     return data.decode(errors="backslashreplace")
 
 
 def shown_bytes(data: bytes) -> str:
-    """Bytes in quotes: as text where they are text, as bytes where they are not."""
+    """Bytes in quotes: as text if they are text, otherwise as bytes."""
     try:
         return repr(data.decode())
     except UnicodeDecodeError:
@@ -59,14 +59,14 @@ def shown_bytes(data: bytes) -> str:
 
 
 def width(text: str) -> int:
-    """Columns that a printable text takes on a terminal."""
+    """Number of terminal columns of a printable text."""
     from rich.cells import cell_len
 
     return cell_len(text)
 
 
 def excerpt(text: str, position: int) -> list[str]:
-    """The text around a position, and a line with a caret below that place."""
+    """The text around a position, and a line with a caret below that position."""
     start = max(0, position - _EXCERPT // 2) if len(text) > _EXCERPT else 0
     before, after = shown(text[start:position]), shown(text[position : start + _EXCERPT])
     lead, tail = ("..." if start else ""), ("..." if start + _EXCERPT < len(text) else "")
@@ -74,7 +74,7 @@ def excerpt(text: str, position: int) -> list[str]:
 
 
 def aligned(rows: Iterable[Sequence[str]], *, indent: int = 4) -> list[str]:
-    """Lines with the cells of each column below each other."""
+    """Lines of cells with aligned columns."""
     table = [list(row) for row in rows]
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
     lines = []

@@ -1,4 +1,4 @@
-"""``guided vocabulary``: a report on a tokenizer's file."""
+"""``guided vocabulary``: report on a tokenizer file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["report_vocabulary"]
 
 _WIDEST = 24
-# Who proves the round trip when a file is read.
+# The packages that verify the round trip when a file is read.
 _PROVERS = {"tokenizer.json": "tokenizers", "SentencePiece": "sentencepiece"}
 
 
@@ -32,7 +32,7 @@ def report_vocabulary(
         ),
     ] = None,
     eos: EosOption = None,
-    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="How many of many to show.")] = 6,
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="Number of entries to show of long lists.")] = 6,
     as_json: JsonOption = False,
 ) -> int:
     r"""Report on a tokenizer: its kind, tokens, end-of-text tokens, duplicate tokens and missing bytes.
@@ -62,7 +62,7 @@ def report_vocabulary(
 
 
 def _proof(kind: str, vocabulary: "Vocabulary") -> dict[str, Any]:
-    """What reading the file has proved, and how many of the sample texts have tokens."""
+    """The checks that reading the file performed, and the number of sample texts that can be tokenized."""
     from importlib.util import find_spec
 
     from guided.cli.tokens import fewest_tokens
@@ -78,7 +78,7 @@ def _proof(kind: str, vocabulary: "Vocabulary") -> dict[str, Any]:
 
 
 def _facts(vocabulary: "Vocabulary", top: int) -> dict[str, Any]:
-    """What the vocabulary holds."""
+    """Statistics of the vocabulary."""
     tokens = vocabulary.tokens
     by_length = sorted((-len(data), token) for token, data in enumerate(tokens) if data)
     silent = {*vocabulary.special.values(), *vocabulary.eos}
@@ -131,7 +131,7 @@ def _show(facts: dict[str, Any], tokens: Sequence[bytes | None], top: int) -> No
         ("end of text", _listed(ends, len(ends)) or "none known: give its id with --eos"),
         ("special tokens", _counted(special, top)),
         ("unused ids", f"{facts['unused']:,}"),
-        ("parts of characters", f"{facts['not_utf8']:,} tokens are no UTF-8 by themselves"),
+        ("parts of characters", f"{facts['not_utf8']:,} tokens are not UTF-8 by themselves"),
         ("duplicates", _counted(duplicates, top)),
         ("missing bytes", _hex_ranges(facts["missing_bytes"]) or "none"),
         ("longest", _listed(longest, top) or "none"),
@@ -152,7 +152,7 @@ def _listed(pieces: list[str], top: int) -> str:
 
 
 def _cut(tokens: Sequence[bytes | None], token: int) -> str:
-    """What a token spells, in quotes; the beginning of what is long."""
+    """The text of a token in quotes, truncated if long."""
     data = tokens[token] or b""
     if not _is_text(data):
         return shown_bytes(data) if len(data) <= _WIDEST else f"{shown_bytes(data[:_WIDEST])}..."
@@ -161,7 +161,7 @@ def _cut(tokens: Sequence[bytes | None], token: int) -> str:
 
 
 def _hex_ranges(values: list[int]) -> str:
-    """Numbers of bytes, ascending, as ranges."""
+    """Ascending byte values as hexadecimal ranges."""
     pieces, begin = [], 0
     for place, value in enumerate(values):
         if place + 1 == len(values) or values[place + 1] != value + 1:

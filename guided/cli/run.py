@@ -1,4 +1,4 @@
-"""``guided run``: one guided generation from the command line."""
+"""``guided run``: one constrained generation from the command line."""
 
 import sys
 from collections.abc import Iterator
@@ -23,6 +23,7 @@ from guided.cli.specs import (
     MaxIgnoredOption,
     ModelOption,
     RegexOption,
+    SpecOption,
     StartOption,
     StrictKeywordsOption,
     ToolChoiceOption,
@@ -35,7 +36,7 @@ from guided.progress import progress
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
-    from guided.events import Event
+    from guided.events import Event, Result
     from guided.generate.generator import Options
 
 __all__ = ["run"]
@@ -58,6 +59,7 @@ def run(
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
+    spec: SpecOption = None,
     start: StartOption = None,
     max_ignored: MaxIgnoredOption = None,
     few_shot: Annotated[
@@ -86,7 +88,7 @@ def run(
 ) -> int:
     r"""Generate one text that satisfies a constraint.
 
-    The constraint is an index file that was compiled for this model, or one of --regex, --choice, --tools, --json-schema and --grammar.
+    The constraint is an index file compiled for this model, or one of --regex, --choice, --tools, --json-schema, --grammar and --spec.
 
     With --tools, the calls in the text are executed, and the model continues from their results. Results of required calls, which
     are not part of the text, are written after it, one per line: add -> 46.
@@ -112,6 +114,7 @@ def run(
         tool_choice,
         json_schema,
         grammar,
+        spec,
         KindOptions(start, max_ignored, ascii_only, strict_keywords),
     )
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
@@ -127,7 +130,7 @@ def run(
         "stop": stop or None,
     }
     _check_options(options)
-    # Why now: a mistake shall not wait for the model.
+    # Why now: errors must be reported before the model is loaded.
     what.language()
     loaded = load_model(model, device)
     from guided.generate.api import generator
@@ -140,7 +143,7 @@ def run(
 
 
 def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> str:
-    """The prompt of the tools' examples and a question."""
+    """A prompt of the tools' examples and a question."""
     from guided.calls.prompts import few_shot
     from guided.calls.spec import Tools
 
@@ -152,7 +155,7 @@ def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> 
 
 
 def _check_options(options: "Options") -> None:
-    """Refuse options of a call that are out of range."""
+    """Raise an error for generation options that are out of range."""
     from guided.generate.generator import Settings
 
     try:
@@ -161,11 +164,15 @@ def _check_options(options: "Options") -> None:
         raise UsageError(str(error)) from error
 
 
+# Fields of a result that few generations have.
+_IF_ANY = ("captures", "samples", "scores", "log_z")
+
+
 def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
     from guided.calls.rendering import render_result
     from guided.events import Done, Text, ToolCall, ToolResult
 
-    # Results that are not part of the text: those of required calls.
+    # Results that are not part of the text, which are those of required calls.
     results = []
     for event in events:
         if isinstance(event, ToolResult) and not event.text:
@@ -173,7 +180,7 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
         if as_json and stream:
             print_json({"event": type(event).__name__.lower(), **_plain(event)})
         elif as_json and isinstance(event, Done):
-            print_json(_plain(event.result))
+            print_json(_result(event.result))
         elif stream and isinstance(event, Text | ToolCall | ToolResult):
             print(event.text, end="", flush=True)
         elif isinstance(event, Done) and not as_json:
@@ -183,8 +190,14 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
             raise event.result.error
 
 
+def _result(result: "Result[Any]") -> dict[str, Any]:
+    """Return a result as plain data, without the captures and scores that it lacks."""
+    found: dict[str, Any] = _plain(result)
+    return {name: item for name, item in found.items() if item or name not in _IF_ANY}
+
+
 def _plain(value: Any) -> Any:
-    """Dataclasses and models as dicts of their fields, all the way down; what JSON can not hold is left to `print_json`."""
+    """Convert dataclasses and models to dicts recursively; `print_json` handles values that JSON cannot represent."""
     if isinstance(value, Enum):
         return _plain(value.value)
     if hasattr(type(value), "model_fields"):

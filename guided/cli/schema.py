@@ -1,4 +1,4 @@
-"""``guided schema``: what a JSON Schema comes to: its rules, what becomes of each of its keywords, or a Lark grammar."""
+"""``guided schema``: show how a JSON Schema is read: its rules, the treatment of each keyword, or a Lark grammar."""
 
 import sys
 from collections import Counter
@@ -85,8 +85,8 @@ def show_schema(
 
 
 def _lark(spec: "JsonSchema[Any]", output: Path | None, max_rules: int | None, *, as_json: bool) -> int:
+    from guided.export.lark import MOST_RULES, lark_grammar
     from guided.limits import Limits
-    from guided.schema.grammar.lark import MOST_RULES, lark_grammar
 
     most = MOST_RULES if max_rules is None else max_rules
     found = lark_grammar(spec.schema, spec.options, Limits(), spec.registry, most_rules=most)
@@ -104,9 +104,9 @@ def _lark(spec: "JsonSchema[Any]", output: Path | None, max_rules: int | None, *
 
 def _rules(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
     from guided.limits import Limits
-    from guided.schema.formula import Formulas
-    from guided.schema.lowering import Lowering
-    from guided.schema.rules import rules
+    from guided.schema.formula.formulas import Formulas
+    from guided.schema.frontend.lowering import Lowering
+    from guided.schema.report.rules import rules
 
     formulas = Formulas()
     found = rules(Lowering(spec.schema, spec.options, formulas, Limits(), spec.registry), formulas)
@@ -122,7 +122,7 @@ def _report(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
     from dataclasses import asdict, replace
 
     from guided.limits import Limits
-    from guided.schema.report import ENFORCED, REFUSED_STATUS, report
+    from guided.schema.report.keywords import ENFORCED, REFUSED_STATUS, report
 
     found = report(spec.schema, replace(spec.options, unsupported="refuse"), Limits(), spec.registry)
     counts = Counter(finding.status for finding in found)

@@ -1,4 +1,4 @@
-"""Named specs as plain data: what ``guided compile`` reads from its arguments.
+"""Named specs as plain data, from the arguments of ``guided compile``.
 
 =============  =====================================================================
 a file ends    holds
@@ -11,8 +11,8 @@ a file ends    holds
 ``.json``      definitions of functions
 =============  =====================================================================
 
-A file that holds one spec gives it its own name, without the ending. A source is data, so it can be sent to another
-process, which a spec that holds the user's functions can not.
+A file with one spec gives it its own name, without the ending. A source is data, so it can be sent to another process; a spec with the
+user's functions cannot.
 """
 
 import json
@@ -44,15 +44,15 @@ class Source:
     Attributes
     ----------
     name : str
-        Of the spec; its file is called so.
+        Name of the spec and of its index file.
     kind : str
         A key of `guided.cli.kinds.KINDS`.
     value : text, list or dict
-        What is said.
+        The constraint.
     options : dict
-        More arguments of the spec.
+        Further arguments of the spec.
     folder : str
-        Where relative paths lie.
+        Base folder of relative paths.
     place : str
         Where it was given, for messages.
     """
@@ -65,7 +65,7 @@ class Source:
     place: str
 
     def build(self) -> "Spec | StackSpec":
-        """The spec. Raises as `build_spec`."""
+        """Build the spec. Raises as `build_spec`."""
         return build_spec(self.kind, self.value, self.options, Path(self.folder))
 
 
@@ -78,7 +78,7 @@ def given_sources(
     tool_options: Mapping[str, Any],
     kind_options: KindOptions,
 ) -> list[Source]:
-    """Return the specs that options give: one for each pattern, source of tools, schema and grammar, and one of all choices."""
+    """Return the specs of the options: one for each pattern, source of tools, schema and grammar, and one of all choices."""
     options = kind_options.by_kind(regex=bool(regex), json_schema=bool(json_schema), grammar=bool(grammar))
     found = [
         Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, options["regex"], ".", "--regex")
@@ -92,21 +92,21 @@ def given_sources(
 
 
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
-    """The specs in a file.
+    """Read the specs in a file.
 
     Parameters
     ----------
     given : str
-        Its path; ``:name,name`` may follow that of a Python file.
+        Path of the file; for a Python file, ``:name,name`` may follow.
     tool_options : mapping
-        Options of tools that are the whole file.
+        Options for a file of tools.
 
     Raises
     ------
     UsageError
-        The file's name does not tell what it holds, or it holds something else.
+        The kind of file is unknown, or its content does not match.
     OSError
-        It can not be read.
+        The file cannot be read.
     """
     ending = Path(split_names(given)[0] if given else given).suffix
     if ending not in ENDINGS:
@@ -115,7 +115,7 @@ def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
 
 
 def check_names(sources: Iterable[Source]) -> None:
-    """Refuse names that are no names of files, and two of one name (file systems may not tell case).
+    """Raise UsageError for names that are not valid file names, and for duplicates (ignoring case).
 
     Raises
     ------
@@ -160,7 +160,7 @@ def _from_lines(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
 
 
 def _source(name: str, table: Mapping[str, Any], folder: Path, place: str) -> Source:
-    """A table with one kind of spec, and options."""
+    """Convert a table with one kind of spec, and its options."""
     kinds = [key for key in table if key in KINDS]
     if len(kinds) != 1:
         which = "none" if not kinds else " and ".join(kinds)
@@ -191,7 +191,7 @@ def _tools(given: str, options: Mapping[str, Any], place: str) -> Source:
 
 
 def _schema(given: str, options: Mapping[str, Any]) -> Source:
-    """A file of a schema gives its name; so does the name of a type."""
+    """A schema file gives the spec its name, and so does the name of a type."""
     name = Path(given).stem if given.endswith(".json") else given.rpartition(":")[2].rpartition(".")[2]
     return Source(name, "json_schema", given, options, ".", "--json-schema")
 
@@ -201,7 +201,7 @@ def _from_grammar(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
 
 
 def _grammar(given: str, place: str, options: Mapping[str, Any] | None = None) -> Source:
-    """A file gives its name, and a grammar that comes along its own; a text has none."""
+    """A grammar file gives the spec its name, and so does a bundled grammar; a grammar text has no name."""
     name = "grammar" if "\n" in given or ":" in given else Path(given).stem
     return Source(name, "grammar", given, options or {}, ".", place)
 

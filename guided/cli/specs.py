@@ -1,7 +1,7 @@
-"""The options that give a constraint and a vocabulary; shared by all commands.
+"""The options for a constraint and a vocabulary, shared by all commands.
 
-Exactly one source of a spec is given per command: an option, or else the first argument is an index file. A further kind of
-spec is one more option here, and one more entry of `guided.cli.kinds.KINDS`.
+A command has exactly one source of a spec: an option, or an index file as the first argument. A new kind of spec is one more option here,
+and one more entry of `guided.cli.kinds.KINDS`.
 """
 
 import os
@@ -37,6 +37,7 @@ __all__ = [
     "MaxIgnoredOption",
     "ModelOption",
     "RegexOption",
+    "SpecOption",
     "StartOption",
     "StrictKeywordsOption",
     "ToolChoiceOption",
@@ -48,7 +49,7 @@ __all__ = [
     "tool_options",
 ]
 
-# Read from the folder: importing the formats for a help text would take as long as the command.
+# Read from the folder: importing the formats for a help text would take as long as the command itself.
 _FORMATS = sorted(path.stem for path in (Path(__file__).parents[1] / "calls" / "formats").glob("*.toml"))
 
 RegexOption = Annotated[
@@ -97,6 +98,14 @@ GrammarOption = Annotated[
         help="A Lark grammar: a file (calc.lark), a bundled grammar (json, sql, python, ...), or the grammar itself.",
     ),
 ]
+SpecOption = Annotated[
+    str | None,
+    typer.Option(
+        "--spec",
+        metavar="SOURCE",
+        help="A spec or composition of a Python file or module (agent.py:spec, package.agents:spec), or a structural tag (tag.json).",
+    ),
+]
 StartOption = Annotated[
     str | None, typer.Option("--start", metavar="RULE", help="With --grammar: the start rule; default: start.")
 ]
@@ -106,7 +115,7 @@ MaxIgnoredOption = Annotated[
         "--max-ignored",
         min=0,
         metavar="N",
-        help="With --grammar: at most N characters of ignored text (%ignore) in a row, so that blanks cannot eat the budget.",
+        help="With --grammar: at most N characters of ignored text (%ignore) in a row, so that whitespace cannot use up the token budget.",
     ),
 ]
 FormatOption = Annotated[
@@ -154,7 +163,7 @@ JsonOption = Annotated[
 
 
 def only_one(**given: object) -> None:
-    """Refuse none and more than one of some options."""
+    """Raise UsageError unless exactly one of the options is given."""
     *others, last = [f"--{name}" for name in given]
     present = [f"--{name}" for name, value in given.items() if value]
     if not present:
@@ -165,12 +174,12 @@ def only_one(**given: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The constraint that a command was given, and its other argument.
+    """The constraint of a command, and its other argument.
 
     Attributes
     ----------
     file : Path or None
-        An index file; then there is no ``spec``.
+        An index file; ``spec`` is then None.
     spec : Spec, StackSpec or None
     text : str or None
         The other argument.
@@ -181,12 +190,12 @@ class Asked:
     text: str | None
 
     def index(self, vocabulary: "Vocabulary") -> "Index":
-        """The index in the file, or that of the spec.
+        """Return the index in the file, or that of the spec.
 
         Raises
         ------
         GuidedError
-            The file is no index, or one for another vocabulary; the spec can not be compiled.
+            The file is not an index, or was compiled for another vocabulary; or the spec cannot be compiled.
         """
         if self.file is not None:
             from guided.calls.files import load_index
@@ -198,13 +207,15 @@ class Asked:
         return compile_spec(self.spec, vocabulary)
 
     def language(self) -> "Language":
-        """The language, whatever the vocabulary.
+        """Return the language, independent of the vocabulary.
 
         Raises
         ------
         GuidedError
-            The file is no index; the spec can not be lowered.
+            The file is not an index, or the spec cannot be lowered.
         """
+        from guided.cli.languages import language_with_stack
+
         with progress(COMPILING):
             spec = self.spec
             if self.file is not None:
@@ -214,7 +225,7 @@ class Asked:
                 if found.automaton is not None:
                     return found.automaton
                 assert found.origin is not None
-                spec = found.origin.spec
+                return language_with_stack(found.origin.spec)
             from guided.automata.automaton import Automaton
             from guided.engine.specs import Spec
             from guided.limits import Limits
@@ -224,14 +235,13 @@ class Asked:
                 if isinstance(lowered, Automaton):
                     return lowered
                 spec = lowered
-            from guided.cli.languages import language_with_stack
-
+            assert spec is not None
             return language_with_stack(spec)
 
 
 @dataclass(frozen=True, slots=True)
 class KindOptions:
-    """The options that belong to one kind of constraint each; None and False: not given.
+    """The options that apply to one kind of constraint each; None and False mean not given.
 
     Attributes
     ----------
@@ -289,6 +299,7 @@ def asked(
     tool_choice: str,
     json_schema: str | None,
     grammar: str | None,
+    spec_source: str | None,
     kind_options: KindOptions,
     *,
     optional: bool = False,
@@ -303,14 +314,23 @@ def asked(
         The list of choices is empty or has duplicates, a tool cannot be lowered, or a type has no schema.
     """
     options = kind_options.by_kind(regex=regex is not None, json_schema=bool(json_schema), grammar=bool(grammar))
-    has_spec = regex is not None or bool(choice or tools or json_schema or grammar)
+    has_spec = regex is not None or bool(choice or tools or json_schema or grammar or spec_source)
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
         return Asked(file, None, text)
-    # Not the truth of the pattern: the empty pattern is a pattern.
-    only_one(regex=regex is not None, choice=choice, tools=tools, **{"json-schema": json_schema}, grammar=grammar)
+    # Not its truth value: the empty pattern is a pattern.
+    only_one(
+        regex=regex is not None,
+        choice=choice,
+        tools=tools,
+        **{"json-schema": json_schema},
+        grammar=grammar,
+        spec=spec_source,
+    )
     here = Path()
-    if grammar:
+    if spec_source:
+        spec = build_spec("spec", spec_source, {}, here)
+    elif grammar:
         spec = build_spec("grammar", grammar, options["grammar"], here)
     elif json_schema:
         spec = build_spec("json_schema", json_schema, options["json_schema"], here)
@@ -324,12 +344,12 @@ def asked(
 
 
 def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool) -> "tuple[Path | None, str | None]":
-    """The arguments ``[INDEX] NAME``: an index file comes first exactly where no option says what may be said.
+    """Split the arguments ``[INDEX] NAME``: an index file comes first if and only if no option gives the constraint.
 
     Raises
     ------
     UsageError
-        There are too many arguments, or too few.
+        There are too many or too few arguments.
     """
     given, least = list(arguments), 0 if optional else 1
     index = None
@@ -337,7 +357,7 @@ def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: boo
         index = Path(given.pop(0))
         if not index.exists():
             raise UsageError(
-                f"no such index file: {index} (or pass one of --regex, --choice, --tools, --json-schema and --grammar)"
+                f"no such index file: {index} (or pass one of --regex, --choice, --tools, --json-schema, --grammar and --spec)"
             )
     if len(given) > 1:
         wanted = f"only {name}, since an option gives the constraint" if has_spec else f"only INDEX and {name}"

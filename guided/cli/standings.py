@@ -1,20 +1,20 @@
-"""What a grammar expects at a place of a text, for the commands that show it."""
+"""The terminals that a grammar expects at a position of a text, for the commands that show them."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from guided.lalr.standing import Standing
+    from guided.lalr.prefix_position import PrefixPosition
 
 __all__ = ["standing_as_data", "standing_of"]
 
 
-def standing_of(spec: object, data: bytes) -> "Standing | None":
-    """Where a text stands in a spec that is a grammar; None for other specs, and where the grammar's lexer has broken off."""
+def standing_of(spec: object, data: bytes) -> "PrefixPosition | None":
+    """Return the state of a grammar after a text; None for other specs, and if the lexer rejects the text."""
     standing = getattr(spec, "standing", None)
-    found: Standing | None = None if standing is None else standing(data)
+    found: PrefixPosition | None = None if standing is None else standing(data)
     return found
 
 
-def standing_as_data(standing: "Standing | None") -> dict[str, Any]:
-    """As JSON has it."""
+def standing_as_data(standing: "PrefixPosition | None") -> dict[str, Any]:
+    """Return the state as JSON data."""
     return {} if standing is None else {"terminals": list(standing.terminals), "lexeme_begin": standing.begin}

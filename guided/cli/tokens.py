@@ -1,7 +1,7 @@
-"""Cutting a text into tokens without its tokenizer.
+"""Splitting a text into tokens without its tokenizer.
 
-An index accepts a text however it is cut, so any cut will do to check one. This one has the fewest tokens, and of those
-the one whose tokens are longest at the front. It is not the cut that the model's tokenizer makes.
+An index accepts a text however it is tokenized, so any tokenization can check it. This one has the fewest tokens, and among those the
+longest tokens at the front. The model's tokenizer may choose another one.
 """
 
 from typing import TYPE_CHECKING
@@ -13,15 +13,15 @@ __all__ = ["fewest_tokens", "ids_by_bytes"]
 
 
 def ids_by_bytes(vocabulary: "Vocabulary") -> dict[bytes, int]:
-    """The lowest id of each byte string. O(len(vocabulary))."""
+    """The lowest token id of each byte string. O(len(vocabulary))."""
     return {data: token for token, data in reversed(list(enumerate(vocabulary))) if data}
 
 
 def fewest_tokens(vocabulary: "Vocabulary", data: bytes) -> list[int] | None:
-    """Tokens that spell the bytes; None if there are none. O(len(data) x number of different token lengths)."""
+    """The shortest token sequence for the bytes; None if there is none. O(len(data) x number of different token lengths)."""
     ids = ids_by_bytes(vocabulary)
     lengths = sorted({len(token) for token in ids}, reverse=True)
-    # Invariant: from i on, least[i] tokens are enough, and the first of them has step[i] bytes; 0 where there are none.
+    # Invariant: least[i] tokens suffice from i on, and the first of them has step[i] bytes; 0 if there are none.
     unreachable = len(data) + 1
     least, step = [unreachable] * len(data) + [0], [0] * len(data)
     for begin in range(len(data) - 1, -1, -1):

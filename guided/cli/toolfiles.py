@@ -1,9 +1,9 @@
-"""Tools from outside: functions of a Python file or module, or definitions in a JSON file.
+"""Loads tools: functions of a Python file or module, or definitions in a JSON file.
 
-``SOURCE`` or ``SOURCE:name,name``. A source that ends in ``.py`` is a file, one that ends in ``.json`` a file of definitions (a
-list, or an object with a list ``tools``), anything else a module, which the current folder may hold. A name may be that of
-a function, a `Tool`, or a list of them. Without names a module's ``__all__`` counts, or what it defines itself: its public
-functions, and its `Tool` objects instead of the functions they run.
+The syntax is ``SOURCE`` or ``SOURCE:name,name``. A source that ends in ``.py`` is a file, one that ends in ``.json`` a file of definitions
+(a list, or an object with a list ``tools``); any other is a module, which may be in the current folder. A name refers to a function, a
+`Tool`, or a list of them. Without names, the tools are those in the module's ``__all__``, or otherwise the module's own definitions: its
+public functions, with `Tool` objects in place of the functions they run.
 """
 
 import inspect
@@ -28,7 +28,7 @@ _NAMED = re.compile(r"(?s)(?P<source>.+?)(:(?P<names>[^\W\d]\w*(,[^\W\d]\w*)*))?
 
 
 def split_names(given: str) -> tuple[str, tuple[str, ...]]:
-    """``SOURCE:name,name`` as source and names."""
+    """Split ``SOURCE:name,name`` into source and names."""
     match = _NAMED.fullmatch(given)
     if match is None:
         raise UsageError("--tools: the source is empty")
@@ -36,19 +36,19 @@ def split_names(given: str) -> tuple[str, tuple[str, ...]]:
 
 
 def load_tools(given: str, folder: Path | None = None) -> list[Any]:
-    """Callables, `Tool` objects and definitions, as `guided.calls.spec.Tools` takes them.
+    """Load callables, `Tool` objects and definitions for `guided.calls.spec.Tools`.
 
     Parameters
     ----------
     given : str
         ``SOURCE`` or ``SOURCE:name,name``.
     folder : Path, optional
-        Where the path of a file begins; by default the current folder.
+        Base folder of a file's path; by default the current folder.
 
     Raises
     ------
     UsageError
-        There is no such source, it fails, or it has no such names.
+        The source does not exist, fails to load, or lacks one of the names.
     """
     source, names = split_names(given)
     if folder is not None and source.endswith((".py", ".json")):
@@ -67,12 +67,12 @@ def load_tools(given: str, folder: Path | None = None) -> list[Any]:
 
 
 def load_named(given: str, folder: Path | None = None) -> Any:
-    """What a Python file or module has under one name, ``SOURCE:name``.
+    """Load the object ``SOURCE:name`` of a Python file or module.
 
     Raises
     ------
     UsageError
-        There is no such source, it fails, or it has no such name.
+        The source does not exist, fails to load, or lacks the name.
     """
     source, names = split_names(given)
     if len(names) != 1:
@@ -87,7 +87,7 @@ def load_named(given: str, folder: Path | None = None) -> Any:
 
 
 def _module(source: str) -> ModuleType:
-    """The module of a file or a dotted name; whatever its code raises is the user's to see."""
+    """Import the module of a file or a dotted name; its exceptions are reported to the user."""
     if source.endswith(".py") and not Path(source).is_file():
         raise UsageError(f"no such file: {source}")
     if not source.endswith(".py") and not all(part.isidentifier() for part in source.split(".")):
@@ -98,34 +98,34 @@ def _module(source: str) -> ModuleType:
         if error.name == source:
             raise UsageError(f"no module named {source} (to read a file, pass its path with .py)") from error
         raise _failed(source, error) from error
-    except (Exception, SystemExit) as error:  # it is someone else's program
+    except (Exception, SystemExit) as error:  # the module's code may raise anything
         raise _failed(source, error) from error
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compiles a file each time: Python's cache misses an edit within the same second that keeps the file's size."""
+    """Compiles a file each time: Python's cache misses an edit within the same second that keeps the file size."""
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - the name of the method it replaces
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def _from_file(path: Path) -> ModuleType:
-    # Why a name of its own: one process may read files of the same name in several folders.
+    # Why a unique name: one process may read files of the same name in several folders.
     name = next(name for name in _names(path.stem) if name not in sys.modules)
     spec = spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
     assert spec is not None, path
     assert spec.loader is not None, path
     module = module_from_spec(spec)
-    # Why: annotations are looked up by the module's name, and files import their neighbours.
+    # Why: annotations are resolved through the module's name, and files may import their neighbors.
     sys.modules[name] = module
-    # Absolute: Python keeps what it knows of a folder by the path that it was given, whatever folder is current then.
+    # Absolute: Python caches import data of a folder by its path, even if the current folder changes.
     sys.path.insert(0, str(path.parent.absolute()))
     spec.loader.exec_module(module)
     return module
 
 
 def _names(stem: str) -> Iterator[str]:
-    """The name of a file's module, and what it is called where that is taken."""
+    """Candidate names for a file's module, in order of preference."""
     yield stem
     for number in count(2):
         yield f"{stem}_{number}"
@@ -140,7 +140,7 @@ def _from_name(name: str) -> ModuleType:
 
 
 def _failed(source: str, error: BaseException) -> UsageError:
-    """What a module raised, and its last line that did."""
+    """The error of a module, with its last line in the traceback."""
     traceback, line = error.__traceback__, ""
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename
@@ -153,7 +153,7 @@ def _failed(source: str, error: BaseException) -> UsageError:
 
 
 def _named(module: ModuleType, name: str, source: str) -> list[Any]:
-    """What a module has under a name: a tool, or several."""
+    """The tools under a name of a module: one or several."""
     value = getattr(module, name, None)
     if value is None:
         known = ", ".join(getattr(tool, "name", None) or tool.__name__ for tool in _public(module))
@@ -165,7 +165,7 @@ def _named(module: ModuleType, name: str, source: str) -> list[Any]:
 
 
 def _public(module: ModuleType) -> list[Any]:
-    """What a module offers as tools, in its order."""
+    """The tools that a module exports, in order."""
     from guided.calls.tool import Tool
 
     listed = getattr(module, "__all__", None)
@@ -181,14 +181,14 @@ def _public(module: ModuleType) -> list[Any]:
 
 
 def _is_tool(value: Any) -> bool:
-    """Is it a function, a `Tool` or a definition?"""
+    """Return whether it is a function, a `Tool` or a definition."""
     from guided.calls.tool import Tool
 
     return isinstance(value, Tool | dict) or (callable(value) and not isinstance(value, type))
 
 
 def _definitions(path: Path) -> list[Any]:
-    """The definitions in a JSON file."""
+    """Read the definitions in a JSON file."""
     try:
         document = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:

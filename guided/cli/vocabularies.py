@@ -1,8 +1,8 @@
-"""The vocabulary that ``--vocabulary`` names: a tokenizer's file, or the folder of a model.
+"""The vocabulary of ``--vocabulary``: a tokenizer file, or the folder of a model.
 
-A tokenizer's file does not say all that a model's vocabulary is: the logits may be wider than the ids, and the tokens that end a text
-are those of ``generation_config.json`` (``eos_token_id``), as `guided.Model` has them. So a folder is more than its
-tokenizer.json: an index that is compiled for the folder is one for the model.
+A tokenizer file does not define a model's vocabulary completely: the logits may be wider than the ids, and the end-of-text tokens are those
+of ``generation_config.json`` (``eos_token_id``), as in `guided.Model`. A folder therefore gives more than its tokenizer.json: an index
+compiled for the folder works with the model.
 """
 
 import json
@@ -20,14 +20,14 @@ __all__ = ["read_vocabulary", "vocabulary_place"]
 
 
 def vocabulary_place(given: Path | None) -> Path:
-    """The path itself; without one, the default model's folder, or its GGUF file where only that has been fetched.
+    """Return the path; by default, the default model's folder, or its GGUF file if only that has been fetched.
 
     The GGUF file is fetched on first use. Reading it needs neither torch nor transformers.
 
     Raises
     ------
     ModelError
-        The default model can not be fetched.
+        The default model cannot be fetched.
     """
     if given is not None:
         return given
@@ -38,23 +38,23 @@ def vocabulary_place(given: Path | None) -> Path:
 
 
 def read_vocabulary(given: Path | None, eos: Sequence[int] | None = None, *, must_end: bool = True) -> "Vocabulary":
-    """The vocabulary of a file or a folder; without a path, of the default model.
+    """Read the vocabulary of a file or a folder; by default, of the default model.
 
     Parameters
     ----------
     given : Path, optional
-        Of a file or a folder.
+        Path of a file or a folder.
     eos : sequence of int, optional
-        The tokens that end a text; by default those that the file names, or the model's.
+        The end-of-text tokens; by default those of the file or the model.
     must_end : bool
-        Is a vocabulary refused in which no token ends a text?
+        Whether to reject a vocabulary without an end-of-text token.
 
     Raises
     ------
     VocabularyError
-        It can not be read, or names no end-of-text token.
+        The vocabulary cannot be read, or names no end-of-text token.
     ModelError
-        The default model can not be fetched.
+        The default model cannot be fetched.
     """
     from guided.errors import VocabularyError
     from guided.vocabulary.vocabulary import Vocabulary
@@ -65,18 +65,18 @@ def read_vocabulary(given: Path | None, eos: Sequence[int] | None = None, *, mus
         from guided.integrations.load import DEFAULT_EOS
 
         ends = list(DEFAULT_EOS)
-    # Why names: a file of ranks holds no special tokens, so an id may lie beyond its ids; a named one is added.
+    # Why names: a file of ranks has no special tokens, so an id may be beyond its last id; named tokens are added.
     named = {f"<end {token}>": token for token in eos or ()}
     vocabulary = Vocabulary.from_file(
         place / "tokenizer.json" if place.is_dir() else place, size, eos=eos or ends, special=named
     )
     if must_end and not vocabulary.eos:
-        raise VocabularyError(f"{place} names no end-of-text token: give its id with --eos")
+        raise VocabularyError(f"{place} has no end-of-text token: pass its id with --eos")
     return vocabulary
 
 
 def _of_model(folder: Path) -> tuple[int | None, list[int] | None]:
-    """The width of a model's logits, and the tokens that end its texts, where its folder says so."""
+    """The width of a model's logits, and its end-of-text tokens, if its folder declares them."""
     config, generation = (_document(folder / name) for name in ("config.json", "generation_config.json"))
     text = config.get("text_config")
     size = config.get("vocab_size", text.get("vocab_size") if isinstance(text, dict) else None)
@@ -93,7 +93,7 @@ def _of_model(folder: Path) -> tuple[int | None, list[int] | None]:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    """A JSON object; an empty one if there is no such file."""
+    """Read a JSON object; empty if there is no such file."""
     try:
         found = json.loads(read_text(path))
     except FileNotFoundError:

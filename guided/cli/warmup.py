@@ -1,8 +1,8 @@
-"""``guided warmup``: compile every kernel now, so that nothing has to wait for it later.
+"""``guided warmup``: compile every kernel in advance.
 
-Kernels are compiled on first use, once per machine, and kept in numba's cache. Numba compiles a kernel for the types of
-its arguments, so the kernels are not called here: small inputs go through the same functions that real ones go through.
-Tests hold that all kernels are reached, and that real inputs need no further compilation.
+Kernels are compiled on first use, once per machine, and stored in numba's cache. Numba compiles a kernel for the types of its arguments, so
+the kernels are not called directly: small inputs go through the same functions as real ones. Tests check that all kernels are reached, and
+that real inputs cause no further compilation.
 """
 
 import os
@@ -45,7 +45,7 @@ def warmup(as_json: JsonOption = False) -> int:
 
 
 def warm(advance: Callable[[str], None]) -> None:
-    """Send small inputs through everything that uses kernels; ``advance`` hears what comes next."""
+    """Run small inputs through every function that uses kernels; ``advance`` receives the name of each stage."""
     advance("regular expressions")
     import numpy as np
 
@@ -62,7 +62,7 @@ def warm(advance: Callable[[str], None]) -> None:
     Regex(r"(?!ab)[a-z]+(?<=c)").lower(Limits())
 
     advance("choices")
-    # Why so many: tables that outgrow their first size are made anew by kernels of their own.
+    # Why so many: tables that outgrow their initial size are reallocated by other kernels.
     words = {
         "".join(chr(97 + (place * place + 7 * number * (place + 1)) % 26) for place in range(4)) for number in range(26)
     }
@@ -73,14 +73,14 @@ def warm(advance: Callable[[str], None]) -> None:
     other = Regex(r"[a-z]{0,60}\w").lower(Limits())
     (~(automaton & other) - (automaton | other)).witness()
     from_tree(parse("[a-z]{3,9}") & ~parse("a+"), Limits())
-    # Why: kernels take read-only tables, as automata have them, by code of their own.
+    # Why: kernels are compiled separately for read-only tables, which automata have.
     Automaton.from_table(other.table, other.classes, other.accepting, other.labels)
 
     advance("JSON strings")
-    from guided.schema.atoms import JsonOptions
-    from guided.schema.formula import Formulas
-    from guided.schema.keys import key_automaton
-    from guided.schema.strings import string_automaton
+    from guided.schema.formula.atoms import JsonOptions
+    from guided.schema.formula.formulas import Formulas
+    from guided.schema.strings.automaton import string_automaton
+    from guided.schema.values.keys import key_automaton
 
     formulas = Formulas()
     pattern = formulas.atom(("pattern", "^[a-c]+$"))
@@ -90,7 +90,7 @@ def warm(advance: Callable[[str], None]) -> None:
         key_automaton(["ab"], [], formulas, options, Limits())
 
     advance("vocabularies, indices and masks")
-    # Why pairs: masks of many tokens of one kind are made by a kernel of their own.
+    # Why pairs: masks with many similar tokens are computed by another kernel.
     pairs = [bytes([first, second]) for first in range(97, 123) for second in range(97, 123)]
     vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), *pairs, None], eos=[256 + len(pairs)])
     for spec in (Regex(r"[a-z]+(,[a-z]+){0,30}"), Regex("(?s).*"), names):
@@ -108,8 +108,8 @@ def warm(advance: Callable[[str], None]) -> None:
         "more": {"type": "array", "items": {"type": "integer", "minimum": 3}, "uniqueItems": True},
         "size": {"enum": [1, None]},
     }
-    # Why another pattern, and items that must differ: kernels of their own tell strings that go on wherever all strings do, and count
-    # tokens that hang on what was read.
+    # Why another pattern and unique items: other kernels recognize strings that can continue wherever any string can, and count tokens that
+    # depend on earlier text.
     others = {"type": "string", "pattern": "y"}
     schema = {"type": "object", "properties": properties, "required": ["name", "more"], "additionalProperties": others}
     index = compile_spec(JsonSchema(schema), vocabulary)
@@ -123,7 +123,7 @@ def warm(advance: Callable[[str], None]) -> None:
     advance("grammars")
     from guided.engine.grammar import Grammar
 
-    # Why others: whether a lexeme may have ended where it goes on, and masks that are like others, are made by kernels of their own.
+    # Why several grammars: other kernels handle lexemes that may end where they could continue, and masks that resemble others.
     keyword = 'start: ("is" NAME)+\nNAME: /[a-z]+/\n%ignore " "'
     parted = 'start: (A | B)+\nA: /a(bc)?/\nB: "b"'
     for grammar, data in (("json", b'{"name": [31, true]}'), (parted, b"aba"), (keyword, b"is it is in")):
@@ -152,9 +152,15 @@ def warm(advance: Callable[[str], None]) -> None:
     for out in (bits, np.empty_like(bits)):
         mask_bits(bits, [index.mask(0)], -1, out)
 
+    advance("batches of masks")
+    from guided.kernels.copying import copy_rows
+
+    nothing = np.zeros(0, np.int64)
+    copy_rows(nothing, nothing, nothing)
+
 
 def _import_all() -> None:
-    """Import the modules of all kernels, so that progress is counted against all of them."""
+    """Import the modules of all kernels, so that progress is measured against all of them."""
     import guided.kernels as package
 
     for module in pkgutil.iter_modules(package.__path__):
@@ -162,13 +168,13 @@ def _import_all() -> None:
 
 
 def kernels() -> dict[str, Any]:
-    """All kernels in the modules loaded so far, by module and name."""
+    """All kernels in the loaded modules, by module and name."""
     from guided.kernels import jit
 
     return {f"{one.py_func.__module__}.{one.py_func.__qualname__}": one for one in jit.kernels()}
 
 
 def _folder(found: dict[str, Any]) -> str | None:
-    """Where numba keeps the compiled code."""
+    """The folder of numba's cache."""
     paths = {kernel.stats.cache_path for kernel in found.values()} - {None}
     return str(sorted(paths)[0]) if paths else None

@@ -1,1 +1,1 @@
-"""Specs (what may be said), `compile`, and the `Index` it returns."""
+"""Specs (output constraints), `compile`, and the `Index` it returns."""

@@ -1,12 +1,11 @@
-"""`load_index`: an index back from disk, and what is checked when it comes back; `read_index_file`: what a file holds.
+"""`load_index` reads and checks a saved index; `read_index_file` returns the content of a file.
 
-Of an index with a stack, a file holds the spec, from which the index is made anew, and the states and masks that were explored
-(docs/adr/0008).
+For an index with a stack, a file holds the spec, from which the automaton is rebuilt, and the explored states and masks (docs/adr/0008).
 
-A file belongs to one spec and one vocabulary, by their fingerprints. Nothing in a file is trusted: its limits never exceed the caller's,
-the shapes of its arrays are checked against each other and against the limits before they are read (`_SHAPES`), and then every number
-that refers to another table is checked to be in range (`_RANGES`). So no file makes a kernel read outside an array. With ``mmap`` the
-arrays' content is trusted.
+A file belongs to one spec and one vocabulary, identified by fingerprints. Files are untrusted: the limits in a file never exceed the
+caller's; the shapes of the arrays are checked against each other and the limits before they are read (`_SHAPES`); then every number that
+refers to another table is checked to be in range (`_RANGES`).
+Invariant: no file makes a kernel read outside an array. With ``mmap`` the content of the arrays is trusted.
 """
 
 import os
@@ -21,11 +20,12 @@ import numpy.typing as npt
 from guided.arrays import mask_words
 from guided.automata.automaton import Automaton
 from guided.engine.compile import remake
+from guided.engine.composed import Composed
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index, Origin
 from guided.engine.json_schema import JsonSchema
 from guided.engine.marked_grammar import MarkedGrammar
-from guided.engine.specs import StackSpec
+from guided.engine.specs import STORED_SPECS, StoredSpec
 from guided.engine.templates import Template
 from guided.errors import GuidedError, IndexFormatError, LimitError, shown
 from guided.index.pushdown import PushdownIndex
@@ -37,10 +37,9 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["IndexFile", "add_stack_spec", "load_index", "read_index_file"]
 
-# Specs that need a stack, by the kind of their files.
-_STACK_SPECS: dict[str, type[StackSpec]] = {spec.kind: spec for spec in (JsonSchema, Template, Grammar, MarkedGrammar)}
+STORED_SPECS.update({spec.kind: spec for spec in (JsonSchema, Template, Grammar, MarkedGrammar, Composed)})
 
-# Each array's dtype, and the length of each dimension: a name stands for one number throughout a file, to which the int is added.
+# Per array: its dtype and the length of each dimension, a named number (the same throughout a file) plus the int.
 _Shapes = Mapping[str, tuple[str, tuple[tuple[str, int], ...]]]
 _SHAPES: _Shapes = {
     "table": ("<i4", (("states", 0), ("classes", 0))),
@@ -64,7 +63,7 @@ _SHAPES_WITH_STACK: _Shapes = {
     "mask_of": ("<i4", (("states", 0),)),
 }
 _SPEC_SHAPE: _Shapes = {"data": ("|u1", (("data", 0),))}
-# The least value of each array, and the dimension that its values are below.
+# Per array: its minimum value, and the dimension that bounds its values (exclusive).
 _RANGES: Mapping[str, tuple[int, str]] = {
     "table": (-1, "states"),
     "classes": (0, "classes"),
@@ -77,30 +76,30 @@ _RANGES: Mapping[str, tuple[int, str]] = {
 }
 
 
-def add_stack_spec(spec: type[StackSpec]) -> None:
-    """Have files hold indices of a kind of specs that another layer defines."""
-    _STACK_SPECS[spec.kind] = spec
+def add_stack_spec(spec: type[StoredSpec]) -> None:
+    """Register a kind of specs, defined by another layer, whose indices files may hold."""
+    STORED_SPECS[spec.kind] = spec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexFile:
-    """What a file of an index holds; without its vocabulary it answers for whole texts, not for tokens.
+    """Content of an index file; without a vocabulary it answers for whole texts, not for tokens.
 
     Attributes
     ----------
     automaton : Automaton or None
-        The byte automaton; None where the language needs a stack.
+        The byte automaton; None if the language needs a stack.
     arrays : dict of str to ndarray
-        All arrays, those of the automaton among them, in the order of the file; read-only.
+        All arrays, including those of the automaton, in file order; read-only.
     spec_fingerprint, vocabulary_fingerprint : str
-        What was compiled, and for which vocabulary.
+        Fingerprints of the spec and the vocabulary.
     n_tokens : int
-        Token ids of the vocabulary.
+        Number of token ids of the vocabulary.
     unenforced : tuple of (str, str)
     notes : tuple of str
-        As those of `Index`.
+        As in `Index`.
     origin : Origin or None
-        What an index with a stack is made of.
+        Source of an index with a stack.
     """
 
     automaton: Automaton | None
@@ -114,7 +113,7 @@ class IndexFile:
 
 
 def read_index_file(path: str | os.PathLike[str], limits: Limits | None = None) -> IndexFile:
-    """Read what `Index.save` wrote, whatever vocabulary it was compiled for. O(bytes).
+    """Read a file of `Index.save`, for any vocabulary. O(bytes).
 
     Parameters
     ----------
@@ -133,21 +132,21 @@ def read_index_file(path: str | os.PathLike[str], limits: Limits | None = None) 
 def load_index(
     path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False, limits: Limits | None = None
 ) -> Index:
-    """Read an index that `Index.save` wrote.
+    """Load an index that `Index.save` wrote.
 
     Parameters
     ----------
     path : path
         A regular file.
     vocabulary : Vocabulary
-        The one it was compiled for.
+        The vocabulary it was compiled for.
     mmap : bool
-        Map the file in place of reading it: opening costs the same whatever its size, and processes share its memory.
-        Only the header and the shapes of the arrays are checked then, so map only files that you made yourself; and never overwrite one
-        in place while it is mapped, which ends the process with SIGBUS (`Index.save` replaces files, which is safe).
+        Map the file instead of reading it: opening takes the same time for any size, and processes share its memory. Only the header and
+        the shapes of the arrays are checked, so map only files from a trusted source. Never overwrite a mapped file in place: the process
+        would end with SIGBUS (`Index.save` replaces files, which is safe).
     limits : Limits, optional
-        What the file may ask for: the size of its tables, and the budgets of the index, which are the smaller ones of these and the
-        file's own. The defaults if not given, so an index that was compiled with larger limits needs them again here.
+        Bounds the size of the tables. Each budget of the index is the smaller of this one and the file's own. Defaults apply if not given,
+        so an index compiled with larger limits needs them here again.
 
     Raises
     ------
@@ -161,9 +160,9 @@ def load_index(
     O(bytes); O(header) with ``mmap``.
     """
     if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}")
+        raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}")
     if limits is not None and not isinstance(limits, Limits):
-        raise TypeError(f"limits are a Limits, not {type(limits).__name__}")
+        raise TypeError(f"limits must be a Limits, not {type(limits).__name__}")
     found = _read(path, vocabulary, limits or Limits(), mmap=mmap)
     if found.automaton is None:
         return _with_stack(path, found, vocabulary)
@@ -181,8 +180,10 @@ def _with_stack(path: str | os.PathLike[str], found: IndexFile, vocabulary: Voca
     assert found.origin is not None
     try:
         index = found.origin.remake(found.origin, vocabulary)
-        assert isinstance(index.tables, PushdownIndex)
-        restore(index.tables, found.arrays)
+        if isinstance(index.tables, PushdownIndex):
+            restore(index.tables, found.arrays)
+        elif found.arrays:
+            raise ValueError("its arrays do not belong to a composition")
     except LimitError as error:
         raise IndexFormatError(
             f"{path} exceeds the limits ({error}): pass larger limits if you trust the file"
@@ -195,7 +196,7 @@ def _with_stack(path: str | os.PathLike[str], found: IndexFile, vocabulary: Voca
 
 
 def _read(path: str | os.PathLike[str], vocabulary: Vocabulary | None, limits: Limits, *, mmap: bool) -> IndexFile:
-    """The content of a file; with ``mmap`` nothing behind its header is looked at."""
+    """Return the content of a file; with ``mmap`` only its header is checked."""
     lengths: dict[str, int] = {}
 
     def check(fields: dict[str, Any], shapes: Mapping[str, ArrayShape]) -> None:
@@ -229,9 +230,9 @@ def _read(path: str | os.PathLike[str], vocabulary: Vocabulary | None, limits: L
 def _check_fields(
     path: str | os.PathLike[str], fields: dict[str, Any], vocabulary: Vocabulary | None, limits: Limits
 ) -> None:
-    """Check the header's fields, those of the arrays excepted."""
+    """Check the header's fields, except those of the arrays."""
     kind = fields.get("kind")
-    if not isinstance(kind, str) or (kind != KIND and kind not in _STACK_SPECS):
+    if not isinstance(kind, str) or (kind != KIND and kind not in STORED_SPECS):
         raise IndexFormatError(f"{path} holds an index of the kind {shown(kind)}, which this release does not know")
     for name in ("spec", "vocabulary"):
         if not isinstance(fields.get(name), str):
@@ -255,7 +256,7 @@ def _check_fields(
 
 
 def _lengths(path: str | os.PathLike[str], shapes: Mapping[str, ArrayShape], *, has_stack: bool) -> dict[str, int]:
-    """The dimensions' lengths by their names in `_SHAPES`, each the same in all arrays."""
+    """Return the lengths of the dimensions named in `_SHAPES`, each the same in all arrays."""
     expected = _SHAPES
     if has_stack:
         expected = _SHAPES_WITH_STACK if shapes.keys() - _SPEC_SHAPE.keys() else {}
@@ -309,7 +310,7 @@ def _check_lengths(
 
 
 def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], lengths: dict[str, int]) -> None:
-    """Refuse tables whose numbers refer to what is not there, or contradict each other."""
+    """Reject tables with references out of range or with contradictory content."""
     accepting, distance = arrays["accepting"], arrays["distance"]
     fits = (
         all(_within(arrays[name], least, lengths[end]) for name, (least, end) in _RANGES.items())
@@ -322,11 +323,11 @@ def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[An
         and distance[0] >= 0
     )
     if fits:
-        # States with the same mask have rows of the same length, and accept alike.
+        # States with equal masks have rows of equal length and agree on acceptance.
         sizes, same = np.diff(arrays["row_indptr"]), arrays["mask_state"][arrays["mask_of"]]
         fits = np.array_equal(sizes, sizes[same]) and np.array_equal(accepting, accepting[same])
     if not fits:
-        raise IndexFormatError(f"{path} is damaged: its tables refer to what they do not hold")
+        raise IndexFormatError(f"{path} is damaged: its tables contain numbers out of range")
 
 
 def _is_indptr(indptr: npt.NDArray[Any], n_values: int) -> bool:
@@ -334,7 +335,7 @@ def _is_indptr(indptr: npt.NDArray[Any], n_values: int) -> bool:
 
 
 def _is_ascending(values: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> bool:
-    """Are the values of each row strictly ascending?"""
+    """Return whether the values of each row are strictly ascending."""
     if not len(values):
         return True
     ascends = np.empty(len(values), np.bool_)
@@ -346,7 +347,7 @@ def _is_ascending(values: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> bool:
 
 
 def _distances(arrays: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Each state's distance from those of the states that it leads to; -1 throughout where one of these has none."""
+    """Compute the distance of each state from the distances of its successors; all -1 if a successor has none."""
     indptr, accepting = arrays["row_indptr"], arrays["accepting"]
     after = arrays["distance"][arrays["row_targets"]]
     found = np.where(accepting, 0, -1).astype(np.int32)
@@ -380,11 +381,11 @@ def _origin(
     try:
         if data is not None:
             text = data.tobytes().decode("utf-8", "surrogatepass")
-        spec = _STACK_SPECS[kind].from_data(str(text), allowed)
+        spec = STORED_SPECS[kind].from_data(str(text), allowed)
     except Exception as error:  # Why: a forged spec can make any part of its reader fail
         raise IndexFormatError(f"{path} is damaged: {error}") from error
     if spec.fingerprint != fields["spec"]:
-        raise IndexFormatError(f"{path} is damaged: its spec does not have the fingerprint that its header says")
+        raise IndexFormatError(f"{path} is damaged: its spec does not match the fingerprint in its header")
     return Origin(remake, spec, allowed)
 
 
@@ -392,10 +393,10 @@ def _limits(path: str | os.PathLike[str], fields: dict[str, Any]) -> Limits:
     try:
         return Limits(**fields["limits"])
     except (KeyError, TypeError, ValueError) as error:
-        raise IndexFormatError(f"{path} is damaged: its field 'limits' holds no limits") from error
+        raise IndexFormatError(f"{path} is damaged: its field 'limits' is invalid") from error
 
 
 def _pair(text: str) -> tuple[str, str]:
-    """Pointer and keyword; a keyword has no space."""
+    """Split into JSON Pointer and keyword; a keyword contains no space."""
     pointer, _, keyword = text.rpartition(" ")
     return pointer, keyword

@@ -1,72 +1,76 @@
-"""`Grammar`: the spec of the texts that Lark parses by a grammar."""
+"""`Grammar`: the spec of texts that Lark parses with a grammar."""
 
 import os
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from guided.engine.specs import Lowered, fingerprint_of
+from guided.engine.algebra import Composable
+from guided.engine.fingerprints import fingerprint_of
+from guided.engine.specs import Choice, Lowered, Regex
 from guided.errors import GrammarError, VocabularyError, shown
 from guided.index.lexeme_masks import LexemeMasks
 from guided.keywords import suggest_keywords
 from guided.lalr.bounded import bounded_scanner, bounded_tables
 from guided.lalr.machine import LalrMachine
 from guided.lalr.packed import packed, unpacked
+from guided.lalr.prefix_position import PrefixPosition, PrefixPositions
 from guided.lalr.review import Finding, review
 from guided.lalr.scanner import Scanner, scanner_of
-from guided.lalr.sources import GrammarLike, Source, source_of
-from guided.lalr.standing import Standing, Standings
+from guided.lalr.sources import GrammarLike, Source, lark_pattern, lark_string, overridden, source_of
 from guided.lalr.tables import LalrTables, Start
 from guided.limits import Limits
-from guided.schema.json_values import text_of, value_of
+from guided.schema.frontend.json_values import text_of, value_of
 
 __all__ = ["Grammar"]
 
-_NO_TEXT = "no text can be parsed from it"
+_NO_TEXT = "the grammar accepts no text"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
-class Grammar:
-    """The texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts, and no others. See docs/lark.md.
+class Grammar(Composable):
+    """Texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts. See docs/lark.md.
 
     Parameters
     ----------
     grammar : str, path or lark.Lark
-        A str is a grammar's text, the name of a bundled grammar (docs/grammars.md), or ``"python"`` for the grammar of Python that is
-        part of Lark; it is never read as a file. A `pathlib.Path` is a file. A Lark object parses by LALR.
+        A str is the text of a grammar, the name of a bundled grammar (docs/grammars.md), or ``"python"`` for Lark's own Python grammar; it
+        is never read as a file. A `pathlib.Path` is a file. A Lark object must use LALR.
     start : str
         The start rule; ``"file_input"`` for ``"python"``.
     postlex : lark.indenter.Indenter, optional
-        What turns columns into INDENT and DEDENT; ``"python"`` and ``"python3"`` bring their own.
+        Turns columns into INDENT and DEDENT; ``"python"`` and ``"python3"`` include theirs.
     lexer : {"contextual", "basic"}
         As in Lark.
     import_paths : sequence of path
-        Folders where ``%import`` looks.
+        Folders that ``%import`` searches.
     allow_files : bool
-        Let a str name a file, and let a text import files, relative to the running script. Off by default: a text that strangers wrote
-        reads no files but those of ``import_paths`` and of the packages guided and lark. A grammar in a file may always import others.
+        Let a str name a file, and let the text of a grammar import files relative to the running script. Off by default: an untrusted
+        grammar reads only files of ``import_paths`` and of the packages guided and lark. A grammar in a file may always import others.
 
     max_ignored : int, optional
-        Characters of ignored text (``%ignore``) in a row, at most: before the first token, between two tokens, and after the last one.
-        Without it there is no bound, as in Lark, and a model may write blanks until its budget ends. 0 allows none.
+        Maximum number of consecutive characters of ignored text (``%ignore``): before the first token, between two tokens, and after the
+        last one. Without it there is no bound, as in Lark, and a model may emit blanks until its budget ends. 0 allows none.
+    terminals : mapping of str to list of str, Regex or Choice, optional
+        Terminals of the grammar that match these texts instead, as if the grammar ended in ``%override NAME: ...``.
 
     Attributes
     ----------
     tables : LalrTables
-        What Lark built; the bound is no part of them.
+        Tables built by Lark; they do not include ``max_ignored``.
     start : str
     max_ignored : int or None
 
     Raises
     ------
     GrammarError
-        Lark refuses the grammar, it asks for what no automaton can do, or there is no such name or file; with the rule or terminal.
+        Lark refuses the grammar, it needs more than an automaton, or the name or file does not exist; with the rule or terminal.
     LimitError
-        It is too large.
+        The grammar is too large.
     TypeError, ValueError
-        An argument is of another type, or unknown.
+        An argument has the wrong type, or its value is unknown.
 
     Examples
     --------
@@ -93,9 +97,12 @@ class Grammar:
         *,
         allow_files: bool = False,
         max_ignored: int | None = None,
+        terminals: Mapping[str, Iterable[str] | Regex | Choice[Any]] | None = None,
     ) -> None:
         _check_bound(max_ignored)
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
+        if terminals:
+            source = overridden(source, {name: _definition(name, given) for name, given in terminals.items()})
         tables = source.tables(Limits())
         self._set(tables, source.start, max_ignored, source)
         _start(tables, source.start)
@@ -119,23 +126,23 @@ class Grammar:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of the tables and the start: whatever Lark makes the same of is the same."""
+        """SHA-256 in hex of the tables and the start: grammars that Lark compiles to the same tables are equal."""
         return fingerprint_of("grammar", self.data)
 
     @property
     def data(self) -> str:
-        """The tables as text, with the version of Unicode that its patterns mean."""
+        """The tables as text, with the Unicode version of its patterns."""
         content = {"tables": packed(self.tables), "start": self.start, "unicode": unicodedata.unidata_version}
         return text_of(content if self.max_ignored is None else {**content, "max_ignored": self.max_ignored})
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "Grammar":
-        """The spec of what `data` gave; it has no parser.
+        """Return the spec that `data` describes; it has no parser.
 
         Raises
         ------
         ValueError
-            The text is something else, or means another version of Unicode than this Python's.
+            The text does not describe such a spec, or needs another Unicode version than this Python's.
         """
         content = value_of(data, limits)
         try:
@@ -145,7 +152,7 @@ class Grammar:
             bound = content.get("max_ignored")
             _check_bound(bound)
         except (KeyError, TypeError, GrammarError) as error:
-            raise ValueError(f"this is no grammar: {error}") from error
+            raise ValueError(f"not a valid grammar: {error}") from error
         if version != unicodedata.unidata_version:
             raise ValueError(
                 f"its patterns mean characters of Unicode {version}, and this Python has {unicodedata.unidata_version}"
@@ -155,22 +162,20 @@ class Grammar:
         return spec
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """The automaton of the texts.
+        """Return the automaton of the texts.
 
         Raises
         ------
         GrammarError
-            A terminal asks for what no automaton can do, or there is no text.
+            A terminal needs more than a finite automaton, or the language is empty.
         LimitError
         VocabularyError
-            There are texts, but all need bytes that the alphabet lacks.
+            Valid texts exist, but all need bytes that the alphabet lacks.
         """
         machine = self._machine(limits, alphabet)
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256)).is_empty:
-                raise VocabularyError(
-                    "every text of the grammar needs a byte that no token of the vocabulary has alone"
-                )
+                raise VocabularyError("every text of the grammar needs a byte that the vocabulary cannot encode")
             raise GrammarError(_NO_TEXT, self.start)
         return Lowered(machine, "grammar", 0, notes=(*self.tables.notes, *machine.dead_ends.notes), masks=LexemeMasks)
 
@@ -179,11 +184,11 @@ class Grammar:
         return LalrMachine(tables, scanner, _start(tables, self.start), limits, alphabet)
 
     def _bounded(self, limits: Limits) -> tuple[LalrTables, Scanner]:
-        """Tables and scanner, with the bound of ignored text if there is one."""
+        """Return tables and scanner, with the bound on ignored text if there is one."""
         return _bounded(self.tables, self.max_ignored, limits)
 
     def review(self) -> list[Finding]:
-        """What an author should know of the grammar: conflicts, dead ends, lookaheads, each with a short example if there is one.
+        """Return findings for the author of the grammar: conflicts, dead ends, lookaheads, each with a short example if there is one.
 
         Raises
         ------
@@ -196,32 +201,48 @@ class Grammar:
         tables, scanner = self._bounded(Limits())
         return review(tables, scanner, _start(tables, self.start), machine.dead_ends)
 
-    def standing(self, text: bytes) -> Standing | None:
-        """Where a text that has begun stands: the lexeme under way, and the terminals that are expected. O(bytes).
+    def standing(self, text: bytes) -> PrefixPosition | None:
+        """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes).
 
-        None where Lark's lexer or parser has broken off before its end.
+        None if Lark's lexer or parser rejects the text.
         """
         return _standings(self.tables, self.start, self.max_ignored).of(text)
 
     def parse(self, text: str) -> Any:
-        """What Lark makes of a text; ``max_ignored`` plays no part.
+        """Return Lark's parse of a text; ``max_ignored`` does not apply.
 
         Raises
         ------
         GrammarError
-            The text is none of the grammar, or the spec is from a file of an index and has no parser.
+            The text is not in the language, or the spec is from an index file and has no parser.
         LimitError
-            It nests too deep for Lark.
+            The text nests too deeply for Lark.
         """
         if self._source is None:
-            raise GrammarError("a grammar from a file of an index has no parser: make it from its text", self.start)
+            raise GrammarError("a grammar loaded from an index file has no parser: create it from its text", self.start)
         return self._source.parse(text)
 
 
+def _definition(name: str, given: Any) -> str:
+    """Return what a terminal matches in Lark's notation."""
+    if isinstance(given, Regex):
+        return lark_pattern(f"(?a:{given.pattern})" if given.ascii else given.pattern)
+    texts = given.options if isinstance(given, Choice) else given
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise TypeError(f"terminal {name} must be a list of str, a Regex or a Choice, not {type(given).__name__}")
+    found = list(dict.fromkeys(texts))
+    for text in found:
+        if not isinstance(text, str):
+            raise TypeError(f"terminal {name} must match texts, not {type(text).__name__}")
+    if not found or "" in found:
+        raise GrammarError("a terminal must match at least one text, and none of them may be empty", name)
+    return " | ".join(map(lark_string, found))
+
+
 @lru_cache(maxsize=8)
-def _standings(tables: LalrTables, start: str, max_ignored: int | None) -> Standings:
+def _standings(tables: LalrTables, start: str, max_ignored: int | None) -> PrefixPositions:
     tables, scanner = _bounded(tables, max_ignored, Limits())
-    return Standings(tables, scanner, _start(tables, start))
+    return PrefixPositions(tables, scanner, _start(tables, start))
 
 
 def _bounded(tables: LalrTables, max_ignored: int | None, limits: Limits) -> tuple[LalrTables, Scanner]:
@@ -235,9 +256,9 @@ def _check_bound(max_ignored: object) -> None:
     if max_ignored is None:
         return
     if not isinstance(max_ignored, int) or isinstance(max_ignored, bool):
-        raise TypeError(f"max_ignored is a number of characters, not {type(max_ignored).__name__}")
+        raise TypeError(f"max_ignored must be an integer number of characters, not {type(max_ignored).__name__}")
     if max_ignored < 0:
-        raise ValueError(f"max_ignored is a number of characters, 0 or more, not {shown(max_ignored)}")
+        raise ValueError(f"max_ignored must be at least 0, not {shown(max_ignored)}")
 
 
 def _start(tables: LalrTables, name: str) -> Start:
@@ -245,4 +266,4 @@ def _start(tables: LalrTables, name: str) -> Start:
         if start.name == name:
             return start
     known = ", ".join(start.name for start in tables.starts)
-    raise GrammarError(f"the grammar was not read with this start; there are: {known}", name)
+    raise GrammarError(f"unknown start rule; the grammar was loaded with: {known}", name)

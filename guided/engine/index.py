@@ -10,11 +10,12 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.caching import cached_property
-from guided.engine.specs import StackSpec
+from guided.engine.specs import StoredSpec
 from guided.errors import VocabularyError, brief, shown
 from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
+from guided.index.composition import CompositionIndex
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_files import explored_arrays
 from guided.index.regular import KIND, RegularIndex
@@ -24,27 +25,27 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MOST_DATA", "Index", "Origin"]
 
-# A spec whose text has more characters is an array of its file, since headers are small.
+# A spec longer than this many characters is stored as an array of the file, because headers are small.
 MOST_DATA = 1 << 16
-# Sets of end tokens whose masks are kept.
+# Sets of end tokens whose `EndTokens` are cached.
 _KEPT_END_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What an index with a stack is made of, in files and for other processes.
+    """Source of an index with a stack, for files and other processes.
 
     Attributes
     ----------
     remake : callable
-        From an origin and a vocabulary to the index.
-    spec : StackSpec
-        As text in files and for other processes.
+        Makes the index from an origin and a vocabulary.
+    spec : StoredSpec
+        Serialized as text.
     limits : Limits
     """
 
     remake: Callable[["Origin", Vocabulary], "Index"] = field(repr=False)
-    spec: StackSpec
+    spec: StoredSpec
     limits: Limits
 
     def __reduce__(self) -> Any:
@@ -52,41 +53,41 @@ class Origin:
 
 
 def _origin_of(
-    remake: Callable[[Origin, Vocabulary], "Index"], kind: type[StackSpec], data: str, limits: Limits
+    remake: Callable[[Origin, Vocabulary], "Index"], kind: type[StoredSpec], data: str, limits: Limits
 ) -> Origin:
     return Origin(remake, kind.from_data(data), limits)
 
 
 def _remade(origin: Origin, vocabulary: Vocabulary, journal: dict[int, tuple[int, bytes]]) -> "Index":
     index = origin.remake(origin, vocabulary)
-    assert isinstance(index.tables, PushdownIndex)
-    index.tables.replay(journal)
+    if isinstance(index.tables, PushdownIndex):
+        index.tables.replay(journal)
     return index
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Index:
-    """For every state the tokens that may come next, and where each leads. Made by `guided.compile`.
+    """Compiled constraint: for every state the allowed tokens and their successor states. Created by `guided.compile`.
 
     Attributes
     ----------
-    tables : RegularIndex or PushdownIndex
-        The tables: of an automaton without or with a stack.
+    tables : RegularIndex, PushdownIndex or CompositionIndex
+        Tables of a finite automaton, of a pushdown automaton, or of several of them.
     vocabulary : Vocabulary
         The vocabulary it was compiled for.
     spec_fingerprint : str
-        What was compiled.
+        Fingerprint of the compiled spec.
     unenforced : tuple of (str, str)
-        What the spec asks for and the index does not enforce, as JSON Pointer and keyword; empty unless that was asked for.
+        Constraints of the spec that the index does not enforce, as JSON Pointer and keyword; empty unless the spec allows such.
     notes : tuple of str
         Remarks of the compiler.
     origin : Origin, optional
-        What it is made of, where it has a stack.
+        Source of an index with a stack.
     summary : str
-        The spec in short; empty where the index is from a file, or the origin has the spec.
+        Short form of the spec; empty if the index was loaded from a file or has an origin.
     """
 
-    tables: RegularIndex | PushdownIndex
+    tables: RegularIndex | PushdownIndex | CompositionIndex
     vocabulary: Vocabulary
     spec_fingerprint: str
     unenforced: tuple[tuple[str, str], ...] = field(default=())
@@ -95,9 +96,10 @@ class Index:
     summary: str = ""
 
     def __reduce__(self) -> Any:
-        if isinstance(self.tables, PushdownIndex):
+        if not isinstance(self.tables, RegularIndex):
             assert self.origin is not None, "an index with a stack knows its spec"
-            return _remade, (self.origin, self.vocabulary, self.tables.journal)
+            journal = self.tables.journal if isinstance(self.tables, PushdownIndex) else {}
+            return _remade, (self.origin, self.vocabulary, journal)
         return Index, (
             self.tables,
             self.vocabulary,
@@ -118,35 +120,40 @@ class Index:
 
     @property
     def initial(self) -> int:
-        """The state of the empty text."""
+        """State of the empty text."""
         return 0
 
     @cached_property
     def final(self) -> int:
-        """The state after EOS, from where nothing follows."""
+        """State after EOS; it has no successors."""
         return self.tables.final
 
     @property
     def n_states(self) -> int:
-        """Number of states without `final`; of an index that grows with its texts, those made so far."""
+        """Number of states without `final`; for an index that grows with its texts, those created so far."""
         return self.tables.n_states
 
     @property
+    def n_bytes(self) -> int:
+        """Approximate bytes of memory of tables and masks, without the vocabulary and what indices share."""
+        return self.tables.n_bytes
+
+    @property
     def labels(self) -> Int32Array:
-        """Label of each state, as the spec gave it: int32, shape (n_states,). An index with a stack has none."""
-        if isinstance(self.tables, PushdownIndex):
+        """Label of each state, as given by the spec: int32, shape (n_states,). An index with a stack has none."""
+        if not isinstance(self.tables, RegularIndex):
             raise TypeError("an index with a stack has no labels")
         return self.tables.automaton.labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to one file, in one step; `guided.load_index` reads it.
+        """Write the index to a file atomically; `guided.load_index` reads it.
 
-        The same index gives the same bytes in any process. docs/format.md describes the file.
+        Equal indices give equal bytes in every process. docs/format.md describes the file.
 
         Raises
         ------
         IndexFormatError
-            The place cannot be written; what was there is unchanged.
+            The path cannot be written; an existing file is unchanged.
         """
         fields = {
             "spec": self.spec_fingerprint,
@@ -155,9 +162,12 @@ class Index:
             "unenforced": [f"{pointer} {keyword}" for pointer, keyword in self.unenforced],
             "notes": list(self.notes),
         }
-        if isinstance(self.tables, PushdownIndex):
+        if not isinstance(self.tables, RegularIndex):
             assert self.origin is not None, "an index with a stack knows its spec"
-            data, arrays = self.origin.spec.data, explored_arrays(self.tables)
+            # A composition is stored without the states that were explored.
+            data, arrays = self.origin.spec.data, {}
+            if isinstance(self.tables, PushdownIndex):
+                arrays = explored_arrays(self.tables)
             made_of: dict[str, Any] = {"limits": asdict(self.origin.limits)}
             if len(data) <= MOST_DATA:
                 made_of["data"] = data
@@ -168,44 +178,44 @@ class Index:
             write_arrays(path, {**fields, "kind": KIND}, self.tables.arrays())
 
     def explore(self, n_states: int) -> None:
-        """Make states and masks ahead, breadth first from the start, until there are ``n_states`` of them.
+        """Create states and masks ahead of use, breadth first from the start, until there are ``n_states``.
 
-        For an index that grows with its texts: a process that serves starts warm, and so does whoever loads the index after it was
-        saved. The same calls make the same states. Of other indices all states are made already.
+        For an index that grows with its texts: a server starts warm, and so does a process that loads the saved index. Equal calls create
+        equal states. Other indices already have all their states.
 
         Raises
         ------
         ValueError
             ``n_states`` is negative.
         LimitError
-            A budget is passed.
+            A budget was exceeded.
         """
         if as_index(n_states) < 0:
-            raise ValueError(f"explore takes a number of states, not {shown(n_states)}")
-        if isinstance(self.tables, PushdownIndex):
+            raise ValueError(f"explore needs a number of states, not {shown(n_states)}")
+        if not isinstance(self.tables, RegularIndex):
             self.tables.explore(as_index(n_states))
 
     def guide(self, end_tokens: Iterable[int] | None = None) -> Guide:
-        """A new guide at the empty text.
+        """Return a new guide at the empty text.
 
         Parameters
         ----------
         end_tokens : iterable of int, optional
-            The tokens that end this text, in place of those of the vocabulary: its mask allows them exactly where the text is complete,
-            and ``advance`` with one of them finishes the guide. The vocabulary's own are then allowed nowhere, unless they are among them.
+            Tokens that end this text, instead of those of the vocabulary: masks allow them exactly where the text is complete, and
+            ``advance`` with one of them finishes the guide. The vocabulary's own end tokens are then never allowed, unless listed here.
 
         Raises
         ------
         ValueError
-            There is none, or an id is beyond the logits, has bytes, or is a special token that the index reads for its name.
+            The list is empty, or an id is beyond the logits, has bytes, or is a special token that the index reads by its name.
         TypeError
-            An id is no integer.
+            An id is not an integer.
         """
         return Guide(self if end_tokens is None else self._ending_with(end_tokens))
 
     def _ending_with(self, end_tokens: Iterable[int]) -> "Index | EndTokens":
         if isinstance(end_tokens, int | str | bytes):
-            raise TypeError(f"end_tokens is a list of token ids, not {type(end_tokens).__name__}")
+            raise TypeError(f"end_tokens must be a list of token ids, not {type(end_tokens).__name__}")
         ids = tuple(sorted({as_index(token) for token in end_tokens}))
         if ids == tuple(sorted(self.vocabulary.eos)):
             return self
@@ -223,7 +233,7 @@ class Index:
 
     def _check_end_tokens(self, ids: tuple[int, ...]) -> None:
         if not ids:
-            raise ValueError("end_tokens is empty: give at least one token that ends a text")
+            raise ValueError("end_tokens is empty: pass at least one token that ends a text")
         for token in ids:
             if not 0 <= token < self.vocabulary.size:
                 raise ValueError(f"end token {shown(token)}: ids run from 0 to {self.vocabulary.size - 1}")
@@ -232,57 +242,57 @@ class Index:
                     f"end token {token} is an ordinary token, {shown(self.vocabulary[token])}: only tokens without bytes can end a text"
                 )
             if token not in self.vocabulary.eos and self.tables.reads(token):
-                raise ValueError(f"end token {token} is a special token that texts of this index hold for its name")
+                raise ValueError(f"end token {token} is a special token that texts of this index contain")
 
     def allowed(self, state: int) -> Int32Array:
-        """Ids of the tokens allowed in a state, EOS among them: int32, ascending. O(size)."""
+        """Return the ids of the tokens allowed in a state, EOS included: int32, ascending. O(size)."""
         return self.tables.allowed(self._checked(state))
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token; -1 where it is not allowed, and after -1. O(1)."""
+        """Return the state after a token; -1 if the token is not allowed or ``state`` is -1. O(1)."""
         return self.tables.next(state, token)
 
     def mask(self, state: int) -> Int32Array:
-        """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
-        # PERF: asked at every step, so the check is not a call (python -m benchmarks.regex; 0.39 us for a guide's mask become 0.22).
+        """Return the shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
+        # PERF: called at every step, so the check is inlined (python -m benchmarks.regex; a guide's mask takes 0.22 us instead of 0.39).
         if not 0 <= state <= self.final:
             self._checked(state)
         return self.tables.mask(state)
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """The state after tokens that were read from the start before, whether the index still keeps it or not. O(bytes).
+        """Return the state after tokens that were read from the start before, even if the index has evicted it. O(bytes).
 
         Raises
         ------
         ValueError
-            They cannot follow each other.
+            The tokens are not allowed in this order.
         """
         return self.tables.state_after(tokens)
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
-        """The mask of tokens after which ``budget - 1`` more can complete a text."""
+        """Return the mask of the tokens after which at most ``budget - 1`` more complete the text."""
         return self.tables.mask_within(self._checked(state), budget)
 
     def is_accepting(self, state: int) -> bool:
-        """May a text end in this state?"""
+        """Return whether a text may end in this state."""
         return self._checked(state) == self.final or self.tables.is_accepting(state)
 
     def remaining(self, state: int) -> int:
-        """So many tokens are enough from a state to acceptance, EOS not counted: `Guide.remaining`."""
+        """Return a number of tokens that suffices to reach acceptance, EOS not counted; see `Guide.remaining`."""
         return 0 if self._checked(state) == self.final else self.tables.remaining(state)
 
     def accepts(self, data: str | bytes) -> bool:
-        """Is a whole text, a str or its UTF-8, in the language? O(len(data))."""
+        """Return whether a whole text, a str or its UTF-8, is in the language. O(len(data))."""
         return self.tables.accepts(data)
 
     def forced(self, state: int) -> bytes:
-        """Bytes that every continuation of a state begins with."""
+        """Return the bytes that every continuation of a state begins with."""
         return b"" if self._checked(state) == self.final else self.tables.forced(state)
 
     def explain(self, state: int, token: int, read: Sequence[int] | None = None) -> Explanation:
-        """Why a token is or is not allowed in a state.
+        """Explain why a token is allowed or rejected in a state.
 
-        ``read``: the tokens that led there. With them the terminals of a grammar are named, and where the lexeme under way begins.
+        ``read``: the tokens that led to the state. With them the result names a grammar's terminals and the start of the current lexeme.
         """
         found = self._explained(self._checked(state), token)
         standing = getattr(self.origin and self.origin.spec, "standing", None)
@@ -306,7 +316,7 @@ class Index:
         if allowed:
             reason = "all its bytes fit"
         elif count < len(data):
-            reason = f"its byte {count} ({data[count : count + 1]!r}) cannot come there"
+            reason = f"its byte {count} ({data[count : count + 1]!r}) is not allowed there"
         else:
             reason = "its bytes fit, but no sequence of tokens completes the text after it"
         return Explanation(token, data, allowed, count, expected, reason)
@@ -314,15 +324,15 @@ class Index:
     def _explain_without_bytes(self, state: int, token: int, allowed: bool) -> Explanation:
         expected = describe_bytes(self.tables.onward(state), may_end=self.is_accepting(state))
         if not 0 <= token < self.vocabulary.size:
-            reason = f"there is no such token: ids run from 0 to {self.vocabulary.size - 1}"
+            reason = f"unknown token: ids run from 0 to {self.vocabulary.size - 1}"
         elif token in self.vocabulary.eos:
             reason = "the text may end here" if allowed else "it ends the text, which is not complete"
         elif allowed:
-            reason = "it is a special token that stands for its name"
+            reason = "it is a special token, allowed by its name"
         elif self.tables.reads(token):
-            reason = "it is a special token that stands for its name, which cannot come here"
+            reason = "it is a special token whose name is not allowed here"
         else:
-            reason = "it is a special or padding token and spells nothing"
+            reason = "it is a special or padding token without bytes"
         return Explanation(token, None, allowed, 0, expected, reason)
 
     def _checked(self, state: int) -> int:
@@ -334,7 +344,7 @@ class Index:
     def check_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Raise VocabularyError unless the index was compiled for this vocabulary."""
         if not isinstance(vocabulary, Vocabulary):
-            raise TypeError(f"a Vocabulary is expected, not {type(vocabulary).__name__}")
+            raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}")
         if vocabulary is not self.vocabulary and vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise VocabularyError(
                 "the index was compiled for another vocabulary "

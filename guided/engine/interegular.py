@@ -1,11 +1,11 @@
 """`build`: interegular's automaton of a pattern, within the budgets of a compile.
 
-interegular knows no budgets: its constructions go on until memory ends. All of them go through one function of it, ``crawl``, which asks
-for the next state of each state and transition. While `build` runs, what is asked for is counted as steps of the compile; other threads
-and other users of interegular in the process are not counted and see no difference.
+interegular has no budgets: its constructions may exhaust the memory. All of them use its function ``crawl``, which requests the successor
+of each state and transition. While `build` runs, these requests count as steps of the compile. Other threads and other users of
+interegular in the process are neither counted nor affected.
 
-Invariant: the sum does not depend on the order in which states are found, so the same pattern passes or fails everywhere.
-It does not judge whether interegular reads a pattern rightly (docs/adr/0003).
+Invariant: the total does not depend on the order in which states are found, so a pattern passes or fails the same everywhere.
+Whether interegular reads a pattern correctly is not checked (docs/adr/0003).
 """
 
 import re
@@ -22,7 +22,7 @@ from guided.limits import Limits
 
 __all__ = ["build"]
 
-# Steps of a determinization (8 ns) that take as long as: a step from one state, a comparison with an earlier state, a symbol of a part.
+# Cost in steps of a determinization (8 ns each) of: a step from one state, a comparison with an earlier state, a symbol of a part.
 _FOLLOW, _COMPARE, _SYMBOL = 100, 5, 50
 _TOO_LARGE = "the pattern is too large for interegular: use builder='guided'"
 
@@ -32,17 +32,17 @@ _crawl: Callable[..., Any] = interegular.fsm.crawl
 
 
 def build(pattern: str, limits: Limits) -> Any:
-    """The FSM over characters that interegular builds.
+    """Return the FSM over characters that interegular builds.
 
     Raises
     ------
     PatternError
         interegular refuses the pattern.
     LimitError
-        ``steps`` of ``limits`` is passed.
+        ``steps`` of ``limits`` was exceeded.
     """
     steps = Steps(limits.steps)
-    # Each part of a pattern is held against all symbols: those that stand in it, those of its ranges, those of a few escapes.
+    # Each part of a pattern is compared with all symbols: its literals, those of its ranges, and those of a few escapes.
     symbols = len(set(pattern)) + 64
     symbols += sum(max(0, ord(last) - ord(first)) for first, last in set(_RANGE.findall(pattern)))
     steps.spend(_SYMBOL * symbols * len(pattern), _TOO_LARGE)
@@ -53,7 +53,7 @@ def build(pattern: str, limits: Limits) -> Any:
         return parsed.to_fsm()
     except LimitError:
         raise
-    except Exception as error:  # Why: beside its own errors it raises RecursionError, AttributeError and more
+    except Exception as error:  # Why: besides its own errors it raises RecursionError, AttributeError and more
         reason = f"interegular refuses the pattern ({type(error).__name__}: {error}); use builder='guided'"
         raise PatternError(reason, pattern, 0) from error
     finally:
@@ -61,7 +61,7 @@ def build(pattern: str, limits: Limits) -> Any:
 
 
 def _counted(alphabet: Any, initial: Any, final: Callable[[Any], bool], follow: Callable[[Any, Any], Any]) -> Any:
-    """``interegular.fsm.crawl``, with steps counted where they are to be."""
+    """Replace ``interegular.fsm.crawl``, counting steps where enabled."""
     steps = _steps.get()
     if steps is None:
         return _crawl(alphabet, initial, final, follow)
@@ -74,7 +74,7 @@ def _counted(alphabet: Any, initial: Any, final: Callable[[Any], bool], follow: 
         return final(state)
 
     def counted_follow(state: Any, transition: Any) -> Any:
-        # A product of automata (a dict) asks each of them; what else has states that are sets may join any two members.
+        # A product of automata (a dict) steps each of them; any other state is a set and may join any two members.
         steps.spend(_FOLLOW * (1 + width if isinstance(state, dict) else 1 + len(state)), _TOO_LARGE)
         found = follow(state, transition)
         if not isinstance(state, dict):

@@ -1,4 +1,4 @@
-"""`JsonSchema`: the spec of the JSON texts whose values a schema allows."""
+"""`JsonSchema`: the spec of JSON texts that are valid against a schema."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -6,20 +6,25 @@ from decimal import InvalidOperation
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
+import numpy as np
+
+from guided.arrays import DEAD
+from guided.engine.algebra import Composable
+from guided.engine.fingerprints import fingerprint_of
 from guided.engine.grammar import Grammar
-from guided.engine.specs import Lowered, fingerprint_of, options_of
+from guided.engine.specs import Lowered, options_of
 from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
+from guided.export.lark import MOST_RULES, lark_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.formula import Formulas
-from guided.schema.grammar.lark import MOST_RULES, lark_grammar
-from guided.schema.inputs import input_of
-from guided.schema.json_values import check_levels, parse_json, text_of, value_of
-from guided.schema.layout import whitespace_pattern
-from guided.schema.lowering import Lowering
-from guided.schema.machine import Machine
-from guided.schema.reader import TypeReader
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.frontend.inputs import input_of
+from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.frontend.reader import TypeReader
+from guided.schema.pushdown.layout import whitespace_pattern
+from guided.schema.pushdown.machine import SchemaMachine
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -29,11 +34,24 @@ __all__ = ["JsonSchema", "SchemaOptions"]
 
 T_co = TypeVar("T_co", covariant=True)
 
+# Last bytes of a JSON text, by its first.
+_LAST_BYTES = {
+    byte: last
+    for begins, last in (
+        (b"{", b"}"),
+        (b"[", b"]"),
+        (b'"', b'"'),
+        (b"-0123456789", b"0123456789"),
+        (b"tf", b"e"),
+        (b"n", b"l"),
+    )
+    for byte in begins
+}
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
 
 class SchemaOptions(TypedDict, total=False):
-    """The keyword arguments of `JsonSchema`."""
+    """Keyword arguments of `JsonSchema`."""
 
     whitespace: str
     property_order: Literal["schema", "any"]
@@ -50,61 +68,61 @@ class SchemaOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class JsonSchema(Generic[T_co]):
-    """The JSON texts (RFC 8259) whose values a schema allows; every keyword is enforced or refused. See docs/json-schema.md.
+class JsonSchema(Composable, Generic[T_co]):
+    """JSON texts (RFC 8259) that are valid against a schema; every keyword is enforced or refused. See docs/json-schema.md.
 
-    ``JsonSchema[T]``: the value of a text is a T; Any where a JSON Schema is given.
+    ``JsonSchema[T]``: `read` returns a T; Any if the schema is a JSON Schema.
 
     Parameters
     ----------
     schema : dict, bool, str, path, type or callable
-        A JSON Schema as parsed JSON, as JSON text, or a file of it (draft 2020-12 unless ``$schema`` names another); a type: a pydantic
-        model, dataclass, TypedDict, NamedTuple, Enum, Literal, Annotated, container, union, or whatever pydantic knows; a
-        function, whose arguments are meant; a tool as OpenAI, Anthropic or MCP define it; an operation of OpenAPI 3.
+        A JSON Schema as parsed JSON, JSON text or a file (draft 2020-12 unless ``$schema`` names another); a type: a pydantic model,
+        dataclass, TypedDict, NamedTuple, Enum, Literal, Annotated, container, union, or any other type pydantic knows; a function, for
+        its arguments; a tool in the format of OpenAI, Anthropic or MCP; an operation of OpenAPI 3.
     whitespace : str
         ``"compact"``, ``"flexible"``, ``"pretty(N)"`` as ``json.dumps(value, indent=N)`` writes, or a regular expression.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any", "dumps"}
-        Without exponents, and integers without a fraction; all of RFC 8259; or the same with integers plain.
+        ``"plain"``: no exponents, and integers without a fraction; ``"any"``: all of RFC 8259; ``"dumps"``: the same, but integers plain.
     escapes : {"canonical", "any", "dumps"}
-        Each character in its shortest spelling; in any; or as ``json.dumps`` writes it, with ``ensure_ascii`` or without.
+        Each character in its shortest spelling; in any spelling; or as ``json.dumps`` writes it, with ``ensure_ascii`` or without.
     format : {"assert", "annotate", "strict"}
-        Known formats are enforced; none is; or unknown ones are refused as well.
+        Enforce known formats; enforce none; or enforce known and refuse unknown ones.
     unsupported : {"refuse", "record"}
-        A keyword that cannot be enforced is refused, or dropped and listed in ``index.unenforced``, with its JSON Pointer.
+        Refuse keywords that cannot be enforced, or drop them and list them in ``index.unenforced`` with their JSON Pointers.
     registry : mapping of str to schema, optional
-        Schemas that ``$ref`` may lead to, by URI. Nothing is fetched.
+        Schemas by URI that ``$ref`` may refer to. Nothing is fetched.
     operation : str, optional
-        Of a document of OpenAPI: which operation, by ``operationId`` or as ``"POST /pets"``.
+        Operation of an OpenAPI document, by ``operationId`` or as ``"POST /pets"``.
     engine : {"nested", "lalr"}
-        What runs the texts: formulas and their derivatives; or the Lark grammar that `lark` gives, which says less (docs/json-schema.md).
+        Execute by formulas and their derivatives, or by the Lark grammar of `lark`, which expresses less (docs/json-schema.md).
     source : {"auto", "schema"}
-        What `schema` may be: anything above; or a JSON Schema and nothing else, as a dict, a bool or JSON text. Use ``"schema"`` for
-        what strangers send: no path is read, and no tool, operation or type is recognized.
+        Accept any of the above as `schema`, or only a JSON Schema as a dict, a bool or JSON text. Use ``"schema"`` for untrusted input: no
+        path is read, and no tool, operation or type is recognized.
     strict_keywords : bool
-        Refuse keywords that the draft does not know, but for annotations, ``x-...`` and other private names. Otherwise those that look
-        misspelled are in ``index.notes``.
+        Refuse keywords unknown to the draft, except annotations, ``x-...`` and other private names. Otherwise ``index.notes`` lists those
+        that look misspelled.
     additional_properties : bool
-        False: an object that declares property names, and says nothing of others, has no others. See docs/json-schema.md for what that
-        means under ``allOf``, ``anyOf`` and references.
+        If False, an object schema that declares property names and does not mention others allows no others. docs/json-schema.md
+        describes the effect under ``allOf``, ``anyOf`` and references.
 
     Attributes
     ----------
     schema : dict or bool
-        What it comes to.
+        The resulting JSON Schema.
     options : JsonOptions
     registry : Mapping of str to schema
 
     Raises
     ------
     SchemaError
-        The text is no JSON, or the type has no schema; when compiled: the schema is malformed, or cannot be enforced, with JSON Pointer
+        The text is not JSON, or the type has no schema. When compiled: the schema is malformed or cannot be enforced, with JSON Pointer
         and keyword.
     LimitError
-        It nests too deep.
+        The schema nests too deeply.
     TypeError, ValueError
-        An argument is of another type, or an option unknown.
+        An argument has the wrong type, or an option is unknown.
     """
 
     kind: ClassVar[str] = "json schema"
@@ -152,9 +170,9 @@ class JsonSchema(Generic[T_co]):
         additional_properties: bool = True,
     ) -> None:
         if engine not in ("nested", "lalr"):
-            raise ValueError(f"engine is 'nested' or 'lalr', not {shown(engine)}")
+            raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")
         if source not in ("auto", "schema"):
-            raise ValueError(f"source is 'auto' or 'schema', not {shown(source)}")
+            raise ValueError(f"source must be 'auto' or 'schema', not {shown(source)}")
         options = JsonOptions(
             whitespace, property_order, numbers, escapes, format, unsupported, strict_keywords, additional_properties
         )
@@ -163,7 +181,9 @@ class JsonSchema(Generic[T_co]):
         given = input_of(schema, operation, source)
         if given.unenforced and unsupported == "refuse":
             pointer, keyword = given.unenforced[0]
-            raise SchemaError("no keyword of JSON Schema says this, so it cannot be enforced", pointer, keyword)
+            raise SchemaError(
+                "JSON Schema has no keyword for this constraint, so it cannot be enforced", pointer, keyword
+            )
         known = dict(registry or {})
         for name, value in (
             ("schema", given.schema),
@@ -192,7 +212,7 @@ class JsonSchema(Generic[T_co]):
 
     @property
     def data(self) -> str:
-        """Schema, registry and options as text; a type is not kept, only its schema."""
+        """Schema, registry and options as text; of a type only its schema."""
         return text_of(
             {
                 "schema": self.schema,
@@ -205,12 +225,12 @@ class JsonSchema(Generic[T_co]):
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "JsonSchema[Any]":
-        """The spec of what `data` gave.
+        """Return the spec that `data` describes.
 
         Raises
         ------
         ValueError
-            The text is something else.
+            The text does not describe such a spec.
         """
         try:
             content = value_of(data, limits)
@@ -220,17 +240,17 @@ class JsonSchema(Generic[T_co]):
             unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
             object.__setattr__(spec, "_unenforced", unenforced)
         except (KeyError, TypeError, RecursionError, LimitError, SchemaError, InvalidOperation) as error:
-            raise ValueError(f"this is no JSON Schema with its options: {error}") from error
+            raise ValueError(f"not a valid JSON Schema with options: {error}") from error
         return spec
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """The automaton of the texts.
+        """Return the automaton of the texts.
 
         Raises
         ------
         SchemaError, LimitError
         VocabularyError
-            There are texts, but all need bytes that the alphabet lacks.
+            Valid texts exist, but all need bytes that the alphabet lacks.
         """
         if self.engine == "lalr":
             lowering = Lowering(self.schema, self.options, Formulas(), limits, self.registry)
@@ -240,45 +260,47 @@ class JsonSchema(Generic[T_co]):
         machine, lowering = self._machine(limits, alphabet)
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
-                raise VocabularyError("every text of the schema needs a byte that no token of the vocabulary has alone")
+                raise VocabularyError("every text of the schema needs a byte that the vocabulary cannot encode")
             raise SchemaError("no value satisfies the schema", "", "schema")
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)
-        return Lowered(machine, common, common.tables.n_controls, unenforced, lowering.notes)
+        first = np.flatnonzero(machine.tables.rows[machine.start] != DEAD).tolist()
+        last = b"".join(_LAST_BYTES[byte] for byte in first) if _LAST_BYTES.keys() >= set(first) else None
+        return Lowered(machine, common, common.tables.n_controls, unenforced, lowering.notes, last_bytes=last)
 
-    def _machine(self, limits: Limits, alphabet: bytes) -> tuple[Machine, Lowering]:
+    def _machine(self, limits: Limits, alphabet: bytes) -> tuple[SchemaMachine, Lowering]:
         formulas = Formulas()
         lowering = Lowering(self.schema, self.options, formulas, limits, self.registry)
         lowering.check()
-        return Machine(lowering, formulas, self.options, limits, alphabet), lowering
+        return SchemaMachine(lowering, formulas, self.options, limits, alphabet), lowering
 
     def lark(self, *, limits: Limits | None = None, most_rules: int = MOST_RULES) -> str:
-        """The texts as a grammar: ``lark.Lark(spec.lark(), parser="lalr")`` accepts them and no others.
+        """Return a Lark grammar of the texts: ``lark.Lark(spec.lark(), parser="lalr")`` accepts exactly them.
 
         Parameters
         ----------
         limits : Limits, optional
         most_rules : int
-            Largest number of states of objects and arrays, and of alternatives of rules.
+            Maximum number of states of objects and arrays, and of alternatives of rules.
 
         Raises
         ------
         SchemaError
-            The schema is malformed, no value satisfies it, or no context-free grammar says what a keyword asks for.
+            The schema is malformed, no value satisfies it, or a keyword cannot be expressed by a context-free grammar.
         LimitError
             The grammar would be too large.
         """
         return lark_grammar(self.schema, self.options, limits or Limits(), self.registry, most_rules=most_rules).text
 
     def read(self, text: str | bytes) -> T_co:
-        """The value of a text: an instance of the type that was given; of a schema, the parsed JSON, numbers as int and float.
+        """Return the value of a text: an instance of the given type, or for a schema the parsed JSON with numbers as int and float.
 
-        A type's own validators run.
+        Validators of the type run.
 
         Raises
         ------
         SchemaError
-            The text is no JSON, or the type does not take its value: with the place in the value.
+            The text is not JSON, or the type rejects its value; with the position in the value.
         """
         if self._reader is not None:
             return cast("T_co", self._reader.read(text))
@@ -288,21 +310,21 @@ class JsonSchema(Generic[T_co]):
             raise SchemaError(f"the text is not valid JSON: {error}", "", "schema") from error
 
     def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
-        """The value of a part of a text, as `read` has it there; ``parsed`` where the type of the part is not known.
+        """Return the value of a part of a text as `read` would build it there; ``parsed`` if the type of the part is unknown.
 
         Parameters
         ----------
         path : sequence of str and int
-            Keys and indices that lead to it.
+            Keys and indices that lead to the part.
         text : str
-            The part's own.
+            Text of the part.
         parsed : Any
-            The same as parsed JSON.
+            The part as parsed JSON.
 
         Raises
         ------
         SchemaError
-            The type does not take it.
+            The type rejects it.
         """
         return parsed if self._reader is None else self._reader.read_part(path, text, parsed)
 

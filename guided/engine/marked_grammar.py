@@ -1,4 +1,4 @@
-"""`MarkedGrammar`: a Lark grammar that says what another spec does, under its name and with its markers, as `guided.calls` makes it."""
+"""`MarkedGrammar`: a Lark grammar derived from another spec, with that spec's fingerprint and markers; made by `guided.calls`."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -6,24 +6,24 @@ from typing import Any, ClassVar
 from guided.engine.grammar import Grammar
 from guided.engine.specs import Lowered
 from guided.limits import Limits
-from guided.schema.json_values import text_of, value_of
+from guided.schema.frontend.json_values import text_of, value_of
 
 __all__ = ["MarkedGrammar"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkedGrammar:
-    """A grammar that was made of something else.
+    """A Lark grammar generated from another spec.
 
     Attributes
     ----------
     grammar : Grammar
     fingerprint : str
-        SHA-256 in hex of what it was made of.
+        SHA-256 in hex of that spec.
     markers : tuple of str
-        Texts that may be special tokens of a vocabulary.
+        Texts that may be special tokens of the vocabulary.
     notes : tuple of str
-        What a user should know.
+        Remarks for the user.
     """
 
     kind: ClassVar[str] = "marked grammar"
@@ -35,18 +35,18 @@ class MarkedGrammar:
 
     @property
     def data(self) -> str:
-        """Everything as text."""
+        """All fields as text."""
         content = {"grammar": self.grammar.data, "fingerprint": self.fingerprint, "markers": self.markers}
         return text_of({**content, **({"notes": self.notes} if self.notes else {})})
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "MarkedGrammar":
-        """The spec of what `data` gave.
+        """Return the spec that `data` describes.
 
         Raises
         ------
         ValueError
-            The text is something else.
+            The text does not describe such a spec.
         """
         try:
             content: Any = value_of(data, limits)
@@ -54,10 +54,10 @@ class MarkedGrammar:
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
             return cls(grammar, str(content["fingerprint"]), markers, notes)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"this is no grammar with markers: {error}") from error
+            raise ValueError(f"not a valid grammar with markers: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """The automaton of the texts. What Lark decided about a grammar that nobody wrote is no note.
+        """Return the automaton of the texts. Lark's own notes are omitted, because no user wrote the grammar.
 
         Raises
         ------

@@ -1,10 +1,9 @@
-"""Specs: what may be said, before any vocabulary. Each lowers itself to an automaton, and `compile` knows only that.
+"""Specs: output constraints, independent of a vocabulary. Each lowers itself to an automaton; `compile` relies on nothing else.
 
-A spec is immutable and has a fingerprint of what it says, which names it in index files and caches.
+A spec is immutable. Its fingerprint identifies its content in index files and caches.
 """
 
 import enum
-import hashlib
 import json
 import math
 import re
@@ -28,6 +27,8 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
 from guided.automata.pushdown import Pushdown
 from guided.engine import interegular
+from guided.engine.algebra import Composable
+from guided.engine.fingerprints import fingerprint_of
 from guided.errors import SchemaError, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class
@@ -37,7 +38,7 @@ from guided.patterns.parse import parse
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["Choice", "Lowered", "Regex", "Spec", "StackSpec", "fingerprint_of"]
+__all__ = ["STORED_SPECS", "Choice", "Lowered", "Regex", "Spec", "StackSpec", "StoredSpec"]
 
 T_co = TypeVar("T_co", covariant=True)
 TextOrMember = TypeVar("TextOrMember", bound="str | enum.Enum")
@@ -45,33 +46,34 @@ TextOrMember = TypeVar("TextOrMember", bound="str | enum.Enum")
 
 @runtime_checkable
 class Spec(Protocol):
-    """What may be said."""
+    """Output constraint."""
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of what the spec says."""
+        """SHA-256 in hex of the spec's content."""
 
     def lower(self, limits: Limits) -> "Automaton | StackSpec":
-        """The automaton of the spec's texts, or a spec that has one with a stack."""
+        """Return the automaton of the spec's texts, or a spec that needs a stack."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
-    """A spec as an automaton with a stack.
+    """A spec lowered to a pushdown automaton.
 
     Attributes
     ----------
     automaton : Pushdown
     family : hashable
-        Automata of one family have their first controls in common.
+        Automata of one family share their first ``n_common`` controls.
     n_common : int
-        How many.
     unenforced : tuple of (str, str)
-        What is recorded instead of enforced: JSON Pointer and keyword.
+        Constraints recorded instead of enforced: JSON Pointer and keyword.
     notes : tuple of str
-        What else a user should know.
+        Other remarks for the user.
     masks : type
-        What makes the masks.
+        Builds the masks.
+    last_bytes : bytes or None
+        Bytes that may end a text; None if unknown.
     """
 
     automaton: Pushdown
@@ -80,68 +82,63 @@ class Lowered:
     unenforced: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     masks: type[MaskMaker] = Masks
+    last_bytes: bytes | None = None
 
 
-@runtime_checkable
-class StackSpec(Protocol):
-    """What may be said, where it needs a stack."""
+class StoredSpec(Protocol):
+    """Spec of an index that is stored as its spec."""
 
     kind: ClassVar[str]
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of what the spec says."""
+        """SHA-256 in hex of the spec's content."""
 
     @property
     def data(self) -> str:
-        """The spec as text, for files of indices and other processes: the same spec gives the same."""
+        """The spec as text, for index files and other processes; equal specs give equal text."""
 
     @classmethod
-    def from_data(cls, data: str, limits: Limits | None = None) -> "StackSpec":
-        """The spec of such a text, which may be forged: `Limits.file_bytes` bounds what it may decompress to.
+    def from_data(cls, data: str, limits: Limits | None = None) -> "StoredSpec":
+        """Return the spec that a text from `data` describes. The text may be forged: `Limits.file_bytes` bounds its decompressed size.
 
         Raises
         ------
         ValueError
-            The text is not such a spec. Forged texts may raise other errors, too.
+            The text does not describe such a spec. Forged texts may raise other errors, too.
         """
 
+
+@runtime_checkable
+class StackSpec(StoredSpec, Protocol):
+    """Output constraint that needs a stack."""
+
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """The automaton of the spec's texts over the bytes whose entry in ``alphabet`` is 1."""
-
-
-def fingerprint_of(kind: str, *parts: str | bytes) -> str:
-    """SHA-256 in hex over a kind and its parts, each with its length."""
-    digest = hashlib.sha256()
-    for part in (kind, *parts):
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        digest.update(b"%d:" % len(data))
-        digest.update(data)
-    return digest.hexdigest()
+        """Return the automaton of the spec's texts over the bytes whose entry in ``alphabet`` is 1."""
 
 
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True, repr=False)
-class Regex:
-    r"""The texts that a regular expression matches from end to end, as ``re.fullmatch``.
+class Regex(Composable):
+    r"""Texts that a regular expression matches as a whole, as ``re.fullmatch``.
 
     Parameters
     ----------
     pattern : str
         Python's ``re`` syntax; see docs/patterns.md.
     builder : {"guided", "interegular"}
-        Who builds the automaton. ``"interegular"`` has that library build its FSM over characters; it refuses or misreads more patterns
-        and is slower (docs/adr/0003), and is there to be compared with.
+        Builder of the automaton. ``"interegular"`` uses that library's FSM over characters, for comparison: it refuses or misreads more
+        patterns and is slower (docs/adr/0003).
     ascii : bool
         Read the pattern as under ``re.ASCII``: ``\d``, ``\w``, ``\s`` and ``\b`` mean ASCII characters only, and ``(?i)`` folds only
-        A-Z. By default ``\d`` matches the digits of every script, as in Python. interegular always reads them so.
+        A-Z. By default ``\d`` matches the digits of every script, as in Python. interegular always reads patterns as ASCII.
 
     Raises
     ------
     PatternError
-        When lowered: the pattern is malformed, or asks for what no automaton can do; with its position.
+        When lowered: the pattern is malformed, or needs more than a finite automaton; with its position.
     TypeError
-        An argument is of another type.
+        An argument has the wrong type.
     ValueError
         ``builder`` is unknown.
     """
@@ -155,16 +152,16 @@ class Regex:
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
-            raise TypeError(f"a pattern is a str, not {type(self.pattern).__name__}")
+            raise TypeError(f"a pattern must be a str, not {type(self.pattern).__name__}")
         if self.builder not in ("guided", "interegular"):
-            raise ValueError(f"builder is 'guided' or 'interegular', not {shown(self.builder)}")
+            raise ValueError(f"builder must be 'guided' or 'interegular', not {shown(self.builder)}")
         if not isinstance(self.ascii, bool):
-            raise TypeError(f"ascii is a bool, not {type(self.ascii).__name__}")
+            raise TypeError(f"ascii must be a bool, not {type(self.ascii).__name__}")
 
     def __get_pydantic_json_schema__(
         self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
     ) -> dict[str, Any]:
-        # In a type that JSON is generated for, Annotated[str, Regex(...)]: a pattern of JSON Schema, in ECMA-262's syntax.
+        # Annotated[str, Regex(...)] in a type with a generated JSON Schema: a pattern of JSON Schema, in ECMA-262 syntax.
         return {**handler(core_schema), "pattern": f"^(?:{self.pattern})$"}
 
     @property
@@ -174,11 +171,11 @@ class Regex:
 
     @property
     def flags(self) -> int:
-        """Flags of `re` under which the pattern is read."""
+        """Flags of `re` for the pattern."""
         return int(re.ASCII) if self.ascii else 0
 
     def lower(self, limits: Limits) -> Automaton:
-        """The automaton of the pattern.
+        """Return the automaton of the pattern.
 
         Raises
         ------
@@ -191,29 +188,29 @@ class Regex:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Choice(Generic[T_co]):
-    """Exactly one of some texts. ``Choice[T]``: the value of a text is a T.
+class Choice(Composable, Generic[T_co]):
+    """Exactly one of several texts. ``Choice[T]``: `read` returns a T.
 
     Parameters
     ----------
     options : iterable of str or Enum members, Enum class, or Literal
-        At least one; the order does not matter to what is allowed. An Enum member is written as its value, and the value of its text is
-        the member. Values of an Enum or Literal that are no str are written as JSON (``1``, ``true``, ``null``); an Enum with a
-        value that JSON cannot hold is written by the names of its members.
+        At least one; the order does not affect the language. The text of an Enum member is its value, and `read` returns the member.
+        Values of an Enum or Literal that are not str are written as JSON (``1``, ``true``, ``null``). If a value of an Enum has no JSON
+        form, its members are written by name.
 
     Attributes
     ----------
     options : tuple of str
         The texts.
     values : tuple
-        The value of each text.
+        Value of each text.
 
     Raises
     ------
     SchemaError
-        There is no option, two have the same text, or one holds a lone surrogate.
+        There are no options, two have the same text, or one contains a lone surrogate.
     TypeError
-        ``options`` is none of these.
+        ``options`` is of none of these types.
 
     Examples
     --------
@@ -234,7 +231,7 @@ class Choice(Generic[T_co]):
 
     def __init__(self, options: Any) -> None:
         values = _values_of(options)
-        # Why once: an Enum of thousands of members is looked through for each of them otherwise.
+        # Why computed once: otherwise an Enum with thousands of members is scanned for each of them.
         enums = {type(value) for value in values if isinstance(value, enum.Enum)}
         of_scalars = {kind for kind in enums if all(_is_scalar(member.value) for member in kind)}
         texts: list[str] = []
@@ -248,7 +245,7 @@ class Choice(Generic[T_co]):
             try:
                 text.encode()
             except UnicodeEncodeError as error:
-                raise SchemaError("a lone surrogate is no text", f"/{position}", "choice") from error
+                raise SchemaError("a lone surrogate cannot be encoded as UTF-8", f"/{position}", "choice") from error
         if not values:
             raise SchemaError("a choice needs at least one option", "", "choice")
         object.__setattr__(self, "options", tuple(texts))
@@ -258,7 +255,7 @@ class Choice(Generic[T_co]):
         return f"<Choice of {len(self.options):,}: {listed(self.options)}>"
 
     def read(self, text: str) -> T_co:
-        """The value of an option's text.
+        """Return the value of an option's text.
 
         Raises
         ------
@@ -273,7 +270,7 @@ class Choice(Generic[T_co]):
     def __get_pydantic_json_schema__(
         self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
     ) -> dict[str, Any]:
-        # In a type that JSON is generated for, Annotated[str, Choice(...)].
+        # Annotated[str, Choice(...)] in a type with a generated JSON Schema.
         return {**handler(core_schema), "enum": list(self.options)}
 
     @property
@@ -282,7 +279,7 @@ class Choice(Generic[T_co]):
         return fingerprint_of("choice", *sorted(self.options))
 
     def lower(self, limits: Limits) -> Automaton:
-        """The automaton of the options.
+        """Return the automaton of the options.
 
         Raises
         ------
@@ -291,8 +288,12 @@ class Choice(Generic[T_co]):
         return from_strings((option.encode() for option in self.options), limits)
 
 
+# Specs that index files may hold, by their kind.
+STORED_SPECS: dict[str, type[StoredSpec]] = {}
+
+
 def options_of(spec: Any, *names: str) -> str:
-    """The options of a dataclass that are not their defaults, as ``, name='value'``."""
+    """Format the options of a dataclass that differ from their defaults, as ``, name='value'``."""
     defaults = {item.name: item.default for item in fields(spec)}
     return "".join(
         f", {name}={shown(getattr(spec, name), 40)}" for name in names if getattr(spec, name) != defaults[name]
@@ -300,7 +301,7 @@ def options_of(spec: Any, *names: str) -> str:
 
 
 def _values_of(options: Any) -> tuple[Any, ...]:
-    """The values of the options of a `Choice`."""
+    """Return the values of the options of a `Choice`."""
     while type(options).__name__ == "TypeAliasType" and hasattr(options, "__value__"):
         options = options.__value__
     if get_origin(options) is Literal:
@@ -314,7 +315,7 @@ def _values_of(options: Any) -> tuple[Any, ...]:
 
 
 def _text_of(value: Any, options: Any, position: int, of_scalars: Collection[type[enum.Enum]]) -> str:
-    """The text of an option's value. ``of_scalars``: the Enum classes all of whose values are scalars of JSON."""
+    """Return the text of an option's value. ``of_scalars``: the Enum classes whose values are all JSON scalars."""
     if isinstance(value, enum.Enum):
         return _scalar_text(value.value) if type(value) in of_scalars else value.name
     if isinstance(value, str):
@@ -325,7 +326,7 @@ def _text_of(value: Any, options: Any, position: int, of_scalars: Collection[typ
 
 
 def _is_scalar(value: Any) -> bool:
-    """Is this a scalar of JSON?"""
+    """Return whether a value is a JSON scalar."""
     return isinstance(value, str | int | None) or (isinstance(value, float) and math.isfinite(value))
 
 

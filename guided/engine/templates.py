@@ -1,4 +1,4 @@
-"""`Template`: the spec of texts with values of schemas in them, as whoever made the frame says it (`guided.calls` does)."""
+"""`Template`: the spec of texts with embedded values of schemas, given as a frame with holes (used by `guided.calls`)."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
@@ -10,10 +10,10 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.embedding import Embedding, around_of
-from guided.schema.frames import Frame, Value
-from guided.schema.json_values import text_of, value_of
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.frontend.json_values import text_of, value_of
+from guided.schema.pushdown.embedding import Embedding, around_of
+from guided.schema.pushdown.frames import Frame, Value
 
 __all__ = ["Template"]
 
@@ -22,18 +22,18 @@ _ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "label
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """A frame with the options of its values.
+    """A frame and the options of its values.
 
     Attributes
     ----------
     frame : Frame
     options : JsonOptions
     fingerprint : str
-        SHA-256 in hex of what the texts are.
+        SHA-256 in hex of the spec's content.
     markers : tuple of str
-        Texts that may be special tokens of a vocabulary.
+        Texts that may be special tokens of the vocabulary.
     notes : tuple of str
-        What a user should know.
+        Remarks for the user.
     """
 
     kind: ClassVar[str] = "template"
@@ -46,7 +46,7 @@ class Template:
 
     @property
     def data(self) -> str:
-        """Everything as text; arrays are compressed."""
+        """All fields as text; arrays are compressed."""
         automaton, values = self.frame.automaton, self.frame.values
         documents: dict[int, int] = {}
         for value in values:
@@ -66,12 +66,12 @@ class Template:
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "Template":
-        """The spec of what `data` gave.
+        """Return the spec that `data` describes.
 
         Raises
         ------
         ValueError
-            The text is something else.
+            The text does not describe such a spec.
         """
         try:
             content = value_of(data, limits)
@@ -90,10 +90,10 @@ class Template:
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
             return cls(frame, options, str(content["fingerprint"]), markers, notes)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:
-            raise ValueError(f"this is no template: {error}") from error
+            raise ValueError(f"not a valid template: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """The automaton of the texts.
+        """Return the automaton of the texts.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Template:
 
 
 def _check(holes: Any, values: Any, table: Any, classes: Any, accepting: Any, labels: Any) -> None:
-    """Refuse a frame whose arrays point outside."""
+    """Reject a frame whose arrays contain indices out of range."""
     n_states, n_columns = table.shape
     fits = (
         n_states > 0
@@ -121,4 +121,4 @@ def _check(holes: Any, values: Any, table: Any, classes: Any, accepting: Any, la
         and len(np.unique(holes[:, 0])) == len(holes)
     )
     if not fits:
-        raise ValueError("its arrays refer to what they do not hold")
+        raise ValueError("its arrays contain numbers out of range")

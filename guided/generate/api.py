@@ -1,4 +1,4 @@
-"""The functions that make generators of calls, `tools`, and of anything, `generator`."""
+"""Factory functions: `tools` for generators with tool calls, `generator` for any spec."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -9,8 +9,10 @@ from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import AnyTool
 from guided.calls.tool_prompt import ShowTools
+from guided.engine.algebra import Composition
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Spec, StackSpec
+from guided.generate.compositions import CompositionGenerator
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.structured import JsonGenerator, JsonSpec
@@ -38,64 +40,63 @@ def tools(
     call_prompt: str | Callable[[str], str] | None = None,
     until: str | None = None,
     errors: Literal["show", "raise"] = "show",
-    select: Literal["greedy", "score"] = "greedy",
+    select: Literal["greedy", "score", "probability"] = "greedy",
     timeout: float | None = None,
     confirm: Confirm | None = None,
     show_tools: ShowTools = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> ToolsGenerator:
-    """Texts with calls of tools in them; the calls are run, and the model goes on from their results.
+    """Generate text that contains tool calls, run the calls, and continue from their results.
 
     Parameters
     ----------
     model : guided.Model
-        Gives the logits.
+        Source of the logits.
     tools : Tools, or iterable of callable, Mapping, Tool or MCP tool
-        What can be called. A `Tools` spec brings its own format, choice and strictness.
+        Tools that can be called. A `Tools` spec has its own format, choice and strictness.
     format, tool_choice, parallel_tool_calls, strict, reasoning
-        As in `Tools`; ``format="auto"`` is what the model's chat template says.
+        As in `Tools`; ``format="auto"`` takes the format from the model's chat template.
     execute : bool
-        Are calls run? If not (a dry run), or where a tool has nothing to run, a text ends with its first call; with
-        ``parallel_tool_calls`` it goes on, without results. Either way ``finish_reason`` is ``"tool_calls"``.
+        Whether to run the calls. If not (a dry run), or if a tool has no function to run, a text ends with its first call; with
+        ``parallel_tool_calls`` it continues without results. Either way ``finish_reason`` is ``"tool_calls"``.
     call_prompt : str or callable, optional
-        A prompt of its own for calls, injected when one begins and taken away when it is complete; a callable is given the
-        text so far.
+        A separate prompt for calls, injected when a call begins and removed when it is complete; a callable receives the text so far.
     until : str, optional
-        A tool, such as a planner's ``Finish``: calls follow each other, each answered, until this one is called without an error, and
-        the text ends there. The budget is kept: what is left last is enough for that call.
+        A tool, such as a planner's ``Finish``. Calls follow each other, each answered, until this tool is called without an error; the
+        text ends there. The end of the token budget is reserved for that call.
     errors : {"show", "raise"}
-        What a tool raises, a timeout included, is shown to the model as its result, or raised. StopIteration and
-        StopAsyncIteration are raised as a `CallError` from them, since they would end the caller's loop.
-    select : {"greedy", "score"}
-        How the name of a tool is chosen: token by token, or by the scores of whole names, as in `choice`; that costs one
-        forward pass for each prefix that a name goes on from, in each call.
+        Whether to show the model an exception of a tool (including a timeout) as the result, or to raise it. StopIteration and
+        StopAsyncIteration are raised as a `CallError` from them, because they would end the caller's loop.
+    select : {"greedy", "score", "probability"}
+        How the name of a tool is chosen: token by token, or by the scores of whole names, as in `choice`. Scoring costs, in each call,
+        one forward pass for each distinct prefix of the names. ``"probability"`` takes the most probable name over all its spellings in
+        tokens, up to an error of 0.001; with a temperature above 0 it draws a name. It costs one pass for each prefix that may matter.
     timeout : float, optional
-        Seconds that a call may take to run; ``math.inf`` is no limit, as is None. A function that is too late is left to
-        itself in its thread; a coroutine is cancelled.
+        Seconds that a call may take; None and ``math.inf`` mean no limit. After a timeout, a function keeps running in its thread and a
+        coroutine is cancelled.
     confirm : callable, optional
-        Given each `Call` before it is run, says whether it may be: True, False, or a text that says why not. A refused call has
-        the refusal as its result, for the model to see. It may be a coroutine function; what it raises is raised.
+        Receives each `Call` before it runs and returns True, False, or a text with the reason for the refusal. The model sees the
+        refusal as the call's result. May be a coroutine function; its exceptions propagate.
     show_tools : {"auto", "template", "prompt", "never"}
-        How a prompt of messages tells the model of the tools that it can call. ``"template"``: the chat template is given their
-        definitions (`Tool.to_openai`). ``"prompt"``: a system prompt lists them and shows how a call is written. ``"auto"``: by
-        the template if it takes tools, else by the system prompt. ``"never"``: not at all, only the mask knows them. A str is
-        completed as it stands.
+        How a prompt of messages presents the tools to the model. ``"template"``: the chat template receives their definitions
+        (`Tool.to_openai`). ``"prompt"``: a system prompt lists them and shows how to write a call. ``"auto"``: the template if it takes
+        tools, otherwise the system prompt. ``"never"``: not at all; only the mask enforces them. A str prompt is completed as is.
     index : Index, optional
-        Of the same tools for the model's vocabulary, compiled before.
+        An index of the same tools for the model's vocabulary.
     limits : Limits, optional
-        Budgets of the compile.
+        Compile budgets.
 
     Returns
     -------
     ToolsGenerator
-        Its results' ``value`` is the list of calls; ``calls`` has them, too, each with ``name``, ``arguments`` (typed),
-        ``result`` and ``span``.
+        ``value`` and ``calls`` of its results are the list of calls, each with ``name``, ``arguments`` (typed), ``result`` and
+        ``span``.
 
     Raises
     ------
     SchemaError
-        A tool cannot be lowered, two have one name, or the choice names none.
+        A tool cannot be lowered, two tools have the same name, or the choice names no tool.
     PatternError, LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     """
@@ -141,40 +142,48 @@ def generator(  # type: ignore[overload-overlap]
 
 @overload
 def generator(
+    model: LanguageModel, spec_or_index: Composition, *, limits: Limits | None = None
+) -> CompositionGenerator: ...
+
+
+@overload
+def generator(
     model: LanguageModel, spec_or_index: Spec | StackSpec | Index | None, *, limits: Limits | None = None
 ) -> Generator[str]: ...
 
 
 @suggest_keywords()
 def generator(
-    model: LanguageModel, spec_or_index: Spec | StackSpec | Index | None, *, limits: Limits | None = None
+    model: LanguageModel, spec_or_index: Spec | StackSpec | Composition | Index | None, *, limits: Limits | None = None
 ) -> Generator[Any]:
-    """Texts of any spec, or of an index compiled before.
+    """Make a generator for any spec or compiled index.
 
     Parameters
     ----------
     model : guided.Model
-        Gives the logits.
-    spec_or_index : Regex, Choice, Tools, JsonSchema, Index or None
-        What may be said; `choice` and `tools` have more options for theirs, such as ``select="score"``. None: anything, the
-        model's own text without a guide, for comparison.
+        Source of the logits.
+    spec_or_index : Regex, Choice, Tools, JsonSchema, composition, Index or None
+        The constraint. `choice` and `tools` offer more options, such as ``select="score"``. None: unconstrained text, for comparison.
     limits : Limits, optional
-        Budgets of the compile.
+        Compile budgets.
 
     Returns
     -------
     Generator
-        Its results' ``value`` is the text; of `JsonSchema`, `Choice` and `Tools` the value that `guided.json`, `guided.choice` and
+        ``value`` of its results is the text; for `JsonSchema`, `Choice` and `Tools`, the value that `guided.json`, `guided.choice` and
         `guided.tools` give.
 
     Raises
     ------
     PatternError, SchemaError, LimitError
-        The spec can not be compiled.
+        The spec cannot be compiled.
     VocabularyError
-        The vocabulary can not spell any text of the spec, or the index was compiled for another vocabulary.
+        The vocabulary cannot spell any text of the spec, or the index was compiled for another vocabulary.
     """
     check_model(model)
+    if isinstance(spec_or_index, Composition):
+        index = index_of(spec_or_index, model, None, limits)
+        return CompositionGenerator(model, index, spec_or_index, limits)
     if isinstance(spec_or_index, Tools):
         return ToolsGenerator(model, spec_or_index, limits=limits)
     if spec_or_index is None or isinstance(spec_or_index, Index):

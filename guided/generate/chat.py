@@ -1,13 +1,13 @@
-"""Messages -> the text that a model's chat template makes of them: `ChatTemplate`.
+"""`ChatTemplate`: renders messages with a model's chat template.
 
-Messages are those of OpenAI's API: dicts with ``role`` and ``content``, assistant messages with ``tool_calls``, and ``tool`` messages
-with the results. Templates differ in what they take, and say nothing about it, so each is tried:
+Messages are those of OpenAI's API: dicts with ``role`` and ``content``, assistant messages with ``tool_calls``, and ``tool`` messages with
+the results. Templates support different features and do not declare which, so each feature is tried:
 
-- *definitions of tools* go to the template where they then appear in the text; otherwise a system prompt lists them;
-- *calls and results* of earlier turns go to the template as they are if it writes both (a made-up conversation tells); otherwise calls are
-  written into the assistant's text as the call format has them, and results become messages of the user.
+- *tool definitions* are passed to the template if they then appear in the text; otherwise a system prompt lists them;
+- *calls and results* of earlier turns are passed to the template if it writes both (tested with a probe conversation); otherwise calls
+  become text of the assistant in the call format, and results become user messages.
 
-A template that refuses system messages gets a system prompt at the beginning of the first message of the user.
+If a template rejects system messages, the system prompt is prepended to the first user message.
 """
 
 import json
@@ -24,7 +24,7 @@ from guided.generate.messages import prepared_messages
 __all__ = ["ChatTemplate"]
 
 _Messages: TypeAlias = list[dict[str, Any]]
-# How calls go to a template: with arguments as objects, with arguments as JSON strings, or as text.
+# How calls are passed to a template: arguments as objects, arguments as JSON strings, or as text.
 _Way: TypeAlias = Literal["objects", "strings", "text"]
 
 _PROBE: Any = [
@@ -43,9 +43,9 @@ _PROBE: Any = [
     {"role": "tool", "tool_call_id": "probe0001", "name": "probe_tool", "content": "probe_result"},
 ]
 _PROBED = ("probe_tool", "probe_argument", "probe_value", "probe_result")
-# Arguments written as Python writes a dict, or as a JSON string of JSON.
+# Arguments rendered as a Python dict, or as a JSON string of JSON.
 _MISWRITTEN = ("'probe_argument'", '\\"probe_argument', "\\u0022probe_argument")
-# What writes nothing in a template.
+# Template statements and comments that write no output.
 _TESTS = re.compile(r"\{%-?\s*(?!set\b).*?%\}|\{#.*?#\}", re.DOTALL)
 _PROBE_DEFINITIONS = [
     {
@@ -60,15 +60,15 @@ _PROBE_DEFINITIONS = [
 
 
 class ChatTemplate:
-    """A model's chat template, and what it takes.
+    """A model's chat template and its probed capabilities.
 
     Parameters
     ----------
     render : callable
-        Given messages (content is a str), definitions of tools or None, and whether the last message is to be continued (otherwise the
-        assistant's turn begins), gives the text; raises ModelError where the template refuses them.
+        Renders messages (content is a str), tool definitions or None, and a flag (True: continue the last message; False: begin the
+        assistant's turn) to a text; raises ModelError if the template rejects them.
     source : callable
-        The text of the template.
+        Returns the source of the template.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ChatTemplate:
         self._ways: dict[tuple[str, bool], _Way] = {}
 
     def text(self, messages: object, tools: ToolPrompt | None = None) -> str:
-        """The text of messages; if the last one is the assistant's and has text, the text is to be continued from there.
+        """Render messages; if the last one is the assistant's and has text, the text ends so that it can be continued.
 
         Parameters
         ----------
@@ -92,16 +92,16 @@ class ChatTemplate:
         Raises
         ------
         ModelError
-            There is no template, it refuses the messages, or it takes no tools and must (``show_tools="template"``).
+            There is no template, it rejects the messages, or it takes no tools although ``show_tools="template"``.
         ValueError, TypeError
             A message is malformed.
         """
         found = prepared_messages(messages)
         if found[-1]["role"] == "assistant" and not found[-1]["content"] and "tool_calls" not in found[-1]:
-            # Nothing has been said, so there is nothing to continue.
+            # An empty message has nothing to continue.
             found.pop()
         if not found:
-            raise ValueError("a list of messages needs a message that says something")
+            raise ValueError("the list of messages has no message with content")
         if tools is None or not tools.definitions:
             return self._with_calls(found, None, None if tools is None else tools.form)
         if tools.way != "prompt":
@@ -111,7 +111,7 @@ class ChatTemplate:
         return self._with_system(found, tools)
 
     def _by_template(self, messages: _Messages, tools: ToolPrompt) -> str | None:
-        """The text with the tools as the template shows them; None where it shows none."""
+        """The text with the tools as the template shows them; None if it does not show them."""
         try:
             text = self._with_calls(_with_system_text(messages, tools.note), tools.definitions, tools.form)
         except ModelError:
@@ -127,14 +127,14 @@ class ChatTemplate:
         return None
 
     def _shows(self, text: str, messages: _Messages, tools: ToolPrompt) -> bool:
-        """Are the tools in a text that the template has been given them for?"""
+        """Return whether a text rendered with tool definitions contains them."""
         names = [item["function"]["name"] for item in tools.definitions]
         if not all(name in text or json.dumps(name)[1:-1] in text for name in names):
             return False
         others = _TESTS.sub("", self._source()) + json.dumps([messages, tools.note], ensure_ascii=False)
         if not all(name in others for name in names):
             return True
-        # The names may come from elsewhere: the tools are shown if the text is another without them.
+        # The names may come from elsewhere: the tools are shown if the text differs without them.
         return text != self._with_calls(_with_system_text(messages, tools.note), None, tools.form)
 
     def _with_system(self, messages: _Messages, tools: ToolPrompt) -> str:
@@ -149,7 +149,7 @@ class ChatTemplate:
             return self._with_calls([*messages[:place], merged, *messages[place + 1 :]], None, tools.form)
 
     def _with_calls(self, messages: _Messages, definitions: list[dict[str, Any]] | None, form: Format | None) -> str:
-        """The text, with calls and results as the template takes them."""
+        """Render the messages, with calls and results as the template supports them."""
         last = messages[-1]
         continued = last["role"] == "assistant" and "tool_calls" not in last
         if not any(message["role"] == "tool" or "tool_calls" in message for message in messages):
@@ -159,12 +159,12 @@ class ChatTemplate:
             try:
                 return self._render(_in_way(messages, way), definitions, continued)
             except ModelError:
-                # Templates that take one call may refuse several.
+                # Templates that support one call may reject several.
                 pass
         return self._render(_as_text(messages, form or format_named("hermes")), definitions, continued)
 
     def _way(self, has_tools: bool) -> _Way:
-        """How calls go to the template."""
+        """How calls are passed to the template."""
         key = self._source(), has_tools
         found = self._ways.get(key)
         if found is None:
@@ -173,7 +173,7 @@ class ChatTemplate:
         return found
 
     def _writes(self, way: _Way, has_tools: bool) -> bool:
-        """Does the template write calls and results?"""
+        """Return whether the template writes calls and results."""
         try:
             text = self._render(_in_way(_PROBE, way), _PROBE_DEFINITIONS if has_tools else None, False)
         except ModelError:
@@ -200,7 +200,7 @@ def _dumped(arguments: Any) -> str:
 
 
 def _as_text(messages: _Messages, form: Format) -> _Messages:
-    """Messages of system, user and assistant alone; neighbours of the user become one."""
+    """Convert to system, user and assistant messages only; a user message after a result is merged into it."""
     found: _Messages = []
     for message in messages:
         role, content = message["role"], message["content"]
@@ -218,7 +218,7 @@ def _as_text(messages: _Messages, form: Format) -> _Messages:
 
 
 def _with_system_text(messages: _Messages, text: str) -> _Messages:
-    """Messages with a text at the end of the system message, which is added if there is none."""
+    """Append a text to the system message, which is created if missing."""
     if not text:
         return messages
     if messages[0]["role"] in ("system", "developer"):

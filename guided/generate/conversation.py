@@ -1,8 +1,8 @@
-"""`Conversation`: messages, and a generator that adds its answers to them.
+"""`Conversation`: a message history and a generator that appends its answers.
 
-A turn is the message of the user and what the generator makes of it. It is added when it is complete: a turn that fails, or whose stream is
-abandoned, leaves the messages as they were. A text with calls becomes several messages, as OpenAI's API has them: the assistant's, with the
-text before the calls and ``tool_calls``; one of role ``tool`` for each result; the assistant's next.
+A turn is a user message and the generator's answer to it. The turn is added when it is complete: if it fails, or its stream is abandoned,
+the messages do not change. A text with calls becomes several messages in the format of OpenAI's API: an assistant message with the text
+before the calls and ``tool_calls``, one message of role ``tool`` for each result, and the next assistant message.
 """
 
 import json
@@ -23,32 +23,32 @@ T = TypeVar("T")
 
 
 class Conversation(Generic[T]):
-    """Messages, and a generator that answers them.
+    """A message history and the generator that answers.
 
-    It may be changed and used from one thread at a time.
+    Not thread-safe: change and use a conversation from one thread at a time.
 
     Parameters
     ----------
     generator : Generator
-        What answers: `guided.tools`, `guided.json`, `guided.generator(model, None)` for free text, ...
+        Source of the answers: `guided.tools`, `guided.json`, `guided.generator(model, None)` for free text, ...
     system : str, optional
-        A system message to begin with.
+        System message to start with.
     messages : iterable of messages
-        The messages so far, in the format of OpenAI's API.
+        Initial messages, in the format of OpenAI's API.
     **options
-        Arguments of every turn, such as ``max_tokens``, as in a call of the generator; those of a turn replace them.
+        Generator options for every turn, such as ``max_tokens``; the options of a turn override them.
 
     Attributes
     ----------
     generator : Generator
-        As given; may be replaced, for example by one with other tools or another ``tool_choice``.
+        As given; can be replaced, for example by one with other tools or another ``tool_choice``.
     messages : list of dict
-        All messages so far; may be changed between turns. Plain JSON, so ``json.dumps`` saves a conversation.
+        All messages so far; can be changed between turns. Plain JSON, so ``json.dumps`` saves a conversation.
 
     Raises
     ------
     TypeError, ValueError
-        The generator is none, or a message is malformed.
+        The generator is not a `Generator`, or a message is malformed.
 
     Examples
     --------
@@ -77,27 +77,27 @@ class Conversation(Generic[T]):
         self._options = options
 
     def __call__(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result[T]:
-        """Take one turn.
+        """Run one turn.
 
         Parameters
         ----------
         content : str or message, optional
-            The message of the user as text, or any one message. None: the generator answers the messages as they are, for example after
+            The user message as text, or any message. None: the generator answers the messages as they are, for example after
             `add_result`.
         **options
-            As in a call of the generator.
+            Options of the generator.
 
         Returns
         -------
         Result
-            Of the generator.
+            The generator's result.
 
         Raises
         ------
         ValueError
-            Calls wait for their results (`pending`), or there is no message.
+            Calls are waiting for their results (`pending`), or there is no message.
         LimitError, ModelError, TypeError
-            As in a call of the generator.
+            As raised by the generator.
         """
         turn = self._turn(content, options)
         if isinstance(self.generator, ToolsGenerator):
@@ -109,12 +109,12 @@ class Conversation(Generic[T]):
         return result
 
     def stream(self, content: str | Message | None = None, **options: Unpack[Options]) -> "ConversationStream[T]":
-        """Take one turn, as events; as the generator's ``stream``. The turn is added with the last event."""
+        """Run one turn as events, like the generator's ``stream``. The last event adds the turn."""
         turn = self._turn(content, options)
         return ConversationStream(self.generator.stream(turn.messages, **turn.options), turn)
 
     async def generate_async(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result[T]:
-        """Take one turn within a running event loop; as the generator's ``generate_async``."""
+        """Run one turn without blocking the running event loop, like the generator's ``generate_async``."""
         turn = self._turn(content, options)
         if isinstance(self.generator, ToolsGenerator):
             async for event in self.generator.stream_async(turn.messages, **turn.options):
@@ -127,35 +127,35 @@ class Conversation(Generic[T]):
     def stream_async(
         self, content: str | Message | None = None, **options: Unpack[Options]
     ) -> "ConversationStreamAsync[T]":
-        """Take one turn within a running event loop, as events; as the generator's ``stream_async``."""
+        """Run one turn as events without blocking the running event loop, like the generator's ``stream_async``."""
         turn = self._turn(content, options)
         return ConversationStreamAsync(self.generator.stream_async(turn.messages, **turn.options), turn)
 
     @property
     def pending(self) -> list[dict[str, Any]]:
-        """The calls that wait for their results, as they are in ``tool_calls``."""
+        """The calls without a result, as in ``tool_calls``."""
         answered = {message.get("tool_call_id") for message in self.messages if message["role"] == "tool"}
         calls = (call for message in self.messages for call in message.get("tool_calls") or ())
         return [dict(call) for call in calls if call.get("id") not in answered]
 
     def add_result(self, result: Any, call_id: str | None = None) -> None:
-        """Add the result of a call that was not run here.
+        """Add the result of a call that the conversation did not run.
 
         Parameters
         ----------
         result : Any
-            A str as it is; anything else as JSON.
+            A str is used as is; any other value as JSON.
         call_id : str, optional
-            Of which call; by default of the first that waits.
+            The call's id; by default that of the first pending call.
 
         Raises
         ------
         ValueError
-            No such call waits for a result.
+            No pending call has this id.
         """
         waiting = [str(call.get("id")) for call in self.pending]
         if not waiting if call_id is None else call_id not in waiting:
-            which = "no call waits" if call_id is None else f"no call {shown(call_id)} waits"
+            which = "no call is waiting" if call_id is None else f"call {shown(call_id)} is not waiting"
             raise ValueError(f"{which} for a result; pending: {', '.join(waiting) or 'none'}")
         text = result if isinstance(result, str) else json.dumps(json_value(result), ensure_ascii=False)
         self.messages.append({"role": "tool", "tool_call_id": call_id or waiting[0], "content": text})
@@ -166,7 +166,7 @@ class Conversation(Generic[T]):
     def _turn(self, content: str | Message | None, options: Options) -> "_Turn":
         if waiting := self.pending:
             names = ", ".join(f"{call['function']['name']} ({call.get('id')})" for call in waiting)
-            raise ValueError(f"calls wait for their results, give them with add_result: {names}")
+            raise ValueError(f"calls are waiting for results; pass them with add_result: {names}")
         new: list[dict[str, Any]] = []
         if isinstance(content, str):
             new = [{"role": "user", "content": content}]
@@ -177,7 +177,7 @@ class Conversation(Generic[T]):
 
 
 class _Turn:
-    """One turn: collects the messages of a text from its events, and adds them at its end."""
+    """One turn: collects the messages of a text from its events and adds them at the end."""
 
     def __init__(self, conversation: Conversation[Any], new: list[dict[str, Any]], options: Options) -> None:
         self._conversation, self._new = conversation, new
@@ -225,7 +225,7 @@ class _Turn:
                 self._conversation.messages.extend([*self._new, *self._answers])
 
     def _end_message(self) -> None:
-        """Add the message of the assistant, and those of the results."""
+        """Append the assistant message and the messages of the results."""
         if self._calls:
             text = self._text if self._text.strip() else None
             self._answers.append({"role": "assistant", "content": text, "tool_calls": self._calls})
@@ -238,7 +238,7 @@ class _Turn:
         self._text, self._calls, self._results = "", [], []
 
     def _id(self, given: str | None) -> str:
-        """The id of the next call: the one that the text has, or a new one of nine characters, as some templates ask for."""
+        """The id of the next call: `given`, or a new one of nine characters, which some templates require."""
         found, number = given, len(self._ids)
         while found is None or found in self._ids:
             found = f"call{number:05}"
@@ -248,13 +248,13 @@ class _Turn:
 
 
 def _object(members: dict[str, str | list[str]]) -> str:
-    """A JSON object of members that are JSON already."""
+    """Assemble a JSON object from members that are already JSON."""
     written = {name: f"[{', '.join(item)}]" if isinstance(item, list) else item for name, item in members.items()}
     return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {item}" for name, item in written.items()) + "}"
 
 
 class ConversationStream(Iterator[StreamEvent[T]]):
-    """The events of one turn, which is added to the conversation with the last of them."""
+    """The events of one turn; the last one adds the turn to the conversation."""
 
     def __init__(self, events: Iterator[Event], turn: _Turn) -> None:
         self._events, self._turn = events, turn
@@ -271,12 +271,12 @@ class ConversationStream(Iterator[StreamEvent[T]]):
             close()
 
     def enter(self, tool: str | None = None) -> None:
-        """Have a call begin now; as `ToolStream.enter`, of a generator with tools."""
+        """Start a call now, like `ToolStream.enter`; only for a generator with tools."""
         _stream_of_tools(self._events, ToolStream).enter(tool)
 
 
 class ConversationStreamAsync(AsyncIterator[StreamEvent[T]]):
-    """As `ConversationStream`, within a running event loop."""
+    """Like `ConversationStream`, for an event loop."""
 
     def __init__(self, events: AsyncIterator[Event], turn: _Turn) -> None:
         self._events, self._turn = events, turn
@@ -293,11 +293,11 @@ class ConversationStreamAsync(AsyncIterator[StreamEvent[T]]):
             await close()
 
     def enter(self, tool: str | None = None) -> None:
-        """As `ConversationStream.enter`."""
+        """Like `ConversationStream.enter`."""
         _stream_of_tools(self._events, ToolStreamAsync).enter(tool)
 
 
 def _stream_of_tools(events: Any, kind: Any) -> Any:
     if not isinstance(events, kind):
-        raise ValueError("only a generator of guided.tools has calls")
+        raise ValueError("only a generator made by guided.tools has calls")
     return events

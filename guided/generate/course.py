@@ -1,13 +1,13 @@
-"""`Course`: what may be said from one result to the next, so that the whole text is one of its spec and ends within its budget.
+"""`Course`: the constraint of each segment of a text, so that the whole text is in the spec and fits its budget.
 
-A text is a sequence of *segments*: free text up to and including a call, or a list of calls; after it results are inserted. Which language
-a segment has depends on how many came before:
+A text is a sequence of *segments*: free text up to and including a call or a list of calls, after which results are inserted. The language
+of a segment depends on the number of segments before it:
 
-- the first one may begin with reasoning; those after it may where reasoning has a beginning of its own;
-- where calls are counted, none comes after the last that may, and none is missing at the end;
-- where a text lasts *until* a tool is called, each segment ends with a call, and the last with that tool's.
+- the first one may begin with reasoning; later ones may if reasoning has an opening delimiter;
+- if calls are counted, no call follows the last allowed one, and the required number is reached at the end;
+- if a text lasts *until* a tool is called, each segment ends with a call, and the last segment with a call of that tool.
 
-Invariant: a segment leaves what those after it need at least (``reserve``), so that the budget is enough whatever is said.
+Invariant: each segment leaves the minimum number of tokens that the following segments need (``reserve``), so the budget always suffices.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ from guided.calls.modes import ended_by_calls
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
+from guided.engine.fingerprints import fingerprint_of
 from guided.engine.index import Index
-from guided.engine.specs import Spec, fingerprint_of
+from guided.engine.specs import Spec
 from guided.errors import IndexFormatError, SchemaError, shown
 from guided.generate.model import LanguageModel
 from guided.index.pushdown import PushdownIndex
@@ -35,11 +36,11 @@ class Segment:
     Attributes
     ----------
     spec : Tools
-        What is read in it.
+        The calls that the segment can contain.
     index : Index
-        Of its texts.
+        Index of the segment's texts.
     reserve : int
-        Tokens that the segments after it need at least.
+        Minimum number of tokens the following segments need.
     """
 
     spec: Tools
@@ -48,7 +49,7 @@ class Segment:
 
     @property
     def least(self) -> int:
-        """Tokens that it needs at least."""
+        """Minimum number of tokens of the segment."""
         return self.index.guide().remaining
 
 
@@ -58,31 +59,31 @@ class Course:
     Parameters
     ----------
     model : LanguageModel
-        Has the vocabulary.
+        Provides the vocabulary.
     spec : Tools
-        Of the whole text.
+        Spec of the whole text.
     has_segments : bool
-        Are results inserted? Otherwise the whole text is one segment.
+        Whether results are inserted. Otherwise the whole text is one segment.
     index : Index, optional
-        Of the spec or of its ``first_call()``, compiled before.
+        A compiled index of the spec or of its ``first_call()``.
     until : str, optional
-        The tool with whose call a text ends.
+        The tool whose call ends a text.
     limits : Limits, optional
-        Budgets of the compiles.
+        Compile budgets.
 
     Attributes
     ----------
     index : Index
-        Of the first segment.
+        Index of the first segment.
 
     Raises
     ------
     SchemaError
-        There is no tool ``until``.
+        Unknown tool `until`.
     ValueError
-        A text of this spec does not last until a call.
+        `until` does not apply to texts of this spec.
     LimitError, VocabularyError, IndexFormatError
-        As `guided.tools`.
+        As in `guided.tools`.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class Course:
                 self._later_silent = made(later.varied(tool_choice="none"))
 
     def segment(self, n_before: int, left: int) -> Segment:
-        """The segment after so many, with so many tokens left."""
+        """Return the segment after `n_before` segments, with `left` tokens of budget."""
         if self._until is not None:
             calling, last = self._calling, self._last
             if n_before:
@@ -138,12 +139,12 @@ class Course:
         each = self._calling.least
         if n_before:
             return Segment(self._calling.spec, self._calling.index, (self._fewest - n_before - 1) * each)
-        # Why silent: who begins to call has to go on, and there is no room for that.
+        # Why silent: once a call begins, the required number must follow, and they do not fit.
         has_room = left >= self._fewest * each + usual.least
         return Segment(usual.spec, usual.index, (self._fewest - 1) * each) if has_room else self._silent
 
     def least(self, n_before: int) -> int:
-        """How many tokens a text needs at least after so many segments."""
+        """Return the minimum number of tokens that a text needs after `n_before` segments."""
         if self._until is not None:
             return (self._later_last if n_before else self._last).least
         if self._fewest > 1 and n_before:
@@ -153,11 +154,11 @@ class Course:
 
 def _check_until(spec: Tools, has_segments: bool, until: str, index: Index | None) -> None:
     if until not in spec.layouts:
-        raise SchemaError(f"there is no tool {shown(until)}; there are {', '.join(spec.layouts)}", "", "until")
+        raise SchemaError(f"unknown tool {shown(until)}; known tools are {', '.join(spec.layouts)}", "", "until")
     if not has_segments:
-        raise ValueError("a text lasts until a call with tool_choice='auto', and where calls are run")
+        raise ValueError("until= needs tool_choice='auto', or calls that are run")
     if index is not None:
-        raise ValueError("an index of the tools is no index of texts that last until a call")
+        raise ValueError("this index was compiled for the tools, not for text that ends with a call")
 
 
 def _named(spec: Tools, name: str) -> list[Tool]:
@@ -166,7 +167,7 @@ def _named(spec: Tools, name: str) -> list[Tool]:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """The spec of an index of running text, ended by calls: only its automaton is new, nothing is lowered again."""
+    """The spec of a running-text index truncated after the first call. It reuses the automaton of the index instead of lowering again."""
 
     text: Index
     markers: tuple[str, ...]
@@ -184,7 +185,7 @@ class _Cut:
 def _index_of(
     spec: Tools, has_segments: bool, model: LanguageModel, index: Index | None, limits: Limits | None
 ) -> Index:
-    """The index of the first segment, or of the whole text where there are none."""
+    """The index of the first segment, or of the whole text if there are no segments."""
     needed: Spec = spec.first_call() if has_segments else spec
     if index is None:
         return compile(needed, model.vocabulary, limits)
@@ -194,7 +195,7 @@ def _index_of(
         return index
     if index.spec_fingerprint == spec.fingerprint:
         index.check_vocabulary(model.vocabulary)
-        # What an index with a stack is made of is made as texts need it, and so anew.
+        # A stack index creates its parts on demand, so it is compiled again.
         cut = needed if isinstance(index.tables, PushdownIndex) else _Cut(index, spec.markers)
         return compile(cut, model.vocabulary, limits)
     raise IndexFormatError(

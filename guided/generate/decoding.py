@@ -1,21 +1,24 @@
-"""One sequence being decoded: ask the guide for the mask, choose a token, advance the guide (ToolDec's algorithm 1).
+"""Decoding of one sequence: get the mask from the guide, choose a token, advance the guide (ToolDec's algorithm 1).
 
-A *script* is a coroutine that knows no model: it yields events for the user, and requests, which are answered
-(`guided.generate.drivers` does): `Feed` with logits, `Work` with a result. `Decoding` is the part that all scripts share.
+A *script* is a coroutine independent of any model. It yields events for the user and requests that a driver answers
+(`guided.generate.drivers`): `Feed` and `Rows` with logits, `Work` with a result. `Decoding` is the part that all scripts share.
+
+With a *search* (`guided.generate.search`), a whole text is found first, and its tokens then follow one by one, so scripts do not notice.
 
 Invariants:
 
-- only allowed tokens are chosen, and a token's mass is the model's own, renormalised over the allowed ones;
-- with n tokens of the budget left, only tokens are chosen from which n - 1 more reach an accepted text, so that the
-  text is complete when the budget ends; which these are is asked for only where the one drawn among all is none of them;
-- the model is not called where one token alone is possible: it reads that token together with the next one. Where
-  nothing but the end of sequence is possible, the text ends without it.
+- only allowed tokens are chosen, with the model's own probabilities renormalized over the allowed tokens;
+- with n tokens of budget left, only tokens from which n - 1 more reach an accepted text are chosen, so the text is complete when the
+  budget ends; this set is computed only if the token drawn from the full mask is not in it;
+- a forced token costs no forward pass: the model reads it together with the next one. If only the end of sequence is possible, the text
+  ends without a call of the model.
 
 Complexity: one forward pass and O(size) per token that is a choice.
 
 Ref: Zhang, Chen, Li, Wang, "Syntax Error-Free and Generalizable Tool Use for LLMs via Finite-State Decoding", 2023.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -24,12 +27,26 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.errors import LimitError
-from guided.events import Event, FinishReason
+from guided.events import Event, FinishReason, Scores
+from guided.generate.likelihood import Step, step_of
 from guided.generate.model import Logits, check_context
 from guided.generate.sampler import Sampler
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Decoding", "Feed", "FreeGuide", "Script", "Steering", "Work", "token_mask"]
+__all__ = [
+    "Decoding",
+    "Feed",
+    "Found",
+    "FoundText",
+    "FreeGuide",
+    "Rows",
+    "Script",
+    "Search",
+    "Start",
+    "Steering",
+    "Work",
+    "token_mask",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +56,9 @@ class Feed:
     Attributes
     ----------
     tokens : tuple of int
-        To be read by the model after all that it has read in this script; at least one.
+        Tokens for the model to read after all earlier ones of this script; at least one.
     keep : int, optional
-        Forget all but this many of the tokens read so far first. None keeps all.
+        First truncate the tokens read so far to this length. None keeps all.
     """
 
     tokens: tuple[int, ...]
@@ -50,46 +67,126 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A request for something that takes time and is not the model's, such as the run of a tool; answered with what it gives.
+    """A request for slow work outside the model, such as running a tool; answered with its result.
 
     Attributes
     ----------
     run : callable
-        Does it, and blocks meanwhile.
+        Does the work and blocks.
     run_async : callable
-        Gives an awaitable that does it.
+        Returns an awaitable that does the work.
     """
 
     run: Callable[[], Any]
     run_async: Callable[[], Awaitable[Any]]
 
 
-# Sent to it: the answer after a request, None after an event.
-Script: TypeAlias = Generator[Event | Feed | Work, Any, None]
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A request for the logits of several texts, as one batch.
+
+    Attributes
+    ----------
+    tokens : tuple of tuple of int
+        Tokens for the model to read in each row, at least one each.
+    parents : tuple of int, optional
+        For each row the row of this script's last `Rows` that it continues; a row may be continued several times, or not at all. None:
+        new rows, in a new batch.
+    """
+
+    tokens: tuple[tuple[int, ...], ...]
+    parents: tuple[int, ...] | None = None
+
+
+# The script receives the answer after a request, and None after an event.
+Script: TypeAlias = Generator[Event | Feed | Rows | Work, Any, None]
 
 
 class Steering(Protocol):
-    """What a decoding needs of a guide."""
+    """The interface of guides that decoding needs."""
 
     @property
     def remaining(self) -> int:
-        """The least number of tokens to an accepted text."""
+        """Minimum number of tokens to an accepted text."""
 
     def mask(self) -> Int32Array:
         """The allowed tokens."""
 
     def fits(self, token: int, budget: int) -> bool:
-        """Is an allowed token one from which ``budget - 1`` more reach an accepted text, or the end of sequence?"""
+        """Return whether at most ``budget - 1`` more tokens complete the text after an allowed token, or it is the end of sequence."""
 
     def mask_within(self, budget: int) -> Int32Array:
-        """Tokens from which ``budget - 1`` more reach an accepted text; the end of sequence if it is accepted now."""
+        """Allowed tokens from which ``budget - 1`` more reach an accepted text; the end of sequence if the text is accepted now."""
 
     def advance(self, token: int) -> None:
         """Take an allowed token."""
 
+    def fork(self) -> "Steering":
+        """Return an independent guide in the same state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a search begins.
+
+    Attributes
+    ----------
+    guide : Steering
+        Guide in its current state.
+    context : tuple of int
+        All tokens before the text, at least one.
+    left : int
+        Maximum number of tokens to choose.
+    vocabulary : Vocabulary
+        Of the model.
+    stops : tuple of str
+        Strings that end a text.
+    """
+
+    guide: Steering
+    context: tuple[int, ...]
+    left: int
+    vocabulary: Vocabulary
+    stops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundText:
+    """One text that a search found; attributes as in `Sample`."""
+
+    tokens: tuple[int, ...]
+    weight: float
+    scores: Scores
+    finish_reason: FinishReason
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    chosen : FoundText
+        The text to continue with.
+    texts : tuple of FoundText
+        All distinct texts, the heaviest first.
+    log_z : float or None
+        As in `Result`.
+    forward_passes : int
+        Number of forward passes; one for all rows of a batch.
+    """
+
+    chosen: FoundText
+    texts: tuple[FoundText, ...]
+    log_z: float | None
+    forward_passes: int
+
+
+Search: TypeAlias = Callable[[Start], Generator[Feed | Rows, Any, Found]]
+
 
 class FreeGuide:
-    """Steers nothing: every token that spells something is allowed, and the end of sequence at any time.
+    """A guide without constraints: every token that has bytes is allowed, and the end of sequence at any time.
 
     Parameters
     ----------
@@ -103,23 +200,27 @@ class FreeGuide:
 
     @property
     def remaining(self) -> int:
-        """No token is ever missing."""
+        """Always 0: free text may end anywhere."""
         return 0
 
     def mask(self) -> Int32Array:
-        """All tokens that spell something, and the end."""
+        """All tokens that have bytes, and the end of sequence."""
         return self._all
 
     def fits(self, token: int, budget: int) -> bool:  # noqa: ARG002 - the protocol's signature
-        """Free text may end after any token."""
+        """Return True: free text may end after any token."""
         return True
 
     def mask_within(self, budget: int) -> Int32Array:  # noqa: ARG002 - the protocol's signature
-        """The same: free text may end after any token."""
+        """The same mask: free text may end after any token."""
         return self._all
 
     def advance(self, token: int) -> None:
-        """Every token leads back here."""
+        """Do nothing: the guide has one state."""
+
+    def fork(self) -> "FreeGuide":
+        """Return this guide: it has one state."""
+        return self
 
 
 class Decoding:
@@ -128,37 +229,45 @@ class Decoding:
     Parameters
     ----------
     guide : Steering
-        In the state from which to go on. Scripts may replace it between tokens.
+        Guide in its current state. Scripts may replace it between tokens.
     sampler : Sampler
         Chooses among the allowed tokens.
     vocabulary : Vocabulary
         Of the model.
     prompt : sequence of int
-        Read before the first token, at least one.
+        Tokens read before the first one, at least one.
     max_tokens : int
-        The most tokens to choose; inserted ones do not count.
+        Maximum number of tokens to choose; inserted ones do not count.
     context_length : int, optional
-        The most tokens that the model can read.
+        Maximum number of tokens that the model can read.
+    search : Search, optional
+        Finds the text, or each segment of it. The model then reads no token for this decoding itself. None: tokens are chosen one by one.
+    stops : tuple of str
+        Stop strings, for a search; the script handles them otherwise.
+    has_scores : bool
+        Whether to compute ``scores`` without a search; a forced token then costs a forward pass.
 
     Attributes
     ----------
-    guide : Steering
+    guide, sampler
         As given.
     reserve : int
-        Tokens of the budget that are for later.
+        Part of the budget kept for later segments.
     tokens : list of int
-        The tokens chosen or forced so far, without the end of sequence.
+        Tokens chosen or forced so far, without the end of sequence.
     pending : list of int
         Tokens for the next forward pass.
     finish_reason : {"stop", "length"} or None
-        None while it goes on.
+        None until the text ends.
     forward_passes : int
-        Calls of the model so far.
+        Number of forward passes so far.
+    found : list of Found
+        What each search found.
 
     Raises
     ------
     LimitError
-        ``max_tokens`` is below the shortest accepted text, or the prompt leaves too little of the model's context.
+        ``max_tokens`` is below the length of the shortest accepted text, or the prompt leaves too little of the model's context.
     """
 
     def __init__(
@@ -169,6 +278,9 @@ class Decoding:
         prompt: Sequence[int],
         max_tokens: int,
         context_length: int | None = None,
+        search: Search | None = None,
+        stops: tuple[str, ...] = (),
+        has_scores: bool = False,
     ) -> None:
         if not prompt:
             raise ValueError("a prompt needs at least one token")
@@ -179,42 +291,54 @@ class Decoding:
         self.pending = list(prompt)
         self.finish_reason: FinishReason | None = None
         self.forward_passes = 0
-        self._sampler = sampler
+        self._scores = Scores() if has_scores or search is not None else None
+        self.found: list[Found] = []
+        self._search, self._stops = search, stops
+        # The tokens of the text that the last search chose and that have not been taken; None if the next one needs another search.
+        self._ahead: deque[int] | None = None
+        self.sampler, self._vocabulary = sampler, vocabulary
         self._eos = frozenset(vocabulary.eos)
         self._text_words = ~token_mask(vocabulary.eos, vocabulary.size)
         self._max_tokens = max_tokens
-        # How much the model has read, and what it shall keep of that.
+        # Number of tokens that the model has read, and how many of them the next request keeps.
         self._read = 0
         self._keep: int | None = None
-        # The last token is never read, so the text may be one token longer than what is left of the context.
+        # The model never reads the last token, so the text may be one token longer than the rest of the context.
         self._room = None if context_length is None else context_length - len(prompt) + 1
         self._check_budget()
 
     @property
     def left(self) -> int:
-        """How many more tokens may be chosen."""
+        """Number of tokens that may still be chosen."""
         room = self._max_tokens if self._room is None else min(self._max_tokens, self._room)
         return room - len(self.tokens) - self.reserve
 
     def insert(self, tokens: Sequence[int]) -> None:
-        """Have the model read tokens that it did not choose; the guide does not see them."""
+        """Append tokens to the model's input that it did not choose; the guide does not see them."""
+        self._discard()
         self.pending.extend(tokens)
         if self._room is not None:
             self._room -= len(tokens)
         self._check_budget()
 
     @property
+    def scores(self) -> Scores | None:
+        """Log-probabilities of the tokens chosen so far; None if not computed, or if a text that a search chose was not used as a whole."""
+        return None if self._ahead else self._scores
+
+    @property
     def place(self) -> int:
-        """How many tokens stand before the next one: the model has read them, or will with its next request."""
+        """Length of the context before the next token: tokens that the model has read or will read with its next request."""
         return self._read + len(self.pending)
 
     def turn(self, guide: Steering, reserve: int) -> None:
-        """Go on by another guide; raises LimitError where what is left is too little for it."""
+        """Continue with another guide; raises LimitError if the remaining budget is too small for it."""
+        self._discard()
         self.guide, self.reserve = guide, reserve
         self._check_budget()
 
     def replace(self, place: int, tokens: Sequence[int]) -> None:
-        """Have the model forget all from a place on, and read other tokens instead."""
+        """Truncate the model's input at `place` and append `tokens`."""
         forgotten = self.place - place
         self.forget(place)
         self.pending.extend(tokens)
@@ -223,7 +347,7 @@ class Decoding:
         self._check_budget()
 
     def forget(self, place: int) -> None:
-        """Have the model forget all from a place on; what the budget counts stays as it is."""
+        """Truncate the model's input at `place`; the budget does not change."""
         if place < self._read:
             self._keep = self._read = place
             self.pending.clear()
@@ -231,13 +355,13 @@ class Decoding:
             del self.pending[place - self._read :]
 
     def probe(self, place: int, tokens: Sequence[int]) -> Generator[Feed, Logits, Logits]:
-        """The logits after other tokens from a place on; to be undone by `forget` or another probe."""
+        """Return the logits after `tokens` at `place`; undo with `forget` or another probe."""
         self.forget(place)
         self.pending.extend(tokens)
         return (yield from self.read())
 
     def read(self) -> Generator[Feed, Logits, Logits]:
-        """Have the model read what is pending; the logits of the token after it."""
+        """Feed the pending tokens to the model; return the logits of the next token."""
         logits: Logits = yield Feed(tuple(self.pending), self._keep)
         self.forward_passes += 1
         self._read += len(self.pending)
@@ -247,35 +371,74 @@ class Decoding:
 
     def take(self, token: int) -> None:
         """Choose a token without the sampler; the guide advances, and the model will read it."""
+        self._discard()
+        self._take(token)
+
+    def _discard(self) -> None:
+        """Drop the rest of the text that a search chose: the next token needs another search."""
+        if self._ahead:
+            self._scores = None
+        self._ahead = None
+
+    def _take(self, token: int) -> None:
         self.guide.advance(token)
         self.tokens.append(token)
         self.pending.append(token)
 
-    def next(self) -> Generator[Feed, Logits, int | None]:
-        """The next token, after the guide has advanced by it; None at the end, which sets ``finish_reason``."""
+    def next(self) -> Generator[Feed | Rows, Any, int | None]:
+        """Choose the next token and advance the guide; None at the end, which sets ``finish_reason``."""
         if self.finish_reason is not None:
             return None
+        if self._search is not None:
+            return (yield from self._follow(self._search))
         left = self.left
         mask = self.guide.mask() if left > 0 else None
         if mask is None or not (mask & self._text_words).any():
             self.finish_reason = "length" if (self.guide.mask() & self._text_words).any() else "stop"
             return None
         token = _only(mask)
-        if token is None:
+        if token is None or self._scores is not None:
             logits = yield from self.read()
-            token = self._sampler.sample(logits, mask)
+            step = None if self._scores is None else self._step(logits, left)
+            if token is None:
+                token = self.sampler.sample(logits, mask)
             if not self.guide.fits(token, left):
-                # Drawn anew among those that fit, a token has the mass that it has among them.
+                # A second draw from the tokens that fit gives each its probability renormalized over these tokens.
                 mask = self.guide.mask_within(left)
                 if not (mask & self._text_words).any():
                     self.finish_reason = "length"
                     return None
-                token = self._sampler.sample(logits, mask)
+                token = self.sampler.sample(logits, mask)
+            if self._scores is not None and step is not None:
+                self._scores += step.scores_of(self._vocabulary.eos[0] if token in self._eos else token)
         if token in self._eos:
             self.guide.advance(token)
             self.finish_reason = "stop"
             return None
-        self.take(token)
+        self._take(token)
+        return token
+
+    def _step(self, logits: Logits, left: int) -> Step | None:
+        """The tokens to choose from; None if no further token fits the budget, and the text ends without a choice."""
+        mask = self.guide.mask_within(left)
+        return step_of(logits, mask, self._vocabulary.eos) if (mask & self._text_words).any() else None
+
+    def _follow(self, search: Search) -> Generator[Feed | Rows, Any, int | None]:
+        """Take the next token of the text that the search chose; search first if there is none."""
+        if self._ahead is None:
+            # The model has read nothing for this decoding, so these are all tokens before the text.
+            context = tuple(self.pending)
+            found = yield from search(Start(self.guide, context, self.left, self._vocabulary, self._stops))
+            self.found.append(found)
+            self.forward_passes += found.forward_passes
+            if self._scores is not None:
+                self._scores += found.chosen.scores
+            self._ahead = deque(found.chosen.tokens)
+        if not self._ahead:
+            self.finish_reason = self.found[-1].chosen.finish_reason
+            return None
+        token = self._ahead.popleft()
+        self._take(token)
         return token
 
     def _check_budget(self) -> None:

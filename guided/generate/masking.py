@@ -1,9 +1,9 @@
-"""Token masks applied to logits in host memory, NumPy's or any whose bits NumPy can see.
+"""Token masks applied to logits in host memory: NumPy arrays, or any array whose bits NumPy can view.
 
-The definition is ``where(allowed, logits, -inf)``, for every float type, NaN included; columns beyond a mask's words are padding, and are
-never allowed.
+The result is ``where(allowed, logits, -inf)`` for every float type, including NaN. Columns beyond a mask's words are padding and never
+allowed.
 
-Complexity: O(rows * width) at the speed of memory (`guided.kernels.logits`); nothing is kept of a mask between calls.
+Complexity: O(rows * width) at memory speed (`guided.kernels.logits`); no state is kept between calls.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["mask_bits", "mask_logits"]
 
 
 def mask_logits(logits: npt.NDArray[Any], masks: Sequence[Int32Array]) -> npt.NDArray[Any]:
-    """Logits with minus infinity for what a row's mask does not allow.
+    """Replace the logits that a row's mask does not allow by minus infinity.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def mask_logits(logits: npt.NDArray[Any], masks: Sequence[Int32Array]) -> npt.ND
     Returns
     -------
     ndarray, shape (rows, width)
-        New, of the same type.
+        A new array of the same type.
     """
     kind = np.dtype(f"i{logits.dtype.itemsize}")
     infinity = int(np.array(-np.inf, logits.dtype).view(kind))
@@ -40,16 +40,16 @@ def mask_logits(logits: npt.NDArray[Any], masks: Sequence[Int32Array]) -> npt.ND
 
 
 def mask_bits(bits: IntegerArray, masks: Sequence[Int32Array], infinity: int, out: IntegerArray) -> None:
-    """The same for logits given as integers of their own size.
+    """Mask logits given as integers of the same size (`mask_logits`).
 
     Parameters
     ----------
     bits, out : ndarray[int16, int32 or int64], shape (rows, width)
-        They share all of their memory, which is masking in place, or none of it. C-contiguous is faster.
+        Either the same memory (masking in place) or disjoint memory. C-contiguous is faster.
     masks : sequence of ndarray[int32]
         As in `mask_logits`.
     infinity : int
-        The bits of minus infinity.
+        Bit pattern of minus infinity.
     """
     words = np.zeros((len(masks), mask_words(bits.shape[1])), np.int32)
     for row, mask in enumerate(masks):

@@ -1,6 +1,7 @@
-"""Messages of OpenAI's API: what is accepted, and one shape for all of it.
+"""Messages in the format of OpenAI's API: validation and normalization.
 
-Apart from chat templates (`guided.generate.chat`), so that models without one, and programs without tools, do not import what those need.
+Separate from chat templates (`guided.generate.chat`), so that models without a template and programs without tools do not import their
+dependencies.
 """
 
 import json
@@ -11,21 +12,20 @@ __all__ = ["check_messages", "prepared_messages"]
 
 
 def check_messages(prompt: object) -> None:
-    """Refuse anything but a nonempty list of messages.
+    """Reject anything but a nonempty list of messages.
 
-    A message is a dict with a ``role`` and a ``content``: a str, or a list of parts ``{"type": "text", "text": ...}``. An assistant
-    message may have no content (or None), and ``tool_calls`` as OpenAI's API has them, with arguments as a JSON object or as a str
-    of one.
+    A message is a dict with a ``role`` and a ``content``: a str, or a list of parts ``{"type": "text", "text": ...}``. An assistant message
+    may lack its content (or have None), and may have ``tool_calls`` as in OpenAI's API, with arguments as a JSON object or a str of one.
 
     Raises
     ------
     TypeError
-        Something is of another type.
+        A value has the wrong type.
     ValueError
-        Something is missing, or a part is none of text.
+        A field is missing, or a part is not a text part.
     """
     if isinstance(prompt, bytes | Mapping) or not isinstance(prompt, Sequence):
-        raise TypeError(f"a prompt is a str or a list of messages, not {type(prompt).__name__}")
+        raise TypeError(f"a prompt must be a str or a list of messages, not {type(prompt).__name__}")
     if not prompt:
         raise ValueError("a list of messages needs at least one message")
     for place, message in enumerate(prompt):
@@ -44,7 +44,7 @@ def check_messages(prompt: object) -> None:
 
 
 def prepared_messages(messages: Any) -> list[dict[str, Any]]:
-    """Return checked messages in one shape: content is a str, arguments of calls are objects, results have the names of their tools."""
+    """Normalize messages: content is a str, arguments of calls are objects, results have the names of their tools."""
     check_messages(messages)
     found, names = [], dict[str, str]()
     for place, message in enumerate(messages):
@@ -60,7 +60,7 @@ def prepared_messages(messages: Any) -> list[dict[str, Any]]:
 
 
 def _text_of(content: Any, place: str) -> str:
-    """The text of a content."""
+    """The text of a message's content."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, Sequence) or isinstance(content, bytes):
@@ -76,7 +76,7 @@ def _text_of(content: Any, place: str) -> str:
 
 
 def _calls_of(message: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
-    """The calls of a message, arguments as objects."""
+    """The calls of a message, with arguments as objects."""
     calls = message.get("tool_calls") or []
     if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
         raise TypeError(f"{place}['tool_calls'] must be a list, not {type(calls).__name__}")

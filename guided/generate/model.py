@@ -1,18 +1,17 @@
-"""A language model as the generators see it: a vocabulary, and sessions that turn tokens into logits.
+"""Interface of language models for the generators: a vocabulary, and sessions that turn tokens into logits.
 
-A *session* is one sequence of tokens that the model has read; ``feed`` appends to it and gives the logits of the token
-that comes next. A *batch* is several of them that advance together. Sessions that are given back keep what the model
-computed for their tokens, and the next prompt with the same beginning starts from there.
+A *session* is one sequence of tokens that the model has read; ``feed`` appends to it and returns the logits of the next token. A *batch*
+is several sequences that advance together. Returned sessions keep the model's cache of their tokens, and the next prompt with the same
+prefix reuses it.
 
-Invariant (reproducible): a result does not depend on what the model was asked before. Numbers computed for a token
-differ in the last bits with how many tokens are computed at once, so a prompt is always read in the same blocks (from
-multiples of ``block`` to the next), and a later prompt reuses whole blocks only.
+Invariant (reproducible): a result does not depend on earlier requests. Logits differ in their last bits with the number of tokens computed
+at once. Therefore a prompt is always read in the same blocks (between multiples of ``block``), and a later prompt reuses whole blocks only.
 
-It knows no guide and no sampling, and no deep learning framework: those adapters live in ``guided.integrations``.
+Guides, sampling and deep learning frameworks are elsewhere; the adapters to frameworks are in ``guided.integrations``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -53,9 +52,9 @@ class Session(ABC):
     size : int
         Width of the logits.
     block : int
-        Tokens of a prompt that are computed at once.
+        Number of prompt tokens computed at once.
     context_length : int, optional
-        The most tokens that the model can read; None: no bound.
+        Maximum number of tokens that the model can read; None: unbounded.
     """
 
     def __init__(self, size: int, block: int, context_length: int | None = None) -> None:
@@ -69,7 +68,7 @@ class Session(ABC):
         return tuple(self._tokens)
 
     def feed(self, tokens: Sequence[int]) -> Logits:
-        """Read more tokens.
+        """Append tokens.
 
         Parameters
         ----------
@@ -84,9 +83,9 @@ class Session(ABC):
         Raises
         ------
         LimitError
-            ``context``: the model can not read so many tokens.
+            ``context``: the tokens exceed the model's context.
         ModelError
-            The model gave something else than logits.
+            The model returned an array of another shape.
         """
         if not tokens:
             raise ValueError("feed needs at least one token")
@@ -98,7 +97,7 @@ class Session(ABC):
         return logits
 
     def rewind(self, n_kept: int) -> None:
-        """Forget all but the first ``n_kept`` tokens."""
+        """Truncate to the first ``n_kept`` tokens."""
         if not 0 <= n_kept <= len(self._tokens):
             raise ValueError(f"n_kept must be from 0 to {len(self._tokens)}, not {n_kept}")
         if n_kept < len(self._tokens):
@@ -107,14 +106,14 @@ class Session(ABC):
             self._in_blocks = min(self._in_blocks, n_kept // self._block * self._block)
 
     def start(self, tokens: Sequence[int]) -> Logits:
-        """Read a prompt from its beginning, reusing the whole blocks that the session has already read.
+        """Read a prompt from its beginning, reusing whole blocks that the session has already read.
 
         Parameters, results and errors are those of `feed`.
         """
         if not tokens:
             raise ValueError("a prompt needs at least one token")
         check_context(len(tokens), self._context_length)
-        # Why minus one: the last token must be read anew, since its logits are not kept.
+        # Why minus one: the last token must be read again, because its logits are not stored.
         shared = min(common_prefix(self._tokens, tokens), self._in_blocks, len(tokens) - 1)
         self.rewind(shared // self._block * self._block)
         first = len(self._tokens)
@@ -125,11 +124,11 @@ class Session(ABC):
 
     @abstractmethod
     def _forward(self, tokens: Sequence[int]) -> Logits:
-        """The logits after ``tokens``, which follow ``self._tokens`` (appended by the caller)."""
+        """Return the logits after ``tokens``, which follow ``self._tokens`` (the caller appends them)."""
 
     @abstractmethod
     def _truncate(self, n_kept: int) -> None:
-        """Drop what was computed for the tokens after the first ``n_kept``, of which there are some."""
+        """Drop the cache of the tokens after the first ``n_kept``; there is at least one."""
 
 
 class Batch(ABC):
@@ -137,35 +136,35 @@ class Batch(ABC):
 
     @abstractmethod
     def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
-        """Read one prompt per row, none empty; the logits of each row's next token."""
+        """Read one nonempty prompt per row; return the logits of each row's next token."""
 
     @abstractmethod
     def feed(self, rows: Sequence[Sequence[int]]) -> list[Logits | None]:
-        """Append to each row; rows without tokens are left as they are, and have no logits."""
+        """Append to each row; rows without tokens stay unchanged and have no logits."""
 
     @abstractmethod
     def rewind(self, row: int, n_kept: int) -> None:
-        """Forget all but the first ``n_kept`` tokens of a row."""
+        """Truncate a row to its first ``n_kept`` tokens."""
 
     @abstractmethod
     def keep(self, rows: Sequence[int]) -> None:
-        """Drop all rows but these (ascending), which are numbered from 0 again."""
+        """Replace the rows by these, in this order, renumbered from 0; a row may occur several times, and is then copied."""
 
 
 class LanguageModel(ABC):
-    """Anything that gives logits. Adapters derive from it.
+    """A source of logits; base class of the adapters.
 
-    A model that takes messages overrides ``prompt_tokens(prompt, tools)``: a `guided.generate.chat.ChatTemplate` makes the text of messages
-    and tools from whatever renders the model's own template.
+    A model that takes messages overrides ``prompt_tokens(prompt, tools)``: `guided.generate.chat.ChatTemplate` renders messages and tools
+    with the model's own template.
 
     Parameters
     ----------
     vocabulary : Vocabulary
-        Of the model's tokens; its ``size`` is the width of the logits.
+        The model's vocabulary; its ``size`` is the width of the logits.
     block : int
-        Tokens of a prompt that are computed at once.
+        Number of prompt tokens computed at once.
     context_length : int, optional
-        The most tokens that the model can read; None: no bound.
+        Maximum number of tokens that the model can read; None: unbounded.
 
     Attributes
     ----------
@@ -185,26 +184,26 @@ class LanguageModel(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """Tokens that spell exactly the text: no special tokens, nothing added."""
+        """Encode a text exactly: no special tokens, nothing added."""
 
     @abstractmethod
     def session(self) -> Session:
         """A new, empty session."""
 
     def prompt_tokens(self, prompt: Prompt, tools: "ToolPrompt | None" = None) -> list[int]:  # noqa: ARG002 - for adapters
-        """The tokens of a prompt.
+        """Return the tokens of a prompt.
 
         Parameters
         ----------
         prompt : str or list of messages
-            A text to be completed, or messages for the chat template (`guided.generate.chat`).
+            A text to complete, or messages for the chat template (`guided.generate.chat`).
         tools : ToolPrompt, optional
-            The tools that the model is told of, where the prompt is messages.
+            The tools to present to the model, if the prompt is messages.
 
         Raises
         ------
         ModelError
-            The prompt is messages, and the model has no chat template or its template refuses them.
+            The prompt is messages, and the model has no chat template or its template rejects them.
         """
         if isinstance(prompt, str):
             return self.encode(prompt)
@@ -212,16 +211,16 @@ class LanguageModel(ABC):
         raise ModelError("this model has no chat template: give the prompt as one str")
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text that tokens spell; those without bytes add nothing, bytes that are no UTF-8 become U+FFFD."""
+        """Decode tokens; tokens without bytes add nothing, and invalid UTF-8 becomes U+FFFD."""
         return self.vocabulary.decode(tokens).decode("utf-8", errors="replace")
 
     def batch(self, width: int) -> Batch:
-        """A new batch of ``width`` rows; unless an adapter does better, each row is a session of its own."""
-        return _Rows([self.session() for _ in range(width)])
+        """Return a new batch of ``width`` rows; by default each row is a session of its own."""
+        return _Rows(self.session, width)
 
     @contextmanager
     def lease(self, tokens: Sequence[int]) -> Iterator[Session]:
-        """A session for one prompt: the idle one that has most of it, or a new one; given back at the end."""
+        """Lend a session for one prompt: the idle one with the longest common prefix, or a new one; it is taken back at the end."""
         with self._lock:
             best = max(self._idle, key=lambda idle: common_prefix(idle.tokens, tokens), default=None)
             if best is not None and (
@@ -236,7 +235,7 @@ class LanguageModel(ABC):
         except GeneratorExit:
             self._give_back(session)
             raise
-        # Why no finally: a session that failed midway may hold anything, and is dropped.
+        # Why no finally: a session that failed midway may be inconsistent, so it is dropped.
         self._give_back(session)
 
     def _give_back(self, session: Session) -> None:
@@ -246,22 +245,46 @@ class LanguageModel(ABC):
 
 
 class _Rows(Batch):
-    """A batch of independent sessions, advanced one after the other."""
+    """A batch of independent sessions, advanced one after the other.
 
-    def __init__(self, sessions: list[Session]) -> None:
-        self._sessions = sessions
+    A copied row is a new session, which reads the row's tokens together with the next ones.
+    """
+
+    def __init__(self, new: Callable[[], Session], width: int) -> None:
+        self._new = new
+        self._sessions = [new() for _ in range(width)]
+        # Tokens of each row that its session has not read.
+        self._unread: list[tuple[int, ...]] = [()] * width
 
     def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
         return [session.start(prompt) for session, prompt in zip(self._sessions, prompts, strict=True)]
 
     def feed(self, rows: Sequence[Sequence[int]]) -> list[Logits | None]:
-        return [session.feed(row) if row else None for session, row in zip(self._sessions, rows, strict=True)]
+        answers: list[Logits | None] = []
+        for place, (session, row) in enumerate(zip(self._sessions, rows, strict=True)):
+            answers.append(session.feed([*self._unread[place], *row]) if row else None)
+            if row:
+                self._unread[place] = ()
+        return answers
 
     def rewind(self, row: int, n_kept: int) -> None:
-        self._sessions[row].rewind(n_kept)
+        n_read = len(self._sessions[row].tokens)
+        self._unread[row] = self._unread[row][: max(n_kept - n_read, 0)]
+        if n_kept < n_read:
+            self._sessions[row].rewind(n_kept)
 
     def keep(self, rows: Sequence[int]) -> None:
-        self._sessions = [self._sessions[row] for row in rows]
+        sessions, unread = list[Session](), list[tuple[int, ...]]()
+        taken = set[int]()
+        for row in rows:
+            if row in taken:
+                sessions.append(self._new())
+                unread.append((*self._sessions[row].tokens, *self._unread[row]))
+            else:
+                sessions.append(self._sessions[row])
+                unread.append(self._unread[row])
+            taken.add(row)
+        self._sessions, self._unread = sessions, unread
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
@@ -272,13 +295,15 @@ def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 def check_context(needed: int, context_length: int | None) -> None:
-    """Refuse more tokens than the model can read."""
+    """Raise LimitError if the tokens exceed the model's context."""
     if context_length is not None and needed > context_length:
-        raise LimitError("context", needed, context_length, "the prompt and what follows it are longer than the model")
+        raise LimitError(
+            "context", needed, context_length, "the prompt and the generated text exceed the model's context"
+        )
 
 
 def check_model(model: object) -> None:
-    """Refuse what is no `LanguageModel`."""
+    """Raise TypeError if the argument is not a `LanguageModel`."""
     if not isinstance(model, LanguageModel):
         raise TypeError(
             f"model must be a guided.Model or another LanguageModel, not {type(model).__name__}{_advice_on_models(model)}"
@@ -286,7 +311,7 @@ def check_model(model: object) -> None:
 
 
 def _advice_on_models(given: object) -> str:
-    """How to make a `LanguageModel` of something that holds one."""
+    """Advice on how to make a `LanguageModel` of an object that holds one."""
     if isinstance(given, str | PathLike):
         return "; load it first: guided.load(path_or_name)"
     if type(given).__module__.partition(".")[0] == "llama_cpp":

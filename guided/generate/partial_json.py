@@ -1,21 +1,21 @@
-"""A JSON text read as it comes: each value, as soon as it is complete. Sans-IO.
+"""Incremental JSON reader that reports each value as soon as it is complete. Sans-IO.
 
-A string is complete at its quote, an array or object at its bracket, a number or literal at the character after it, or at the end. Inner
-values come before those that hold them, the whole text's value last.
+A string is complete at its closing quote, an array or object at its bracket, a number or literal at the character after it, or at the end.
+Inner values are reported before their containers, the value of the whole text last.
 
-Invariant: what has been said does not depend on where the text was split. Any prefix of a JSON text is taken; anything else is refused at
-the character that no JSON text has there, strings and numbers at their ends.
+Invariant: the reports do not depend on how the text is split into pieces. The reader accepts every prefix of a JSON text and rejects other
+input at the first wrong character; errors within strings and numbers are found at their ends.
 
-Complexity: O(1) per character, amortized, whatever the depth; a path costs its length, when it is asked for.
+Complexity: amortized O(1) per character at any depth; a path costs its length when requested.
 
-Does not know schemas and types, nor repair texts: `guided.generate.structured` reads texts that an index has accepted.
+Not handled here: schemas, types, repair of invalid texts. `guided.generate.structured` reads texts that an index has accepted.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from guided.schema.json_values import parse_json
+from guided.schema.frontend.json_values import parse_json
 
 __all__ = ["Completed", "JsonReader", "Place"]
 
@@ -29,12 +29,12 @@ _CLOSING = {"[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where a value stands: a key or index within what is at another place.
+    """Position of a value: a key or index within the container at another place.
 
     Attributes
     ----------
     within : Place or None
-        None: ``step`` is one into the whole value.
+        The container; None: the whole value.
     step : str or int
     """
 
@@ -44,16 +44,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Completed:
-    """A value that is complete.
+    """A complete value.
 
     Attributes
     ----------
     place : Place or None
-        None: it is the whole text's.
+        None for the value of the whole text.
     value : Any
-        Parsed. Arrays and objects are those that outer values will hold.
+        The parsed value. Arrays and objects are the same objects that outer values hold.
     begin, end : int
-        Its text, in characters of all that was fed.
+        Span of its text, in characters from the start of the input.
     """
 
     place: Place | None
@@ -63,7 +63,7 @@ class Completed:
 
     @property
     def path(self) -> tuple[str | int, ...]:
-        """The keys and indices that lead to it. O(depth)."""
+        """The keys and indices from the root to it. O(depth)."""
         steps: list[str | int] = []
         place = self.place
         while place is not None:
@@ -74,7 +74,7 @@ class Completed:
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """An array or object that is not complete: its bracket, value, place and begin, and the key that waits for its value."""
+    """An incomplete array or object: its bracket, value, place and begin, and the key of the member that is being read."""
 
     bracket: str
     value: Any
@@ -84,7 +84,7 @@ class _Open:
 
 
 class JsonReader:
-    """Reads one text, in pieces."""
+    """Reads one JSON text in pieces."""
 
     __slots__ = ("_begin", "_expected", "_open", "_position", "_token", "_within")
 
@@ -92,28 +92,28 @@ class JsonReader:
         self._open: list[_Open] = []
         self._expected: _Expected = "value"
         self._position = 0
-        # The string, number or literal that is not complete: its pieces, its begin, and how it is read on.
+        # The incomplete string, number or literal: its pieces, its begin, and the state within it.
         self._token: list[str] = []
         self._begin = 0
         self._within: Literal["", "string", "escape", "scalar"] = ""
 
     @property
     def is_complete(self) -> bool:
-        """Has the whole value been said? A number at the end of a text is complete after `close`."""
+        """Return whether the whole value is complete. A number at the end of the text is complete after `close`."""
         return self._expected == "end"
 
     def feed(self, text: str) -> list[Completed]:
-        """Read on.
+        """Read the next piece of text.
 
         Returns
         -------
         list of Completed
-            The values that the piece completes, in their order.
+            The values that the piece completes, in order.
 
         Raises
         ------
         ValueError
-            The text is no JSON, nor the beginning of any; the reader is then of no more use.
+            The input is not a prefix of a JSON text. The reader must not be used after that.
         """
         found: list[Completed] = []
         offset, place = self._position, 0
@@ -138,12 +138,12 @@ class JsonReader:
         return found
 
     def close(self) -> list[Completed]:
-        """End the text.
+        """End the input.
 
         Raises
         ------
         ValueError
-            It is not complete.
+            The text is incomplete.
         """
         found: list[Completed] = []
         if self._within == "scalar":
@@ -153,7 +153,7 @@ class JsonReader:
         return found
 
     def _structure(self, text: str, place: int, offset: int, found: list[Completed]) -> int:
-        """Read the character at a place that is no blank and stands in no string or scalar; the place after it."""
+        """Read a character outside strings and scalars that is not blank; return the place after it."""
         if place == len(text):
             return place
         self._position = offset + place
@@ -214,7 +214,7 @@ class JsonReader:
         return value
 
     def _place(self) -> Place | None:
-        """Where the value stands that is expected now."""
+        """The place of the next value."""
         if not self._open:
             return None
         last = self._open[-1]
@@ -235,7 +235,7 @@ class JsonReader:
 
 
 def _end(pattern: re.Pattern[str], text: str, place: int) -> int:
-    """Where a pattern that matches everywhere ends."""
+    """End of the match of a pattern that matches at every place."""
     match = pattern.match(text, place)
     assert match is not None
     return match.end()

@@ -1,7 +1,7 @@
-"""`Pinned`: a guide whose next bytes are fixed, in whatever token the model likes to say them.
+"""`Pinned`: a guide whose next bytes are fixed, while the model chooses their tokens.
 
-Where a text goes on with a name that has been chosen, the model still chooses the token in which what follows the name begins: ``("`` is
-one token in most vocabularies, and a model that may only say ``(`` and then ``"`` is led astray (token healing).
+After a tool name has been chosen, the model still chooses the token in which the text after the name begins. ``("`` is one token in most
+vocabularies, and a model restricted to ``(`` followed by ``"`` sees an unlikely tokenization (token healing).
 """
 
 from functools import lru_cache
@@ -16,45 +16,50 @@ __all__ = ["Pinned"]
 
 
 class Pinned:
-    """Steers as a guide does, along some bytes.
+    """Restricts a guide to tokens that agree with the given bytes.
 
     Parameters
     ----------
     guide : Steering
-        Some token that it allows goes along with the bytes.
+        Must allow a token that agrees with the bytes.
     vocabulary : Vocabulary
     data : bytes
-        What comes next, not empty; a token may go on beyond it.
+        The next bytes, not empty; a token may extend beyond them.
     """
 
     def __init__(self, guide: Steering, vocabulary: Vocabulary, data: bytes) -> None:
-        self._guide, self._along = guide, _along(vocabulary, data)
+        self._guide, self._vocabulary, self._data = guide, vocabulary, data
+        self._along = _along(vocabulary, data)
 
     @property
     def remaining(self) -> int:
-        """As the guide's."""
+        """Minimum number of tokens, as in the guide."""
         return self._guide.remaining
 
     def mask(self) -> Int32Array:
-        """The guide's tokens that go along."""
+        """The guide's tokens that agree with the bytes."""
         return self._guide.mask() & self._along
 
     def fits(self, token: int, budget: int) -> bool:
-        """As the guide's."""
+        """Return whether a token fits the budget, as in the guide."""
         return self._guide.fits(token, budget)
 
     def mask_within(self, budget: int) -> Int32Array:
-        """The guide's tokens within a budget that go along."""
+        """The guide's tokens within a budget that agree with the bytes."""
         return self._guide.mask_within(budget) & self._along
 
     def advance(self, token: int) -> None:
         """Take an allowed token."""
         self._guide.advance(token)
 
+    def fork(self) -> "Pinned":
+        """Return an independent guide with the same bytes."""
+        return Pinned(self._guide.fork(), self._vocabulary, self._data)
+
 
 @lru_cache(maxsize=256)
 def _along(vocabulary: Vocabulary, data: bytes) -> Int32Array:
-    """The tokens that begin with some bytes, or that these begin with, as a mask. O(longest token x 256 + tokens found)."""
+    """Mask of the tokens that begin with `data` or are a prefix of it. O(longest token x 256 + tokens found)."""
     trie = vocabulary.trie
     found = []
     begin, end = 0, trie.n_nodes

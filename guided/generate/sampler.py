@@ -1,17 +1,17 @@
-"""From logits and a mask to one token: mask, temperature, top-k, top-p, min-p, in that order.
+"""Sampling of one token from logits and a mask: mask, temperature, top-k, top-p, min-p, in that order.
 
-With x the logits and A the allowed tokens whose logit is finite, the model's renormalised distribution is
+With x the logits and A the allowed tokens whose logit is finite, the model's renormalized distribution is
 ``p(t) = exp(x_t / T) / sum of exp(x_s / T) over s in A`` for t in A, and exactly 0 elsewhere. Top-k keeps the k most
-probable tokens of A, top-p the fewest of those that hold the mass p, min-p those with at least p times the mass of the
-best; each works on what the one before it left, renormalised. Temperature 0 is greedy: the best token.
+probable tokens of A, top-p the smallest set with mass at least p, min-p the tokens with at least p times the mass of the
+best; each filter applies to the renormalized result of the previous one. Temperature 0 is greedy: the best token.
 
 Invariants: a token that is not allowed, or whose logit is not finite, has mass exactly 0. Ties go to the lowest id, in
-the greedy choice and at the edges of top-k and top-p. Equal seeds give equal choices: one uniform number is drawn per
+the greedy choice and at the cut-offs of top-k and top-p. Equal seeds give equal choices: one uniform number is drawn per
 sampled token, none at temperature 0.
 
-Complexity: O(size) per token; top-p alone sorts, at most 16 times the tokens it keeps.
+Complexity: O(size) per token; only top-p sorts, at most 16 times as many tokens as it keeps.
 
-It does not know tokens: no penalties, no bias, no end of sequence. Arithmetic is float64 whatever the logits are.
+Not handled here: penalties, bias, end of sequence. Arithmetic is float64 for logits of any type.
 """
 
 import math
@@ -30,7 +30,7 @@ _Float64Array = npt.NDArray[np.float64]
 
 
 class Sampler:
-    """One stream of random choices.
+    """A sampler with its own random stream.
 
     Parameters
     ----------
@@ -39,18 +39,18 @@ class Sampler:
     top_k : int, optional
         Keep at most this many tokens, at least 1. None keeps all.
     top_p : float, optional
-        Keep the fewest tokens that hold this mass, above 0, at most 1. None keeps all.
+        Keep the fewest tokens with this total mass, above 0, at most 1. None keeps all.
     min_p : float, optional
-        Keep tokens with at least this share of the best token's mass, from 0 to 1. None keeps all.
+        Keep tokens with at least this fraction of the best token's mass, from 0 to 1. None keeps all.
     seed : int, optional
-        Of NumPy's PCG64, at least 0. None takes entropy from the system.
+        Seed of NumPy's PCG64, at least 0. None takes entropy from the system.
 
     Raises
     ------
     ValueError
-        A number out of its range.
+        A number is out of range.
     TypeError
-        No number.
+        An argument is not a number.
     """
 
     __slots__ = ("min_p", "random", "seed", "temperature", "top_k", "top_p")
@@ -96,20 +96,20 @@ class Sampler:
         ModelError
             No allowed token has a finite logit.
         ValueError
-            Shapes that do not fit each other.
+            The shapes do not match.
         """
         logits, allowed = _checked(logits, mask)
         if self.temperature == 0:
             return _greedy(logits, allowed)
         tokens, masses = self._candidates(logits, allowed)
         cumulative = np.cumsum(masses)
-        # Why side="right": the first entry above the number drawn can not be one of mass 0. There is none above it where
-        # the product rounds up to the sum; then it is the last one that adds to the sum.
+        # Why side="right": the first entry above the drawn number then has a positive mass. There is none if the product rounds up to
+        # the sum; then the last token with a positive mass is taken.
         place = int(np.searchsorted(cumulative, self.random.random() * cumulative[-1], side="right"))
         return int(tokens[place if place < len(tokens) else np.flatnonzero(masses)[-1]])
 
     def probabilities(self, logits: npt.NDArray[Any], mask: Int32Array | None = None) -> _Float64Array:
-        """The distribution that `sample` draws from.
+        """Return the distribution that `sample` draws from.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Sampler:
         Returns
         -------
         ndarray[float64], shape (size,)
-            Sums to 1; exactly 0 for every token that can not be drawn.
+            Sums to 1; exactly 0 for every token that cannot be drawn.
         """
         logits, allowed = _checked(logits, mask)
         result = np.zeros(len(logits), dtype=np.float64)
@@ -131,14 +131,14 @@ class Sampler:
         return result
 
     def _candidates(self, logits: npt.NDArray[Any], allowed: BoolArray) -> tuple[Int64Array, _Float64Array]:
-        """Tokens that may be drawn, ids ascending, and their masses, which need not sum to 1."""
+        """Tokens that may be drawn, in ascending order of ids, and their masses, not normalized."""
         possible = allowed & np.isfinite(logits)
         tokens = np.flatnonzero(possible)
         if not len(tokens):
             raise _no_logit(int(allowed.sum()))
         scores = logits[possible].astype(np.float64)
         scores -= scores.max()
-        # Why the errstate: a temperature near 0 makes scores of minus infinity, whose mass is 0, as it should be.
+        # Why errstate: a temperature near 0 overflows scores to minus infinity, and a mass of 0 is correct there.
         with np.errstate(over="ignore"):
             scores /= self.temperature
         if self.top_k is not None and self.top_k < len(tokens):
@@ -155,14 +155,14 @@ class Sampler:
 
 
 def unpack(mask: Int32Array, size: int) -> BoolArray:
-    """A mask's bits.
+    """Unpack the bits of a mask.
 
     Parameters
     ----------
     mask : ndarray[int32], shape (ceil(size / 32),)
         Bit ``t & 31`` of word ``t >> 5`` is token t.
     size : int
-        Number of tokens; bits from there on are ignored.
+        Number of tokens; further bits are ignored.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def unpack(mask: Int32Array, size: int) -> BoolArray:
 
 
 def whole_number(value: object, name: str, least: int) -> int:
-    """The value as an int of at least ``least``; a TypeError or ValueError that names the argument otherwise."""
+    """Return the value as an int of at least ``least``; otherwise raise a TypeError or ValueError that names the argument."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if value < least:
@@ -193,7 +193,7 @@ def _number(value: object, name: str) -> float:
 def _checked(logits: npt.NDArray[Any], mask: Int32Array | None) -> tuple[npt.NDArray[Any], BoolArray]:
     logits = np.asarray(logits)
     if logits.dtype.kind not in "fiub":
-        raise TypeError(f"logits are an array of numbers, not of {logits.dtype}")
+        raise TypeError(f"logits must be an array of numbers, not of {logits.dtype}")
     if logits.dtype.kind != "f":
         logits = logits.astype(np.float32)
     if logits.ndim != 1 or not len(logits):
@@ -201,7 +201,7 @@ def _checked(logits: npt.NDArray[Any], mask: Int32Array | None) -> tuple[npt.NDA
     if mask is None:
         return logits, np.ones(len(logits), dtype=np.bool_)
     if not isinstance(mask, np.ndarray):
-        raise TypeError(f"a mask is an array of words, not {type(mask).__name__}")
+        raise TypeError(f"a mask must be an array of words, not {type(mask).__name__}")
     words = mask_words(len(logits))
     if mask.shape != (words,):
         raise ValueError(f"the mask of {len(logits)} logits has the shape ({words},), not {mask.shape}")
@@ -220,7 +220,7 @@ def _greedy(logits: npt.NDArray[Any], allowed: BoolArray) -> int:
 
 
 def _top_k(scores: _Float64Array, count: int) -> Int64Array:
-    """Places of the ``count`` highest scores, ascending; of equal scores at the edge, the first ones."""
+    """Indices of the ``count`` highest scores, ascending; ties at the cut-off go to the lowest indices."""
     edge = np.partition(scores, len(scores) - count)[len(scores) - count]
     above = np.flatnonzero(scores > edge)
     level = np.flatnonzero(scores == edge)[: count - len(above)]
@@ -228,9 +228,9 @@ def _top_k(scores: _Float64Array, count: int) -> Int64Array:
 
 
 def _top_p(masses: _Float64Array, share: float) -> Int64Array:
-    """Places of the fewest masses that sum to at least ``share`` of 1, ascending; of equal masses, the first ones."""
-    # PERF: few tokens hold most of the mass, so only the heaviest are sorted, and more of them after each miss. For a
-    # real model's logits, 128,256 wide, top_p=0.9 takes 5 ms, of which 1.5 are the softmax; sorting all would take 20
+    """Indices of the fewest masses that sum to at least ``share``, ascending; ties go to the lowest indices."""
+    # PERF: few tokens hold most of the mass, so only the heaviest are sorted, and more of them after each miss. For logits
+    # of a real model, 128,256 wide, top_p=0.9 takes 5 ms, of which the softmax takes 1.5; sorting all would take 20
     # (timeit of Sampler(1.0, top_p=0.9).sample).
     count = min(1024, len(masses))
     while True:

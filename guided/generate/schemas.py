@@ -1,4 +1,4 @@
-"""The function that makes generators of JSON: `json`."""
+"""Factory function for generators of JSON: `json`."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -80,42 +80,42 @@ def json(
     limits: Limits | None = None,
     **options: Unpack[SchemaOptions],
 ) -> JsonGenerator[Any]:
-    """JSON texts that a schema or type allows, read as values.
+    """Generate JSON that a schema or type allows, parsed to values.
 
     Parameters
     ----------
     model : guided.Model
-        Gives the logits.
+        Source of the logits.
     schema : JsonSchema, dict, bool, str, path, type or callable
-        What `JsonSchema` takes: a JSON Schema, a pydantic model, dataclass or any other type, a function, a tool, ...
+        As in `JsonSchema`: a JSON Schema, a pydantic model, dataclass or any other type, a function, a tool, ...
     index : Index, optional
-        Of the same schema and options for the model's vocabulary, compiled before.
+        An index of the same schema and options for the model's vocabulary.
     limits : Limits, optional
-        Budgets of the compile.
+        Compile budgets.
     **options
-        Those of `JsonSchema`: ``whitespace``, ``property_order``, ``numbers``, ``escapes``, ``format``, ``unsupported``, ``registry``,
-        ``operation``, ``source``, ``strict_keywords``, ``additional_properties``. A `JsonSchema` brings its own.
+        Options of `JsonSchema`: ``whitespace``, ``property_order``, ``numbers``, ``escapes``, ``format``, ``unsupported``,
+        ``registry``, ``operation``, ``source``, ``strict_keywords``, ``additional_properties``. A `JsonSchema` object has its own.
 
     Returns
     -------
     JsonGenerator
-        Its results' ``value`` is an instance of the type, or the parsed JSON of a schema.
+        ``value`` of its results is an instance of the type, or the parsed JSON for a schema.
 
     Raises
     ------
     SchemaError
         The schema is malformed, no value satisfies it, or a keyword cannot be enforced; with JSON Pointer and keyword.
     PatternError
-        A pattern in it asks for what no automaton can do.
+        A pattern in it uses a construct that no automaton can express.
     LimitError, VocabularyError, IndexFormatError
         As in `regex`.
     TypeError
-        An argument is of another type.
+        An argument has the wrong type.
     """
     check_model(model)
     if isinstance(schema, JsonSchema):
         if options:
-            raise TypeError(f"a JsonSchema has its own options; give {', '.join(options)} to it")
+            raise TypeError(f"a JsonSchema carries its own options; pass {', '.join(options)} to it")
         spec = schema
     else:
         spec = JsonSchema(schema, **options)

@@ -1,42 +1,44 @@
-"""Choosing among whole texts by their score, where choosing token by token is myopic.
+"""Choice among whole texts by score, since choosing token by token is myopic.
 
 The score of a candidate c with tokens t_1 .. t_n after a context is its mean log-probability per token,
-``(1/n) sum over i of log p(t_i | context, t_1 .. t_{i-1})``, with the model's own p, nothing masked. A model that wants
-``year_started`` and may only say ``started`` or ``year_invented`` begins with ``year_`` when it chooses token by token;
-the scores of the whole names tell the two apart. A candidate is scored in the tokens that the tokenizer cuts it into.
+``(1/n) sum over i of log p(t_i | context, t_1 .. t_{i-1})``, with the model's own unmasked p. A model that prefers the missing name
+``year_started`` to the available ``started`` and ``year_invented`` begins with ``year_`` when it chooses token by token; the scores of the
+whole names separate the two. A candidate is scored in the tokens that the tokenizer encodes it to.
 
-Complexity: one forward pass for each distinct prefix that a candidate goes on from, the empty one included; the model's
-cache is cut back between them.
+Complexity: one forward pass for each distinct proper prefix of a candidate, including the empty one; the model's cache is truncated
+between them.
 """
 
 from collections.abc import Generator as Coroutine
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from guided.engine.index import Index
 from guided.engine.specs import Choice
-from guided.errors import LimitError, ModelError
+from guided.errors import LimitError
 from guided.events import Done, FinishReason, Text
 from guided.generate.decoding import Decoding, Feed, Script
 from guided.generate.generator import Generator, Settings, T_co
+from guided.generate.likelihood import log_softmax
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.sampler import Sampler
+from guided.generate.search import enumeration
 from guided.generate.stops import TextStream
 
-__all__ = ["ScoredChoice", "scores"]
+__all__ = ["ScoredChoice", "WeighedChoice", "scores"]
 
 
 def scores(decoding: Decoding, candidates: Sequence[Sequence[int]]) -> Coroutine[Feed, Logits, list[float]]:
-    """Score candidates as what comes next; afterwards the decoding stands where it stood.
+    """Score candidates for the next text; the state of the decoding is restored afterwards.
 
     Parameters
     ----------
     decoding : Decoding
-        Where the candidates would begin.
+        State before the candidates.
     candidates : sequence of sequence of int
-        Tokens of each, none empty.
+        Tokens of each candidate, none empty.
 
     Returns
     -------
@@ -46,13 +48,13 @@ def scores(decoding: Decoding, candidates: Sequence[Sequence[int]]) -> Coroutine
     totals = [0.0] * len(candidates)
     logits = yield from decoding.read()
     begin, read = decoding.place, list[int]()
-    # In lexicographic order each prefix follows the one it extends, so the cache is cut back as little as possible.
+    # In lexicographic order each prefix follows the one it extends, so the cache is truncated as little as possible.
     for prefix in sorted({tuple(candidate[:length]) for candidate in candidates for length in range(len(candidate))}):
         if prefix:
             shared = common_prefix(read, prefix)
             logits = yield from decoding.probe(begin + shared, prefix[shared:])
             read = list(prefix)
-        logarithms = _log_softmax(logits)
+        logarithms = log_softmax(logits)
         for place, candidate in enumerate(candidates):
             if len(candidate) > len(prefix) and tuple(candidate[: len(prefix)]) == prefix:
                 totals[place] += float(logarithms[candidate[len(prefix)]])
@@ -61,14 +63,14 @@ def scores(decoding: Decoding, candidates: Sequence[Sequence[int]]) -> Coroutine
 
 
 class ScoredChoice(Generator[T_co]):
-    """Chooses among options by their scores. Made by `guided.choice` with ``select="score"``.
+    """Chooses among options by score. Made by `guided.choice` with ``select="score"``.
 
     Parameters
     ----------
     model : LanguageModel
-        Gives the logits.
+        Source of the logits.
     index : Index
-        Of the options.
+        Index of the options.
     spec : Choice
         The options, none empty.
     """
@@ -80,8 +82,10 @@ class ScoredChoice(Generator[T_co]):
         self._candidates = [tuple(model.encode(option)) for option in spec.options]
 
     def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
-        """The coroutine that chooses one option; raises at once what is wrong with its arguments."""
-        if settings.temperature != 0:
+        """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
+        if settings.method != "mask" or settings.scores:
+            raise ValueError("select='score' chooses whole options: leave out method and scores")
+        if settings.temperature:
             raise ValueError(f"select='score' takes the best option: temperature must be 0, not {settings.temperature}")
         shortest = min(map(len, self._candidates))
         if shortest > settings.max_tokens:
@@ -106,10 +110,39 @@ class ScoredChoice(Generator[T_co]):
         yield Done(self._result(stream, chosen, finish_reason, decoding.forward_passes))
 
 
-def _log_softmax(logits: Logits) -> npt.NDArray[np.float64]:
-    finite = np.where(np.isfinite(logits), logits, -np.inf).astype(np.float64)
-    if finite.max() == -np.inf:
-        raise ModelError("the model gave only NaN or infinities as logits")
-    shifted = finite - finite.max()
-    result: npt.NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum())
-    return result
+class WeighedChoice(Generator[T_co]):
+    """Computes the probability of each option under the model. Made by `guided.choice` with ``probabilities=True``.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        Source of the logits.
+    index : Index
+        Index of the options.
+    spec : Choice
+        The options.
+    tolerance : float
+        Greatest error of a probability, from 0, below 1.
+    prefixes : int
+        Maximum number of forward passes for one choice.
+    """
+
+    def __init__(self, model: LanguageModel, index: Index, spec: Choice[T_co], tolerance: float, prefixes: int) -> None:
+        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float):
+            raise TypeError(f"tolerance must be a number, not {type(tolerance).__name__}")
+        if not 0 <= tolerance < 1:
+            raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance!r}")
+        super().__init__(model, index, spec.read)
+        self._tolerance, self._prefixes = float(tolerance), prefixes
+
+    def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
+        """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
+        if settings.method != "mask":
+            raise ValueError("probabilities=True is a method of its own: leave out method")
+        if settings.temperature not in (None, 0, 1):
+            raise ValueError(
+                f"probabilities=True takes the best option (temperature 0) or samples one (1), not {settings.temperature}"
+            )
+        random = sampler.random if settings.temperature else None
+        search = partial(enumeration, tolerance=self._tolerance, prefixes=self._prefixes, random=random)
+        return self._script(self._decoding(prompt, settings, sampler, search), TextStream(settings.stops))

@@ -1,6 +1,6 @@
-"""`JsonGenerator`: texts of JSON, and the values in them as soon as they are complete.
+"""`JsonGenerator`: JSON texts, and their values as soon as they are complete.
 
-The values are read from what has been said in `Text` events, so none is ever taken back by a stop string.
+Values are read from the released `Text` events, so a stop string never takes one back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,39 +23,39 @@ __all__ = ["JsonGenerator", "JsonSpec"]
 
 @runtime_checkable
 class JsonSpec(StackSpec, Protocol[T_co]):
-    """A spec of JSON texts that reads their values."""
+    """A spec of JSON texts that can read their values."""
 
     def read(self, text: str | bytes) -> T_co:
-        """The value of a text; raises SchemaError where it is refused."""
+        """Return the value of a text; raises SchemaError if the type rejects it."""
 
     def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
-        """The value of a part of a text, the whole at the empty path; raises SchemaError where it is refused."""
+        """Return the value of a part of a text (the whole at the empty path); raises SchemaError if the type rejects it."""
 
 
 class JsonGenerator(Generator[T_co]):
-    """Generates JSON texts that a schema allows, and none other. ``JsonGenerator[T]``: the value of a text is a T.
+    """Generates only JSON texts that a schema allows. The values of a ``JsonGenerator[T]`` have type T.
 
-    Made by `guided.json`. A stream has a `ValueCompleted` event for each value that is complete, beside `Text` and `Done`. Where
-    validators of the type refuse the value of a complete text, a call raises SchemaError; streams and batches have it as
-    ``result.error``, and ``result.value`` raises it.
+    Made by `guided.json`. A stream has a `ValueCompleted` event for each complete value, besides `Text` and `Done`. If validators of the
+    type reject the value of a complete text, a call raises SchemaError; streams and batches store the error in ``result.error``, and
+    ``result.value`` raises it.
 
     Parameters
     ----------
     model : LanguageModel
-        Gives the logits.
+        Source of the logits.
     index : Index
-        Of the spec, over the model's vocabulary.
+        Index of the spec over the model's vocabulary.
     spec : JsonSpec
         Reads the values.
 
     Raises
     ------
     VocabularyError
-        The index was compiled for another vocabulary than the model's.
+        The index was compiled for another vocabulary.
     """
 
     def __init__(self, model: LanguageModel, index: Index, spec: JsonSpec[T_co]) -> None:
-        # The values are those of `_script`, which reads them while the text is written.
+        # The values come from `_script`, which reads them while the text is generated.
         super().__init__(model, index, no_value)
         self.spec = spec
 
@@ -79,7 +79,7 @@ class JsonGenerator(Generator[T_co]):
 
 
 class _Values:
-    """The values of one text."""
+    """Reads the values of one text."""
 
     def __init__(self, spec: JsonSpec[Any]) -> None:
         self._spec = spec
@@ -96,7 +96,7 @@ class _Values:
         yield from self._said(self._reader.close())
 
     def result(self, result: Result[Any]) -> Result[Any]:
-        """The result with the value of the whole text, or with the error where the type refuses it."""
+        """The result with the value of the whole text, or with the error if the type rejects it."""
         error = result.error or self._error
         return replace(result, value_or_none=self._whole if error is None else None, error=error)
 
@@ -109,7 +109,7 @@ class _Values:
             try:
                 value = self._spec.read_part(path, text, item.value)
             except SchemaError as error:
-                # What holds it is refused for the same reason, and at last the whole.
+                # The containers of this value are rejected for the same reason, including the whole text.
                 self._error = error
                 continue
             if not path:

@@ -1,18 +1,19 @@
-"""The functions that make generators of texts without values in them: `regex`, `choice`.
+"""Factory functions for generators of plain text: `regex`, `choice`.
 
-Apart from those of calls and JSON, so that who needs none of these does not pay for their import.
+Separate from those of calls and JSON, so that programs without these do not import them.
 """
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from guided.engine.algebra import Composition
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec, StackSpec, TextOrMember
 from guided.errors import IndexFormatError, shown
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
-from guided.generate.scoring import ScoredChoice
+from guided.generate.scoring import ScoredChoice, WeighedChoice
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 
@@ -33,43 +34,43 @@ def regex(
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[str]:
-    r"""Texts that a regular expression matches from end to end.
+    r"""Generate text that a regular expression matches in full.
 
     Parameters
     ----------
     model : guided.Model
-        Gives the logits.
+        Source of the logits.
     pattern : str or Regex
         Python's ``re`` syntax.
     ascii : bool
-        Read the pattern as under ``re.ASCII``: ``\d`` means 0 to 9. A `Regex` has its own.
+        Compile the pattern with ``re.ASCII``: ``\d`` means 0 to 9. A `Regex` has its own flag.
     index : Index, optional
-        Of the same pattern for the model's vocabulary, compiled before.
+        An index of the same pattern for the model's vocabulary.
     limits : Limits, optional
-        Budgets of the compile.
+        Compile budgets.
 
     Returns
     -------
     Generator
-        Its results' ``value`` is the text.
+        ``value`` of its results is the text.
 
     Raises
     ------
     PatternError
-        The pattern is malformed, or asks for what no automaton can do.
+        The pattern is malformed, or uses a construct that no automaton can express.
     LimitError
-        A budget of the compile is passed.
+        A compile budget is exceeded.
     VocabularyError
-        The vocabulary can not spell any matching text, or the index was compiled for another vocabulary.
+        The vocabulary cannot spell any matching text, or the index was compiled for another vocabulary.
     IndexFormatError
-        The index is of another pattern.
+        The index was compiled from another pattern.
     TypeError
-        ``ascii`` is given beside a `Regex`.
+        ``ascii`` is given together with a `Regex`.
     """
     check_model(model)
     if isinstance(pattern, Regex):
         if ascii:
-            raise TypeError("a Regex has its own ascii: give Regex(pattern, ascii=True)")
+            raise TypeError("a Regex carries its own ascii option: pass Regex(pattern, ascii=True)")
         spec = pattern
     else:
         spec = Regex(pattern, ascii=ascii)
@@ -82,6 +83,8 @@ def choice(
     options: Choice[T],
     *,
     select: Literal["greedy", "score"] = "greedy",
+    probabilities: bool = False,
+    tolerance: float = 1e-4,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[T]: ...
@@ -93,6 +96,8 @@ def choice(
     options: Iterable[TextOrMember],
     *,
     select: Literal["greedy", "score"] = "greedy",
+    probabilities: bool = False,
+    tolerance: float = 1e-4,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[TextOrMember]: ...
@@ -104,6 +109,8 @@ def choice(
     options: "TypeForm[T]",
     *,
     select: Literal["greedy", "score"] = "greedy",
+    probabilities: bool = False,
+    tolerance: float = 1e-4,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[T]: ...
@@ -115,28 +122,37 @@ def choice(
     options: Any,
     *,
     select: Literal["greedy", "score"] = "greedy",
+    probabilities: bool = False,
+    tolerance: float = 1e-4,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
-    """Exactly one of some texts.
+    """Generate exactly one of the options.
 
     Parameters
     ----------
     model : guided.Model
-        Gives the logits.
+        Source of the logits.
     options : iterable of str, Enum class, Literal, or Choice
-        At least one, none twice; see `Choice`.
+        At least one, all distinct; see `Choice`.
     select : {"greedy", "score"}
-        ``"greedy"`` chooses token by token, as every generator does; that is myopic, since the best first token may lead
-        to a bad option. ``"score"`` takes the option with the highest mean log-probability per token; it costs one
-        forward pass for each prefix that an option goes on from (`guided.generate.scoring`).
+        ``"greedy"`` chooses token by token, like every generator; this is myopic, because the best first token may lead to a bad
+        option. ``"score"`` takes the option with the highest mean log-probability per token, at the cost of one forward pass for each
+        distinct proper prefix of the options (`guided.generate.scoring`).
+    probabilities : bool
+        Compute the probability of each option under the model, given that it says one of them. ``probabilities`` of the result has them;
+        its ``value`` is the most probable option, or with ``temperature=1`` one drawn by them. All spellings of an option in tokens count.
+        Costs one forward pass for each prefix of an option that is likely enough to matter.
+    tolerance : float
+        Greatest error of a probability. Options that are less probable may be missing. 0 evaluates every spelling of every option, of
+        which long options have very many.
     index, limits
         As in `regex`.
 
     Returns
     -------
     Generator
-        Its results' ``value`` is the option: a str, the member of an Enum, the value in a Literal.
+        ``value`` of its results is the option: a str, an Enum member, or the value in a Literal.
 
     Raises
     ------
@@ -147,15 +163,22 @@ def choice(
     """
     check_model(model)
     if select not in ("greedy", "score"):
-        raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
+        raise ValueError(f"select must be 'greedy' or 'score', not {shown(select)}")
     spec: Choice[Any] = options if isinstance(options, Choice) else Choice(options)
+    if probabilities:
+        if select != "greedy":
+            raise ValueError("probabilities=True and select='score' are two ways to choose: pass one")
+        prefixes = (limits or Limits()).prefixes
+        return WeighedChoice(model, index_of(spec, model, index, limits), spec, tolerance, prefixes)
     if select == "score":
         return ScoredChoice(model, index_of(spec, model, index, limits), spec)
     return Generator(model, index_of(spec, model, index, limits), spec.read)
 
 
-def index_of(spec: Spec | StackSpec, model: LanguageModel, index: Index | None, limits: Limits | None) -> Index:
-    """The given index, checked against the spec, or one compiled now; raises as `regex`."""
+def index_of(
+    spec: Spec | StackSpec | Composition, model: LanguageModel, index: Index | None, limits: Limits | None
+) -> Index:
+    """Return the given index after checking it against the spec, or compile one; raises as `regex` does."""
     if index is None:
         return compile(spec, model.vocabulary, limits)
     if not isinstance(index, Index):

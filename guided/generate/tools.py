@@ -1,19 +1,22 @@
-"""`ToolsGenerator`: text, calls in it, and the results of the calls, which the model reads and goes on from.
+"""`ToolsGenerator`: text, tool calls in it, and their results, from which the model continues.
 
-What happens within a text is told in `guided.generate.writing`; here is what all texts of the same tools share.
+`guided.generate.writing` generates a single text; this module holds the state that all texts of the same tools share.
 
-Tokens that the model chooses count towards ``max_tokens``; inserted ones do not. A call that begins always ends: near the end of the
-budget only calls that fit are begun. Stop strings apply to free text, never within a call.
+Tokens that the model chooses count towards ``max_tokens``; inserted ones do not. Every call that begins is completed: near the end of the
+budget only calls that fit can begin. Stop strings apply to free text, never within a call.
 
-With ``select="score"`` a tool is chosen by its whole name (`guided.generate.scoring`): token by token, a model that wants a name that
-is not there may be led astray by how it begins. Arguments are chosen token by token all the same.
+With ``select="score"`` a tool is chosen by its whole name (`guided.generate.scoring`): choosing token by token is greedy, so a model that
+wants a missing name may pick the wrong tool because of a shared prefix. Arguments are always chosen token by token.
 
-With ``call_prompt`` a prompt of its own is injected when a call begins (ToolDec, figure 6): the model reads it, then what it has written
-of the call, and goes on with that; when the call is complete, the context is restored as if the call had been written there.
+With ``select="probability"`` it is chosen by the probability that the model gives its name, over all spellings of the name in tokens.
+
+With ``call_prompt`` a separate prompt is injected when a call begins (ToolDec, figure 6). The model reads it and then the call so far, and
+continues from there. When the call is complete, the context is restored as if the call had been written in it.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Generated
+from dataclasses import replace
 from typing import Any, Literal, Unpack, cast
 
 from guided.calls.prompts import few_shot
@@ -26,9 +29,9 @@ from guided.engine.index import Index
 from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
 from guided.generate.course import Course
-from guided.generate.decoding import Decoding, Script
+from guided.generate.decoding import Script
 from guided.generate.drivers import alone, alone_async
-from guided.generate.generator import Generator, Options, Settings, no_value
+from guided.generate.generator import Generator, Method, Options, Settings, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler
 from guided.generate.writing import CallPrompt, Manner, Writing
@@ -40,48 +43,48 @@ __all__ = ["ToolStream", "ToolStreamAsync", "ToolsGenerator"]
 
 
 class ToolsGenerator(Generator[list[Call]]):
-    """Generates texts with calls of tools in them, runs the calls, and lets the model go on from their results.
+    """Generates text with tool calls, runs the calls, and continues from their results.
 
     Made by `guided.tools`.
 
     Parameters
     ----------
     model : LanguageModel
-        Gives the logits.
+        Source of the logits.
     spec : Tools
-        What may be said.
+        The tools and their call format.
     index : Index, optional
-        Of the spec, or of its ``first_call()``, over the model's vocabulary.
+        Index of the spec or of its ``first_call()``, over the model's vocabulary.
     execute : bool
-        Are calls run? If not, or where a tool has nothing to run, a text ends with its first call; with the spec's
-        ``parallel_tool_calls`` it goes on, without results. Either way ``finish_reason`` is ``"tool_calls"``.
+        Whether to run the calls. If not, or if a tool has no function to run, a text ends with its first call; with the spec's
+        ``parallel_tool_calls`` it continues without results. Either way ``finish_reason`` is ``"tool_calls"``.
     call_prompt : str or callable, optional
-        What is injected when a call begins; a callable is given the text so far.
+        Prompt injected when a call begins; a callable receives the text so far.
     until : str, optional
-        The tool with whose call a text ends.
+        The tool whose call ends a text.
     errors : {"show", "raise"}
-        What a tool raises, a timeout included, is shown to the model as its result, or raised. StopIteration and
-        StopAsyncIteration are raised as a `CallError` from them, since they would end the caller's loop.
-    select : {"greedy", "score"}
-        How the name of a tool is chosen: token by token, or by the scores of whole names, at the cost of one forward pass
-        for each prefix that a name goes on from.
+        Whether to show the model an exception of a tool (including a timeout) as the result, or to raise it. StopIteration and
+        StopAsyncIteration are raised as a `CallError` from them, because they would end the caller's loop.
+    select : {"greedy", "score", "probability"}
+        How the name of a tool is chosen: token by token; by the scores of whole names, at the cost of one forward pass for each distinct
+        prefix of the names; or by their probabilities over all spellings, at the cost of one for each prefix that may matter.
     timeout : float, optional
-        Seconds that a call may take to run; ``math.inf`` is no limit, as is None.
+        Seconds that a call may take; None and ``math.inf`` mean no limit.
     confirm : callable, optional
-        Says whether a call may be run (`guided.calls.running`).
+        Decides whether a call may run (`guided.calls.running`).
     show_tools : {"auto", "template", "prompt", "never"}
-        How a prompt of messages tells the model of the tools; as in `guided.tools`.
+        How a prompt of messages presents the tools to the model, as in `guided.tools`.
     limits : Limits, optional
-        Budgets of the compile.
+        Compile budgets.
 
     Raises
     ------
     LimitError
-        A budget of the compile is passed.
+        A compile budget is exceeded.
     VocabularyError
         The vocabulary cannot spell any text of the spec, or the index was compiled for another vocabulary.
     IndexFormatError
-        The index is of another spec.
+        The index was compiled from another spec.
     """
 
     index: Index
@@ -96,7 +99,7 @@ class ToolsGenerator(Generator[list[Call]]):
         call_prompt: CallPrompt | None = None,
         until: str | None = None,
         errors: Literal["show", "raise"] = "show",
-        select: Literal["greedy", "score"] = "greedy",
+        select: Literal["greedy", "score", "probability"] = "greedy",
         timeout: float | None = None,
         confirm: Confirm | None = None,
         show_tools: ShowTools = "auto",
@@ -104,15 +107,15 @@ class ToolsGenerator(Generator[list[Call]]):
     ) -> None:
         check_model(model)
         check_show_tools(show_tools)
-        if select not in ("greedy", "score"):
-            raise ValueError(f"select is 'greedy' or 'score', not {shown(select)}")
+        if select not in ("greedy", "score", "probability"):
+            raise ValueError(f"select must be 'greedy', 'score' or 'probability', not {shown(select)}")
         if errors not in ("show", "raise"):
-            raise ValueError(f"errors is 'show' or 'raise', not {shown(errors)}")
+            raise ValueError(f"errors must be 'show' or 'raise', not {shown(errors)}")
         if confirm is not None and not callable(confirm):
-            raise TypeError(f"confirm is a function of a call, not {type(confirm).__name__}")
+            raise TypeError(f"confirm must be a function that takes a call, not {type(confirm).__name__}")
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
         course = Course(model, spec, has_segments, index, until, limits)
-        # The values are those of `Writing`.
+        # The values come from `Writing`.
         super().__init__(model, course.index, no_value)
         self.spec = spec
         is_shown = show_tools != "never" and bool(spec.layouts)
@@ -130,10 +133,11 @@ class ToolsGenerator(Generator[list[Call]]):
             select=select,
             timeout=seconds(timeout),
             confirm=confirm,
+            prefixes=(limits or Limits()).prefixes,
         )
 
     def few_shot(self, question: str, plain: Iterable[Example | Mapping[str, Any] | tuple[str, str]] = ()) -> str:
-        """A prompt of the tools' own examples that ends with a question (`guided.calls.prompts`)."""
+        """Return a prompt with the tools' own examples, ending with `question` (`guided.calls.prompts`)."""
         return few_shot(self.spec, question, plain)
 
     @suggest_keywords()
@@ -141,47 +145,57 @@ class ToolsGenerator(Generator[list[Call]]):
         self,
         prompt: Prompt,
         max_tokens: int = 200,
-        temperature: float = 0.0,
+        temperature: float | None = None,
         top_k: int | None = None,
         top_p: float | None = None,
         min_p: float | None = None,
         seed: int | None = None,
         stop: str | Sequence[str] | None = None,
+        method: Method = "mask",
+        particles: int | None = None,
+        attempts: int | None = None,
+        scores: bool = False,
     ) -> ToolsResult:
-        """Generate one text; as `Generator.__call__`. The result has the ``calls``, too."""
-        result = super().__call__(prompt, max_tokens, temperature, top_k, top_p, min_p, seed, stop)
+        """Generate one text like `Generator.__call__`. The result also has ``calls``.
+
+        With a ``method`` that searches, each segment is searched for itself: the text up to and including a call, whose result the model
+        then reads. Stop strings end the text that was chosen, but not the texts of the search.
+        """
+        result = super().__call__(
+            prompt, max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, scores
+        )
         return cast("ToolsResult", result)
 
     async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> ToolsResult:
-        """As a call, within a running event loop."""
+        """Like `__call__`, without blocking the running event loop."""
         return cast("ToolsResult", await super().generate_async(prompt, **options))
 
     @suggest_keywords(Options)
     def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[ToolsResult]:  # type: ignore[override]
-        """As `Generator.batch`."""
+        """Like `Generator.batch`."""
         return cast("list[ToolsResult]", super().batch(prompts, width, **options))
 
     @suggest_keywords(Options)
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStream":
-        """Generate one text, as events; as `Generator.stream`, and calls may be asked for on the way (`ToolStream.enter`)."""
+        """Generate one text as events, like `Generator.stream`; the caller can start a call on the way (`ToolStream.enter`)."""
         writing = self._started(prompt, options)
         return ToolStream(alone(self.model, writing.script()), writing)
 
     @suggest_keywords(Options)
     def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStreamAsync":
-        """As `stream`, within a running event loop; as `Generator.stream_async`."""
+        """Like `stream`, without blocking the running event loop (see `Generator.stream_async`)."""
         writing = self._started(prompt, options)
         return ToolStreamAsync(alone_async(self.model, writing.script()), writing)
 
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
-        """The tokens that the model reads first; those of messages tell it of the tools.
+        """The tokens of a prompt; for messages, with the tool definitions that ``show_tools`` asks for.
 
         Raises
         ------
         ModelError
-            The model has no chat template for messages, its template refuses them, or it takes no tools and must.
+            The model has no chat template for messages, its template rejects them, or ``show_tools="template"`` and it takes no tools.
         LimitError
-            ``context``: the tools are more than the model can read.
+            ``context``: the prompt with the tool definitions exceeds the model's context.
         """
         if isinstance(prompt, str) or self._tool_prompt is None:
             return super().prompt_tokens(prompt)
@@ -197,7 +211,7 @@ class ToolsGenerator(Generator[list[Call]]):
         return tokens
 
     def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
-        """The coroutine that generates one text; raises at once what is wrong with its arguments."""
+        """Return the coroutine that generates one text; raises at once if an argument is invalid."""
         return self._writing(prompt, settings, sampler).script()
 
     def _started(self, prompt: Prompt, options: Options) -> Writing:
@@ -205,9 +219,13 @@ class ToolsGenerator(Generator[list[Call]]):
         return self._writing(self.prompt_tokens(prompt), settings, settings.sampler())
 
     def _writing(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Writing:
-        guide = self.index.guide()
-        vocabulary, context_length = self.model.vocabulary, self.model.context_length
-        decoding = Decoding(guide, sampler, vocabulary, prompt, settings.max_tokens, context_length)
+        select = self._manner.select
+        if settings.method != "mask" and select != "greedy":
+            raise ValueError(
+                f"select={select!r} chooses names by itself: method={settings.method!r} needs select='greedy'"
+            )
+        # Stop strings apply to free text only, which `Writing` knows.
+        decoding = self._decoding(prompt, replace(settings, stop=None), sampler, settings.search(sampler))
         return Writing(self._manner, decoding, settings.stops)
 
     def __repr__(self) -> str:
@@ -215,14 +233,14 @@ class ToolsGenerator(Generator[list[Call]]):
 
 
 class ToolStream(Iterator[ToolEvent]):
-    """The events of one text with calls in it.
+    """The events of one text with tool calls.
 
     Parameters
     ----------
     events : iterator of Event
-        Of the text.
+        The events of the text.
     writing : Writing
-        The text.
+        The text being generated.
     """
 
     def __init__(self, events: Generated[Event, None, None], writing: Writing) -> None:
@@ -232,31 +250,31 @@ class ToolStream(Iterator[ToolEvent]):
         return cast("ToolEvent", next(self._events))
 
     def close(self) -> None:
-        """End the text here."""
+        """Stop generating."""
         self._events.close()
 
     def enter(self, tool: str | None = None) -> None:
-        """Have a call begin now, whatever the model would have written: before the first event, or after any.
+        """Start a call now, whatever the model would write next: before the first event, or after any.
 
         Parameters
         ----------
         tool : str, optional
-            Which tool is called; the model chooses otherwise.
+            The tool to call; by default the model chooses.
 
         Raises
         ------
         ValueError
-            A call has begun, the text has ended, or it is none in which calls begin.
+            A call has begun, the text has ended, or calls cannot begin in this text.
         SchemaError
-            There is no such tool.
+            Unknown tool.
         LimitError
-            The shortest call does not fit into what is left of ``max_tokens``.
+            The shortest call does not fit into the rest of ``max_tokens``.
         """
         self._writing.enter(tool)
 
 
 class ToolStreamAsync(AsyncIterator[ToolEvent]):
-    """As `ToolStream`, within a running event loop."""
+    """Like `ToolStream`, for an event loop."""
 
     def __init__(self, events: AsyncGenerator[Event, None], writing: Writing) -> None:
         self._events, self._writing = events, writing
@@ -265,9 +283,9 @@ class ToolStreamAsync(AsyncIterator[ToolEvent]):
         return cast("ToolEvent", await anext(self._events))
 
     async def aclose(self) -> None:
-        """End the text here."""
+        """Stop generating."""
         await self._events.aclose()
 
     def enter(self, tool: str | None = None) -> None:
-        """As `ToolStream.enter`."""
+        """Like `ToolStream.enter`."""
         self._writing.enter(tool)

@@ -1,16 +1,18 @@
-"""`Writing`: one text with calls in it, as a script: what tokens say, where calls begin and end, and what the model reads there.
+"""`Writing`: the script of one text with calls: what its tokens mean, where calls begin and end, and which text is inserted.
 
-A text is a sequence of *segments*: free text up to and including a call. A guide is of one segment, in which nothing follows the
-call; so no token reaches beyond a call's last byte, where the result has to come. After a call the tool is run, the result's
-tokens are appended to what the model reads (its cache stays), and the next segment starts (`guided.generate.course`).
+A text is a sequence of *segments*: free text up to and including a call. A guide covers one segment, and nothing follows the call in it, so
+no token extends beyond the call's last byte, where the result is inserted. After a call the tool runs, the result's tokens are appended to
+the model's input (keeping its cache), and the next segment starts (`guided.generate.course`).
 
-A call begins where the model writes the trigger, or where the caller says so (`Writing.enter`): then the trigger's tokens are chosen
-for the model. They are tokens like others: they count towards the budget, and the guide reads them. A character that the last token
-before them left unfinished is not in the text.
+A call begins when the model writes the trigger, or when the caller asks for it (`Writing.enter`), which chooses the trigger's tokens for
+the model. Those tokens are like others: they count towards the budget, and the guide advances by them. A character that the token before
+them left unfinished is dropped from the text.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator as Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
@@ -18,10 +20,10 @@ from typing import Literal, TypeAlias
 from guided.calls.parse import CallParser
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
 from guided.calls.rendering import openings, render_results
-from guided.calls.running import CallRefused, Confirm, run, run_async
+from guided.calls.running import Confirm, run, run_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.errors import CallError, LimitError, SchemaError, shown
+from guided.errors import CallError, CallRefused, LimitError, SchemaError, shown
 from guided.events import (
     Done,
     Event,
@@ -34,38 +36,44 @@ from guided.events import (
     ToolsResult,
 )
 from guided.generate.course import Course
-from guided.generate.decoding import Decoding, Script, Work
-from guided.generate.model import LanguageModel
+from guided.generate.decoding import Decoding, Feed, Script, Start, Work
+from guided.generate.generator import with_search
+from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.pinned import Pinned
 from guided.generate.scoring import scores
+from guided.generate.search import Node, Texts, best_first, pick
 from guided.generate.stops import TextStream
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["CallPrompt", "Manner", "Writing"]
 
 CallPrompt: TypeAlias = str | Callable[[str], str]
+# Greatest error of the probability of a tool's name.
+_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """What is the same for all texts of a generator with tools.
+    """Settings shared by all texts of a generator with tools.
 
     Attributes
     ----------
     model : LanguageModel
-        Cuts texts into tokens.
+        Source of the logits; also encodes inserted texts.
     spec : Tools
-        What may be said.
+        The tools and their call format.
     spelling : Vocabulary
-        The model's, in which special tokens spell the format's markers.
+        The model's vocabulary, in which special tokens spell the format's markers.
     runnable : Mapping
-        The tools that are run, by name.
+        The tools to run, by name.
     has_segments : bool
-        Does each call end a segment?
+        Whether each call ends a segment.
     course : Course
-        The segments.
+        Provides the segments.
     until, call_prompt, errors, select, timeout, confirm
         As in `guided.tools`.
+    prefixes : int
+        As in `Limits`.
     """
 
     model: LanguageModel
@@ -77,9 +85,10 @@ class Manner:
     until: str | None
     call_prompt: CallPrompt | None
     errors: Literal["show", "raise"]
-    select: Literal["greedy", "score"]
+    select: Literal["greedy", "score", "probability"]
     timeout: float | None
     confirm: Confirm | None
+    prefixes: int
 
 
 class Writing:
@@ -88,9 +97,9 @@ class Writing:
     Parameters
     ----------
     manner : Manner
-        Of the generator.
+        Settings of the generator.
     decoding : Decoding
-        At the start of the text.
+        State at the start of the text.
     stops : tuple of str
         Stop strings, for free text.
     """
@@ -103,17 +112,17 @@ class Writing:
         self._text = ""
         self._calls: list[Call] = []
         self._reason: FinishReason | None = None
-        # What the caller asked for: a call of a tool, or of any (the empty name).
+        # The call that the caller asked for: a tool's name, or empty for any tool.
         self._wanted: str | None = None
-        # Within a call that a prompt was injected for: where the context is restored to, and how many tokens had been chosen there.
+        # While `call_prompt` is injected: the position to restore the context to, and the number of tokens chosen by then.
         self._restore: tuple[int, int] | None = None
-        # The tool that is being called, or was last.
+        # The tool of the current or last call.
         self._tool = ""
-        # Calls that have been read to their end and not been answered.
+        # Number of complete calls that have no answer yet.
         self._n_open = 0
 
     def _start_segment(self) -> None:
-        """Stand at the start of the next segment; raises LimitError where it does not fit into the budget."""
+        """Start the next segment; raises LimitError if it does not fit into the budget."""
         self._decoding.reserve = 0
         segment = self._manner.course.segment(self._n_segments, self._decoding.left)
         self._spec, self._guide, self._parser = segment.spec, segment.index.guide(), CallParser(segment.spec)
@@ -122,27 +131,29 @@ class Writing:
         self._decoding.turn(self._guide, segment.reserve)
 
     def enter(self, tool: str | None = None) -> None:
-        """Have a call begin now, between two tokens.
+        """Start a call now, between two tokens.
 
         Parameters
         ----------
         tool : str, optional
-            Which tool is called; the model chooses otherwise.
+            The tool to call; by default the model chooses.
 
         Raises
         ------
         ValueError
-            A call has begun, the text has ended, or it is none in which calls begin.
+            A call has begun, the text has ended, or calls cannot begin in this text.
         SchemaError
-            There is no such tool.
+            Unknown tool.
         LimitError
-            The shortest call does not fit into what is left of the budget.
+            The shortest call does not fit into the rest of the budget.
         """
         spec = self._spec
         if not spec.is_running_text or not spec.layouts:
-            raise ValueError(f"with tool_choice={shown(spec.tool_choice)} no call begins within text")
+            raise ValueError(f"with tool_choice={shown(spec.tool_choice)} text never contains calls")
         if tool is not None and tool not in spec.layouts:
-            raise SchemaError(f"no tool {shown(tool)} can be called; there are {', '.join(spec.layouts)}", "", "tool")
+            raise SchemaError(
+                f"no tool {shown(tool)} can be called; available tools are {', '.join(spec.layouts)}", "", "tool"
+            )
         if self._reason is not None or self._decoding.finish_reason is not None:
             raise ValueError("the text has ended")
         if self._parser.call_start is not None or self._n_open or self._wanted is not None:
@@ -151,7 +162,7 @@ class Writing:
         self._wanted = tool or ""
 
     def script(self) -> Script:
-        """The coroutine that writes the text."""
+        """Return the coroutine that generates the text."""
         decoding = self._decoding
         yield from self._begun()
         while self._reason is None:
@@ -171,34 +182,33 @@ class Writing:
                 yield from self._said(self._stream.push(read.data))
         yield from self._said(self._stream.close())
         text = self._text if self._manner.spec.is_running_text else self._data.decode()
-        yield Done(
-            ToolsResult(
-                text=text,
-                value_or_none=list(self._calls),
-                tokens=tuple(decoding.tokens),
-                finish_reason=self._finish_reason(),
-                forward_passes=decoding.forward_passes,
-                calls=tuple(self._calls),
-            )
+        result = ToolsResult(
+            text=text,
+            value_or_none=list(self._calls),
+            tokens=tuple(decoding.tokens),
+            finish_reason=self._finish_reason(),
+            forward_passes=decoding.forward_passes,
+            calls=tuple(self._calls),
         )
+        yield Done(with_search(result, decoding, self._manner.spelling, ()))
 
     def _finish_reason(self) -> FinishReason:
-        """Why the text ended: where the model or the format ended it, calls that were not run wait for their results."""
+        """The finish reason; "tool_calls" if the text ended normally and calls without a tool to run wait for results."""
         found = self._reason or self._decoding.finish_reason or "stop"
         is_waiting = any(call.name not in self._manner.runnable for call in self._calls)
         return "tool_calls" if found == "stop" and is_waiting else found
 
     def _begun(self) -> Script:
-        """Where a call has begun, inject its prompt and choose its tool, as the caller wants it."""
+        """If a call has begun, inject its prompt and choose its tool as configured."""
         if self._reason is None and self._parser.call_start is not None and not self._guide.is_finished:
             self._inject()
             yield from self._named()
 
     def _entry(self, tool: str) -> tuple[int, ...]:
-        """The tokens that begin a call, of a tool if it is named; raises LimitError where no call fits."""
+        """The tokens that begin a call, of `tool` if not empty; raises LimitError if no call fits."""
         manner, decoding = self._manner, self._decoding
         if manner.spec.format.by_name and not tool:
-            raise ValueError(f"in format {manner.spec.format.name!r} a call begins with its tool: say which")
+            raise ValueError(f"in format {manner.spec.format.name!r} a call starts with its tool: pass the tool")
         start = manner.spec.format.start
         marker = manner.model.vocabulary.special.get(start)
         has_marker = marker is not None and manner.spelling[marker] == start.encode()
@@ -216,9 +226,12 @@ class Writing:
         return tuple(tokens)
 
     def _named(self) -> Script:
-        """Where the tool is chosen by score, write the name."""
+        """If tools are chosen by whole names, choose one and write its name."""
         start = self._parser.call_start
-        if self._manner.select != "score" or start is None or self._parser.has_name:
+        if self._manner.select == "greedy" or start is None or self._parser.has_name:
+            return
+        if self._manner.select == "probability":
+            yield from self._weighed()
             return
         begun, candidates, ends = bytes(self._data[start:]), [], []
         for name in self._spec.layouts:
@@ -233,7 +246,7 @@ class Writing:
             return
         found = yield from scores(self._decoding, candidates)
         best = found.index(max(found))
-        # The name is written as it was scored; what follows it, whose first byte ends it, begins in a token of the model's choice.
+        # The name is written in the tokens that were scored; the model chooses the token that contains the byte after the name.
         pinned = ends[best]
         for token in candidates[best]:
             data = self._manner.spelling[token] or b""
@@ -252,8 +265,49 @@ class Writing:
             pinned = pinned[len(data) :]
             yield from self._read(data)
 
+    def _weighed(self) -> Script:
+        """Choose a tool by the probability of its name over all spellings, and write it in one of them."""
+        if len(self._spec.layouts) < 2:
+            return
+        decoding, spelling = self._decoding, self._manner.spelling
+        begin, read = 0, tuple[int, ...]()
+
+        def logits_after(tokens: tuple[int, ...]) -> Coroutine[Feed, Logits, Logits]:
+            nonlocal begin, read
+            if not tokens:
+                logits = yield from decoding.read()
+                begin = decoding.place
+            else:
+                shared = min(common_prefix(read, tokens), len(tokens) - 1)
+                logits = yield from decoding.probe(begin + shared, tokens[shared:])
+            read = tokens
+            return logits
+
+        def started(data: bytes) -> list[str]:
+            return [item.name for item in CallParser(self._spec).feed(data) if isinstance(item, CallStarted)]
+
+        def name_of(node: Node) -> str | None:
+            """The name that a prefix has completed: at least one byte follows it, since a longer name may begin with it."""
+            data = spelling.decode(node.tokens)
+            names = started(bytes(self._data) + data)[n_before:]
+            return names[0] if names and not (bytes(self._data) + data).endswith(names[0].encode()) else None
+
+        n_before = len(started(bytes(self._data)))
+        texts = Texts(Start(self._guide, (0,), decoding.left, spelling, ()))
+        nodes = yield from best_first(
+            texts, logits_after, lambda node: name_of(node) is not None, _TOLERANCE, self._manner.prefixes
+        )
+        decoding.forget(begin)
+        spellings = dict[str, dict[tuple[int, ...], float]]()
+        for node in nodes:
+            spellings.setdefault(name_of(node) or "", {})[node.tokens] = math.exp(node.scores.log_probability)
+        names = {name: sum(shares.values()) for name, shares in spellings.items()}
+        chosen = pick(names, decoding.sampler.random if decoding.sampler.temperature else None)
+        for token in pick(spellings[chosen], None):
+            yield from self._take(token)
+
     def _opening(self, name: str, begun: bytes) -> tuple[str, int]:
-        """What is missing of a call of a tool up to its arguments, and where in its bytes the name ends; empty for other beginnings."""
+        """The rest of a call of a tool up to its arguments, and where the name ends in its bytes; empty if `begun` does not fit."""
         spec = self._spec
         for text in openings(name, spec.layouts[name], spec.format, not spec.is_running_text):
             data = text.encode()
@@ -268,7 +322,7 @@ class Writing:
         yield from self._read(self._manner.spelling[token] or b"")
 
     def _read(self, data: bytes) -> Script:
-        """What a token says; the calls that it completes are answered together."""
+        """Process the bytes of a token; calls that it completes are answered together."""
         self._data += data
         n_before = len(self._calls)
         reads = self._parser.feed(data)
@@ -311,7 +365,7 @@ class Writing:
             yield Text(piece)
 
     def _called(self, call: Call) -> Script:
-        """A complete call: run it."""
+        """Run a complete call."""
         manner = self._manner
         begin, end = call.span
         text = self._data[begin:end].decode()
@@ -333,7 +387,7 @@ class Writing:
             self._reason = "tool_calls" if manner.has_segments else None
 
     def _answer(self, calls: Sequence[Call]) -> list[str]:
-        """Have the model read the results of calls; the text that it reads of each, empty where they do not fit."""
+        """Append the results of calls to the model's input; return the text of each, empty if the results do not fit."""
         decoding, model = self._decoding, self._manner.model
         rendered = render_results(calls, self._manner.spec.format)
         texts = ["".join(text for text, _ in pieces) for pieces in rendered]
@@ -353,7 +407,7 @@ class Writing:
         return texts
 
     def _tokens(self, pieces: Iterable[tuple[str, bool]]) -> list[int]:
-        """The tokens of texts; names of special tokens stand for them, but not in what tools gave."""
+        """Encode texts; names of special tokens become these tokens, except within results of tools."""
         model = self._manner.model
         special, found, plain = model.vocabulary.special, list[int](), ""
         wrapping = "".join((*self._manner.spec.format.results, self._manner.spec.format.result))
@@ -369,14 +423,14 @@ class Writing:
         return [*found, *(model.encode(plain) if plain else ())]
 
     def _inject(self) -> None:
-        """Have the model read the prompt for calls, and what it has written of the call."""
+        """Append the prompt for calls and the call so far to the model's input."""
         prompt, start = self._manner.call_prompt, self._parser.call_start
         if prompt is None or self._restore is not None:
             return
         try:
             begun = self._data[start:].decode()
         except UnicodeDecodeError:
-            # The token ended within a character: the next one ends it.
+            # The token ends within a character; the next one completes it.
             return
         self._restore = self._decoding.place, len(self._decoding.tokens)
         text = prompt if isinstance(prompt, str) else prompt(self._text)
@@ -384,7 +438,7 @@ class Writing:
 
 
 def _raisable(call: Call, error: BaseException) -> BaseException:
-    """What a tool raised, as it can be raised through generators and coroutines, which take a StopIteration for their end."""
+    """An exception that can pass through generators and coroutines, which take StopIteration for their own end."""
     if not isinstance(error, StopIteration | StopAsyncIteration):
         return error
     wrapper = CallError(f"tool {shown(call.name)} raised {shown(error)}", "tool", call.span[0])

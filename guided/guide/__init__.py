@@ -1,1 +1,1 @@
-"""Run-time state over an index: mask, advance, rollback, forced, explain. No torch."""
+"""Run-time state of one text over an index: mask, advance, rollback, forced bytes, explanations. Does not import torch."""

@@ -1,10 +1,10 @@
-"""`EndTokens`: an index whose texts end with other tokens than the vocabulary says.
+"""`EndTokens`: an index with end tokens other than those of its vocabulary.
 
-Which tokens end a text is a matter of the request (a chat model's turn ends with one token, a raw completion with another), and an index is
-shared by requests. Everything but the end of a text is that of the index: states, masks of text, bounds. In a mask the bits of the
-vocabulary's end tokens, which are set exactly where the text is complete, are replaced.
+End tokens belong to the request (a chat turn and a raw completion end with different tokens), while an index is shared by requests.
+`EndTokens` wraps the index: states, masks of incomplete texts and bounds are unchanged; in the masks of complete texts the bits of the
+vocabulary's end tokens are replaced by those of the request.
 
-Complexity: one look-up beside those of the index; each distinct mask of complete texts is made once, within a bound.
+Complexity: one look-up in addition to the index's own; each distinct mask of complete texts is built once, within a bound.
 """
 
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from guided.guide.guide import Steps
 
 __all__ = ["EndTokens"]
 
-# Masks that are kept for one set of end tokens.
+# Masks cached for one set of end tokens.
 _KEPT_MASKS = 4096
 
 
 class EndTokens:
-    """The steps of an index, with end tokens of their own.
+    """`Steps` of an index with other end tokens.
 
     Parameters
     ----------
     steps : Steps
-        Of the index.
+        Those of the index.
     own : sequence of int
-        The end tokens of the index.
+        End tokens of the index.
     ends : sequence of int
-        Those that take their place: tokens without bytes, which the index does not read.
+        End tokens that replace them: tokens without bytes that the index does not read.
     size : int
         Width of the logits.
     """
@@ -45,7 +45,7 @@ class EndTokens:
         self.initial, self.final = steps.initial, steps.final
 
     def mask(self, state: int) -> Int32Array:
-        """Shared read-only mask of a state."""
+        """Return the shared, read-only mask of a state."""
         found = self._masks.get(state)
         if found is None:
             found = self._replaced(state, self._steps.mask(state))
@@ -55,45 +55,45 @@ class EndTokens:
         return found
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
-        """Mask of the tokens that leave acceptance within reach of ``budget - 1`` more."""
+        """Return the mask of the tokens after which at most ``budget - 1`` more complete the text."""
         return self._replaced(state, self._steps.mask_within(state, budget))
 
     def _replaced(self, state: int, mask: Int32Array) -> Int32Array:
-        # Only masks of complete texts have bits of end tokens.
+        # Only masks of complete texts contain end tokens.
         if state == self.final or not self._steps.is_accepting(state):
             return mask
         return freeze(mask & self._keep | self._add)
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token, or -1."""
+        """Return the state after a token, or -1."""
         if token in self._ends:
             return self.final if 0 <= state != self.final and self._steps.is_accepting(state) else -1
         return -1 if token in self._closed else self._steps.next(state, token)
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """The state after tokens that were read from the start before."""
+        """Return the state after tokens that were read from the start before."""
         has_ended = len(tokens) > 0 and tokens[-1] in self._ends
         state = self._steps.state_after(tokens[:-1] if has_ended else tokens)
         return self.final if has_ended else state
 
     def is_accepting(self, state: int) -> bool:
-        """May the text end here?"""
+        """Return whether the text may end in this state."""
         return self._steps.is_accepting(state)
 
     def remaining(self, state: int) -> int:
-        """Least number of tokens to acceptance."""
+        """Return the number of tokens to acceptance, as `Guide.remaining`."""
         return self._steps.remaining(state)
 
     def accepts(self, data: str | bytes) -> bool:
-        """Is a whole text in the language?"""
+        """Return whether a whole text is in the language."""
         return self._steps.accepts(data)
 
     def forced(self, state: int) -> bytes:
-        """Bytes that every continuation begins with."""
+        """Return the bytes that every continuation begins with."""
         return self._steps.forced(state)
 
     def explain(self, state: int, token: int, read: Sequence[int] | None = None) -> Explanation:
-        """Why a token is allowed or not."""
+        """Explain why a token is allowed or rejected."""
         found = self._steps.explain(state, token, read)
         if state == self.final or (token not in self._ends and token not in self._closed):
             return found
@@ -105,7 +105,7 @@ class EndTokens:
 
 
 def _words(tokens: Sequence[int], size: int) -> Int32Array:
-    """The mask of some tokens."""
+    """Return the mask of some tokens."""
     words = np.zeros((size + 31) >> 5, np.uint32)
     for token in tokens:
         words[token >> 5] |= np.uint32(1 << (token & 31))

@@ -1,4 +1,4 @@
-"""Why a token is allowed or not: where its bytes die, and what could have come instead."""
+"""Explanations of why a token is allowed or rejected: the byte at which it fails, and what was expected there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _MOST_TERMINALS = 12
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """The verdict on one token in one state.
+    """Verdict on one token in one state.
 
     Attributes
     ----------
@@ -21,17 +21,17 @@ class Explanation:
     data : bytes or None
         Its bytes; None for a token without bytes.
     allowed : bool
-        Whether the guide would advance over it.
+        Whether the guide would accept it.
     accepted_bytes : int
-        How many of its bytes can follow the text so far.
+        Number of its bytes that can follow the text so far.
     expected : str
-        What could come at that place, for people: ranges of characters, or the end of the text.
+        What is possible after those bytes, as readable text: ranges of characters, or the end of the text.
     reason : str
         The verdict in one sentence.
     terminals : tuple of str
-        In a Lark grammar, the terminals that could come at that place: strings in quotes, others by name. Empty elsewhere.
+        In a Lark grammar, the terminals possible after those bytes: strings in quotes, others by name. Empty elsewhere.
     lexeme_begin : int or None
-        There, the byte of the text at which the lexeme under way begins.
+        In a Lark grammar, the offset in the text at which the current lexeme begins.
     """
 
     token: int
@@ -58,12 +58,12 @@ class Explanation:
 
     @property
     def shown_terminals(self) -> str:
-        """What a grammar's terminals add to what was expected, for people."""
+        """Expected terminals of a grammar as a suffix for messages; empty elsewhere."""
         return "" if self.lexeme_begin is None else describe_terminals(self.terminals, self.lexeme_begin)
 
 
 def describe_bytes(values: Sequence[int], *, may_end: bool) -> str:
-    """Bytes that may come, as ranges: ``'-', '0' to '9' or the end``."""
+    """Describe bytes as ranges: ``'-', '0' to '9' or the end``."""
     pieces: list[str] = []
     start = previous = -2
     for value in [*values, -2]:
@@ -81,7 +81,7 @@ def describe_bytes(values: Sequence[int], *, may_end: bool) -> str:
 
 
 def describe_terminals(terminals: Sequence[str], begin: int) -> str:
-    """Terminals, as ``, that is "let" or NAME (from byte 4 on)``."""
+    """Describe terminals as ``, that is "let" or NAME (from byte 4 on)``."""
     if not terminals:
         return ""
     shown = [*terminals[:_MOST_TERMINALS]]

@@ -1,9 +1,9 @@
-"""`Guide`: where one text stands in an index. Sans-IO: no model, no torch, nothing but states.
+"""`Guide`: the position of one text in an index. Sans-IO: it holds states only, no model and no torch.
 
-Everything that changes where a text stands lives here. The index is immutable and shared; a guide is a linked list of states, which forks
-share, and changes by one assignment: an interrupt leaves it as it was or as it should be. States are integers of the index's choosing, so
-the same guide runs over every kind of index. An index may drop states to bound its memory: then the guide, which has the tokens, has it
-read them again.
+All run-time state of a text lives here; the index is immutable and shared. A guide is a linked list of states, shared by its forks.
+Every change is one assignment, so an interrupt leaves the guide either unchanged or fully updated. States are opaque integers of the
+index, so one guide serves every kind of index. An index may evict states to bound its memory: the guide then recovers its state by
+having the index read its tokens again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,59 +20,59 @@ __all__ = ["Guide", "Steps"]
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
-# Times that a state is found again in a row, while other texts have it dropped, before a call gives up.
+# Consecutive attempts to recover a state that other texts keep evicting, before a call fails.
 _MOST_EVICTED = 100
 
 
 class Steps(Protocol):
-    """What a guide needs of an index: states as integers, and where tokens lead.
+    """Interface of an index as a guide uses it: integer states and token transitions.
 
-    Whatever takes a state raises `StateEvicted` where the index no longer keeps it.
+    Every method that takes a state raises `StateEvicted` if the index has evicted it.
     """
 
     @property
     def initial(self) -> int:
-        """The state of the empty text."""
+        """State of the empty text."""
 
     @property
     def final(self) -> int:
-        """The state after EOS."""
+        """State after EOS."""
 
     def mask(self, state: int) -> Int32Array:
-        """Shared read-only mask of a state."""
+        """Return the shared, read-only mask of a state."""
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
-        """Mask of the tokens that leave acceptance within reach of ``budget - 1`` more."""
+        """Return the mask of the tokens after which at most ``budget - 1`` more complete the text."""
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token, or -1."""
+        """Return the state after a token, or -1."""
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """The state after tokens that were read from the start before, kept or not."""
+        """Return the state after tokens that were read from the start before, evicted or not."""
 
     def is_accepting(self, state: int) -> bool:
-        """May the text end here?"""
+        """Return whether the text may end in this state."""
 
     def remaining(self, state: int) -> int:
-        """So many tokens are enough to acceptance."""
+        """Return a number of tokens that suffices to reach acceptance."""
 
     def accepts(self, data: str | bytes) -> bool:
-        """Is a whole text in the language?"""
+        """Return whether a whole text is in the language."""
 
     def forced(self, state: int) -> bytes:
-        """Bytes that every continuation begins with."""
+        """Return the bytes that every continuation begins with."""
 
     def explain(self, state: int, token: int, read: Sequence[int] | None = None) -> Explanation:
-        """Why a token is allowed or not; ``read``: the tokens that led to the state."""
+        """Explain why a token is allowed or rejected; ``read``: the tokens that led to the state."""
 
 
-# Where a text stands: the state, the token that led there, where it stood before (None at the start), and after how many tokens.
-# PERF: a plain tuple, since one is made at every step (python -m benchmarks.regex).
+# A position: state, last token, previous position (None at the start), and number of tokens read.
+# PERF: a plain tuple, because every step allocates one (python -m benchmarks.regex).
 _At: TypeAlias = "tuple[int, int, _At | None, int]"
 
 
 class Guide:
-    """The position of one text in an index. Not thread-safe; the index it runs over is.
+    """Position of one text in an index. Not thread-safe; the index is.
 
     Made by ``index.guide()``. Masks are ``ndarray[int32]`` of shape ``(ceil(size / 32),)``: bit ``t & 31`` of word ``t >> 5`` is token t,
     least significant bit first, 1 = allowed.
@@ -85,7 +85,7 @@ class Guide:
         self._at: _At = (steps.initial, -1, None, 0)
 
     def __getstate__(self) -> tuple[Steps, list[int], list[int]]:
-        # Why not the linked list: pickle and copy recurse into it.
+        # Why lists: pickle and copy would recurse into the linked list.
         states, tokens = list[int](), list[int]()
         at: _At | None = self._at
         while at is not None:
@@ -101,7 +101,7 @@ class Guide:
             self._at = (after, token, self._at, length)
 
     def _tokens(self) -> list[int]:
-        """The tokens that were read. O(tokens)."""
+        """Return the tokens read so far. O(tokens)."""
         return self.__getstate__()[2]
 
     def __repr__(self) -> str:
@@ -113,30 +113,30 @@ class Guide:
 
     @property
     def state(self) -> int:
-        """The state of the index that the text has reached."""
+        """Current state of the index."""
         return self._at[0]
 
     @property
     def is_accepting(self) -> bool:
-        """May the text end here? True once it has ended."""
+        """Whether the text may end here; True also after EOS."""
         return self._at[0] == self._steps.final or self._ask(self._steps.is_accepting)
 
     @property
     def is_finished(self) -> bool:
-        """Has EOS been read?"""
+        """Whether EOS has been read."""
         return self._at[0] == self._steps.final
 
     @property
     def remaining(self) -> int:
-        """So many tokens are enough to complete the text, EOS not counted; 0 exactly where it may end now.
+        """Number of tokens that suffices to complete the text, EOS not counted; 0 exactly where it may end now.
 
-        For a regular expression or choice, it is the least number. For a schema or grammar, it is the number of tokens of one short
-        completion, which is mostly the least: a text that is steered by `mask_within` ends within it.
+        For a regular expression or choice it is the minimum. For a schema or grammar it is the length of one short completion, usually the
+        minimum: a text steered by `mask_within` completes within it.
 
         Raises
         ------
         GuidedError
-            No completion is found (`GrammarError`, `SchemaError`), or it takes more than `Limits.call_steps` (`LimitError`).
+            No completion was found (`GrammarError`, `SchemaError`), or the search exceeded `Limits.call_steps` (`LimitError`).
         """
         return 0 if self.is_finished else self._ask(self._steps.remaining)
 
@@ -146,7 +146,7 @@ class Guide:
         *arguments: _Arguments.args,
         **keywords: _Arguments.kwargs,
     ) -> _Answer:
-        """Ask the index about the state, which it finds again where it has dropped it."""
+        """Call a method of the index with the current state, recovering the state if it was evicted."""
         for _ in range(_MOST_EVICTED):
             try:
                 return question(self._at[0], *arguments, **keywords)
@@ -155,7 +155,7 @@ class Guide:
         return question(self._at[0], *arguments, **keywords)
 
     def _next(self, state: int, token: int, read: Sequence[int] = (), count: int = 0) -> int:
-        """The state after a token, or -1. The first ``count`` tokens of ``read`` led to ``state`` from where the guide stands."""
+        """Return the state after a token, or -1. The first ``count`` tokens of ``read`` led from the guide's position to ``state``."""
         for _ in range(_MOST_EVICTED):
             try:
                 return self._steps.next(state, token)
@@ -164,21 +164,21 @@ class Guide:
         return self._steps.next(state, token)
 
     def mask(self, out: Int32Array | None = None) -> Int32Array:
-        """The allowed tokens. O(1) on a state seen before; all zeros once the guide is finished.
+        """Return the mask of allowed tokens. O(1) in a state visited before; all zeros once the guide is finished.
 
         Parameters
         ----------
         out : ndarray[int32], shape (ceil(size / 32),), optional
-            Filled and returned. Without it the result is shared, read-only and valid for ever.
+            Filled and returned. Without it the result is shared, read-only and never changes.
 
         Raises
         ------
         TypeError
-            ``out`` is no array of int32.
+            ``out`` is not an int32 array.
         ValueError
-            ``out`` has another shape, or is read-only.
+            ``out`` has another shape or is read-only.
         """
-        # PERF: not by `_ask`, which costs a call at every step (python -m benchmarks.regex).
+        # PERF: `_ask` would add a call to every step (python -m benchmarks.regex).
         try:
             mask = self._steps.mask(self._at[0])
         except StateEvicted:
@@ -194,7 +194,7 @@ class Guide:
         return out
 
     def fits(self, token: int, budget: int) -> bool:
-        """Is an allowed token in `mask_within` of a budget? Without making that mask."""
+        """Return whether an allowed token is in `mask_within` of a budget, without building that mask."""
         for _ in range(_MOST_EVICTED):
             after = self._next(self._at[0], token)
             try:
@@ -203,13 +203,14 @@ class Guide:
                 continue
             except GuidedError:
                 break
-        # No end is known from there; where there is none at all, the mask within the budget says so.
+        # No completion was found after the token. If none fits the budget at all, `mask_within` raises.
         return False
 
     def mask_within(self, budget: int) -> Int32Array:
-        """The allowed tokens that leave a complete text within reach of ``budget`` tokens, this one included and EOS not counted.
+        """Return the mask of the tokens that allow a complete text within ``budget`` tokens, this one included and EOS not counted.
 
-        So a text steered by it is never cut. Empty but for EOS where ``budget`` is 0.
+        A text steered by it is never truncated. With ``budget`` 0 it contains at most EOS. It omits tokens whose completions are too
+        expensive to find, but never the next token of the completion that `remaining` counts.
 
         Raises
         ------
@@ -217,18 +218,18 @@ class Guide:
             ``budget`` is smaller than `remaining`: no text fits.
         """
         if budget < self.remaining:
-            raise LimitError("tokens", self.remaining, budget, "no complete text is that short")
+            raise LimitError("tokens", self.remaining, budget, "every complete text is longer")
         return self._ask(self._steps.mask_within, budget)
 
     def advance(self, token: int) -> None:
-        """Read one token. O(1). EOS is a token like any other, and finishes the guide.
+        """Read one token. O(1). EOS is read like any other token and finishes the guide.
 
         Raises
         ------
         TokenRejected
             The token is not allowed here; the guide is unchanged.
         TypeError
-            ``token`` is no integer.
+            ``token`` is not an integer.
         """
         at = self._at
         try:
@@ -240,7 +241,7 @@ class Guide:
         self._at = (state, token, at, at[3] + 1)
 
     def advance_many(self, tokens: Iterable[int]) -> int:
-        """Read tokens up to the first that is not allowed; how many were read."""
+        """Read tokens up to the first that is not allowed, and return how many were read."""
         count = 0
         for token in tokens:
             state = self._next(self._at[0], token)
@@ -251,7 +252,7 @@ class Guide:
         return count
 
     def validate(self, tokens: Sequence[int]) -> int:
-        """How many of the tokens `advance_many` would read; the guide stays where it is."""
+        """Return how many of ``tokens`` would be accepted, without advancing."""
         state = self._at[0]
         for count, token in enumerate(tokens):
             state = self._next(state, token, tokens, count)
@@ -260,7 +261,7 @@ class Guide:
         return len(tokens)
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens, EOS among them. O(n).
+        """Undo the last ``n`` tokens, EOS included. O(n).
 
         Raises
         ------
@@ -271,9 +272,9 @@ class Guide:
         """
         n = as_index(n)
         if n < 0:
-            raise ValueError(f"rollback takes a count of tokens, not {shown(n)}")
+            raise ValueError(f"rollback needs a number of tokens, not {shown(n)}")
         if n > self._at[3]:
-            raise LimitError("rollback", n, self._at[3], "that many tokens were never read")
+            raise LimitError("rollback", n, self._at[3], "fewer tokens were read")
         at = self._at
         for _ in range(n):
             before = at[2]
@@ -282,29 +283,29 @@ class Guide:
         self._at = at
 
     def fork(self) -> "Guide":
-        """An independent guide at the same place, with the same history. O(1)."""
+        """Return an independent guide at the same position with the same history. O(1)."""
         twin = Guide.__new__(Guide)
         twin._steps, twin._at = self._steps, self._at
         return twin
 
     def reset(self) -> None:
-        """Back to the empty text."""
+        """Return to the empty text."""
         self._at = (self._steps.initial, -1, None, 0)
 
     def accepts(self, data: str | bytes) -> bool:
-        """Is this whole text, a str or its UTF-8, from the start, in the language? The guide does not move. O(len(data))."""
+        """Return whether a whole text, a str or its UTF-8, is in the language. The guide does not move. O(len(data))."""
         return self._steps.accepts(data)
 
     def forced(self) -> bytes:
-        """Bytes that must come next whatever is chosen; empty where the text may end or there is a choice."""
+        """Return the bytes that every continuation begins with; empty where the text may end or there is a choice."""
         return b"" if self.is_finished else self._ask(self._steps.forced)
 
     def explain(self, token: int) -> Explanation:
-        """Why a token is or is not allowed here: the byte where it dies, and what was expected; in a grammar, the terminals too."""
+        """Explain why a token is allowed or rejected here: the byte at which it fails, what was expected, and a grammar's terminals."""
         return self._ask(self._steps.explain, as_index(token), self._tokens())
 
     def __len__(self) -> int:
-        """Number of tokens read."""
+        """Return the number of tokens read."""
         return self._at[3]
 
     def __bool__(self) -> bool:

@@ -1,80 +1,81 @@
-"""Completions of places, and how many tokens they take.
+"""Completions of configurations, and the number of tokens they take.
 
-A *completion* of a place is the text that the automaton's policy gives (`Pushdown.way_out`), step by step; the number of its
-tokens, by longest match, bounds the least number that completes a text from there. The policy is a function of the place, so the
-completion after a token of a completion is its rest, and the bound falls by one.
+A *completion* is the text that the automaton's policy (`Pushdown.completion_step`) produces step by step. Its number of tokens, by longest
+match, is an upper bound of the least number of tokens that completes the text.
+Invariant: the policy is a function of the configuration, so after the first token of a completion the rest is the completion there, and
+the bound decreases by one.
 
-A string that still needs many characters is completed by a *run*: one byte over and over, in the longest token that consists of it.
-A completion of more than `_LONGEST` bytes, runs left out, is not cut into tokens. Its bound is its *weight*: its bytes, and the
-tokens of its runs. The weight is computed part by part, one part for each cell of the stack, and each part once; so a completion can
-be much longer than what is read of it. Weight and count agree: the count is never above the weight, and both fall with each token.
+A string that needs many more characters is completed by a *run*: one byte repeated, in the longest token that consists of it.
+A completion of more than `_LONGEST` bytes, runs not counted, is not split into tokens. Its bound is its *weight*: its bytes plus the
+tokens of its runs. The weight is computed once per stack cell and summed, so the completion itself is not materialized. The count never
+exceeds the weight, and both decrease with each token.
 
-What comes next may hang on the very bytes read on top of a cell that records: the next item of an array differs from this one. Then
-`Completions.most` bounds the completions of all texts that may stand there. The policy takes the least of what differs, so a text
-changes its completion only where it is something that the completion would have brought in later: those few are tried.
+Successors may depend on the bytes read on top of a recording cell: with ``uniqueItems`` the next item must differ from the current
+one. `Completions.most` bounds the completions of all texts possible there. The policy takes the least value that is still allowed, so
+a text changes the completion only if it equals a value that the completion would use later: only those values are tried.
 
-Not here: the least number itself.
+Not computed here: the least number of tokens itself.
 
-Complexity: O(tokens x longest token) to the first step at whose end a token ends and from where the number is known.
+Complexity: O(tokens x longest token), up to the first step boundary that is also a token boundary and whose bound is known.
 """
 
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
-from guided.automata.stacks import Record, Spot, Stacks
+from guided.automata.stacks import Record, Stacks, TextConfiguration
 from guided.errors import SchemaError
 from guided.index.plans import WalkTrie
 
-__all__ = ["FAR", "NEVER", "Completions", "Step"]
+__all__ = ["NO_COMPLETION", "TOO_LONG", "Completions", "Step"]
 
-# The bound of a place whose completion is too long to be written down, and of one that has none.
-FAR = 1 << 30
-NEVER = FAR + 1
-_NOWHERE = 1 << 40
+# Sentinel bounds: the completion is too long to materialize; there is no completion.
+TOO_LONG = 1 << 30
+NO_COMPLETION = TOO_LONG + 1
+_NO_COMPLETION_WEIGHT = 1 << 40
 _LONGEST = 1 << 16
-_MOST_PLACES = 1 << 20
-# Steps after which a completion is weighed before it is written down further.
+_MOST_CONFIGURATIONS = 1 << 20
+# Number of steps after which the weight of a completion is computed before it is materialized further.
 _MANY_STEPS = 256
-# Steps of a call for each step of a completion.
+# Steps of a call charged for each step of a completion.
 _STEPS = 10
-# Bytes of memory, as measured, of a step that is noted and of a bound.
+# Measured bytes of memory of a cached step and of a cached bound.
 _PER_STEP, _PER_BOUND = 550, 80
-# Values of a completion that the one at hand may be instead.
+# Maximum number of values of a completion that are tried as the current value.
 _MOST_OTHERS = 16
 
 
 class Step(NamedTuple):
-    """A step of a completion.
+    """One step of a completion.
 
     Attributes
     ----------
     text : bytes
-        Of a run: the token that it consists of.
-    after : Spot
+        The bytes; for a run, the token that it repeats.
+    after : TextConfiguration
     weight : int
-        Of the completion from the beginning of the step: an upper bound of its tokens.
+        Upper bound of the number of tokens from the beginning of the step to the end of the completion.
     tokens : int
-        Of a run: how often the token comes; 0 for any other step.
+        For a run, how often the token repeats; 0 for any other step.
     """
 
     text: bytes
-    after: Spot
+    after: TextConfiguration
     weight: int
     tokens: int = 0
 
     @property
     def own(self) -> int:
-        """What the step adds to the weight."""
+        """Contribution of the step to the weight."""
         return self.tokens or len(self.text)
 
 
-# What a completion hangs on until it leaves a cell: control, cell, wish, code points needed, and how many cells are below.
+# Key of a completion's part on top of a cell: control, cell, target value of the cell, code points needed, and number of cells below.
 _Part: TypeAlias = tuple[int, int, Hashable, int, int]
 
 
 class _Exit(NamedTuple):
-    """How completions leave a cell: their weight until then, and the place (but for what is below the cell) and byte that leaves it."""
+    """How completions leave a cell: their weight until then, the configuration without the cells below, and the byte that leaves it."""
 
     weight: int
     control: int
@@ -83,38 +84,38 @@ class _Exit(NamedTuple):
     byte: bytes
 
 
-class _Ahead:
-    """The text of a completion as far as it has been asked for, up to its first run.
+class _CompletionText:
+    """Text of a completion up to its first run, produced on demand.
 
     Attributes
     ----------
-    spots : dict of int to Spot
-        Where the steps begin and end, by their offset.
+    text_configurations : dict of int to TextConfiguration
+        Text configurations at the boundaries of steps, by offset.
     """
 
-    __slots__ = ("_following", "_text", "spots")
+    __slots__ = ("_following", "_text", "text_configurations")
 
-    def __init__(self, following: Iterator[Step], begin: Spot) -> None:
+    def __init__(self, following: Iterator[Step], begin: TextConfiguration) -> None:
         self._following = following
         self._text = bytearray()
-        self.spots = {0: begin}
+        self.text_configurations = {0: begin}
 
     def text(self, at: int, length: int) -> bytes:
-        """So many bytes from an offset on, or fewer where there are no more."""
+        """Return up to ``length`` bytes from an offset; fewer at the end of the text."""
         while len(self._text) < at + length:
             step = next(self._following, None)
             if step is None or step.tokens:
                 self._following = iter(())
                 break
             self._text += step.text
-            self.spots[len(self._text)] = step.after
+            self.text_configurations[len(self._text)] = step.after
         return bytes(self._text[at : at + length])
 
 
 class Completions:
-    """Completions of one index. The index's lock is held by whoever calls.
+    """Completions of one index. The caller holds the index's lock.
 
-    Spots have no maximum of code points: what the policy gives does not hang on it.
+    Text configurations carry no maximum of code points, because the policy does not depend on it.
 
     Parameters
     ----------
@@ -128,33 +129,35 @@ class Completions:
         self._automaton = stacks.automaton
         self._tokens = tokens
         self._trie = trie
-        self._wishes: dict[int, Hashable] = {}
-        self._steps: dict[Spot, Step] = {}
+        self._targets: dict[int, Hashable] = {}
+        self._steps: dict[TextConfiguration, Step] = {}
         self._exits: dict[_Part, _Exit] = {}
-        self._bounds: dict[Spot, int] = {}
+        self._bounds: dict[TextConfiguration, int] = {}
         self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
 
     @property
     def n_bytes(self) -> int:
-        """About how many bytes of memory are kept."""
+        """Approximate bytes of memory in use."""
         return _PER_STEP * len(self._steps) + _PER_BOUND * len(self._bounds)
 
-    def bound(self, spot: Spot) -> int:
-        """Number of tokens of the completion, by longest match: 0 exactly where a text may end; FAR: too long; NEVER: none."""
-        found = self._bounds.get(spot)
+    def bound(self, text_configuration: TextConfiguration) -> int:
+        """Return the completion's number of tokens by longest match: 0 exactly where a text may end; or TOO_LONG or NO_COMPLETION."""
+        found = self._bounds.get(text_configuration)
         if found is not None:
             return found
-        if len(self._bounds) > _MOST_PLACES:
+        if len(self._bounds) > _MOST_CONFIGURATIONS:
             self._bounds.clear()
-        whole = self._weight(spot)
+        whole = self._weight(text_configuration)
         if whole > _LONGEST:
-            found = self._bounds[spot] = NEVER if whole >= _NOWHERE else min(whole, FAR)
+            found = self._bounds[text_configuration] = (
+                NO_COMPLETION if whole >= _NO_COMPLETION_WEIGHT else min(whole, TOO_LONG)
+            )
             return found
-        ahead = _Ahead(self._following(spot), spot)
+        ahead = _CompletionText(self._following(text_configuration), text_configuration)
         at = count = 0
-        passed: list[tuple[Spot, int]] = []
+        passed: list[tuple[TextConfiguration, int]] = []
         while True:
-            here = ahead.spots.get(at)
+            here = ahead.text_configurations.get(at)
             if here is not None:
                 known = 0 if here not in self._steps and self._stacks.is_end(here[0]) else self._bounds.get(here)
                 if known is not None:
@@ -163,7 +166,7 @@ class Completions:
                 step = self._noted(here)
                 if step.tokens:
                     count += step.tokens
-                    ahead, at = _Ahead(self._following(step.after), step.after), 0
+                    ahead, at = _CompletionText(self._following(step.after), step.after), 0
                     continue
             at += self._match(ahead, at)
             count += 1
@@ -171,120 +174,128 @@ class Completions:
             self._bounds[before] = count - until + known
         return count + known
 
-    def steps(self, spot: Spot) -> Iterator[Step]:
-        """The steps of a completion that is not too long to be written down."""
-        self._weight(spot)
-        return self._following(spot)
+    def steps(self, text_configuration: TextConfiguration) -> Iterator[Step]:
+        """Return the steps of a completion that is not too long to materialize."""
+        self._weight(text_configuration)
+        return self._following(text_configuration)
 
-    def most(self, spot: Spot) -> tuple[int, bool]:
-        """An upper bound for all texts of the item or key at hand that lead to the same place, and whether it is the bound of each.
+    def most(self, text_configuration: TextConfiguration) -> tuple[int, bool]:
+        """Return an upper bound over all texts of the current item or key that lead to one configuration, and whether it is exact for each.
 
-        FAR where none is known: where values with members must differ.
+        TOO_LONG if none is known: values with members must differ.
         """
-        if not any(text is not None for text in spot[1]):
-            return self.bound(spot), True
-        if self._weight(spot) > _LONGEST:
-            return FAR, False
-        asked = self._asked(spot)
+        if not any(text is not None for text in text_configuration[1]):
+            return self.bound(text_configuration), True
+        if self._weight(text_configuration) > _LONGEST:
+            return TOO_LONG, False
+        asked = self._asked(text_configuration)
         if not asked:
-            return self.bound(spot), True
-        level = len(spot[1]) - 1
-        is_on_top = self._stacks.top(spot[0][1])[0] in self._automaton.tables.differing
-        return (self._most_of_others(spot, asked[level]) if is_on_top and list(asked) == [level] else FAR), False
+            return self.bound(text_configuration), True
+        level = len(text_configuration[1]) - 1
+        is_on_top = self._stacks.top(text_configuration[0][1])[0] in self._automaton.tables.differing
+        return (
+            self._most_of_others(text_configuration, asked[level]) if is_on_top and list(asked) == [level] else TOO_LONG
+        ), False
 
-    def first(self, spot: Spot) -> bytes:
-        """The bytes of the first token of the completion, by longest match."""
-        if self._weight(spot) > _LONGEST:
+    def first(self, text_configuration: TextConfiguration) -> bytes:
+        """Return the bytes of the first token of the completion, by longest match."""
+        if self._weight(text_configuration) > _LONGEST:
             return b""
-        ahead = _Ahead(self._following(spot), spot)
+        ahead = _CompletionText(self._following(text_configuration), text_configuration)
         return ahead.text(0, self._match(ahead, 0))
 
-    def read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot:
-        """The spot after allowed tokens or a way out.
+    def read(
+        self, text_configuration: TextConfiguration, data: bytes, records: list[Record] | None = None
+    ) -> TextConfiguration:
+        """Return the text configuration after allowed tokens or a step of a completion.
 
         Raises
         ------
         GuidedError
-            They cannot be read: `Pushdown.unending`.
+            The bytes cannot be read: `Pushdown.no_completion_error`.
         """
-        after = self._read(spot, data, records)
+        after = self._read(text_configuration, data, records)
         if after is None:
-            raise self._automaton.unending()
+            raise self._automaton.no_completion_error()
         return after
 
-    def _read(self, spot: Spot, data: bytes, records: list[Record] | None = None) -> Spot | None:
-        place, texts = spot[0], list(spot[1])
-        after = self._stacks.read(place, data, texts, records)
+    def _read(
+        self, text_configuration: TextConfiguration, data: bytes, records: list[Record] | None = None
+    ) -> TextConfiguration | None:
+        configuration, texts = text_configuration[0], list(text_configuration[1])
+        after = self._stacks.read(configuration, data, texts, records)
         return None if after is None else ((*after[:3], UNLIMITED), tuple(texts))
 
-    def _following(self, spot: Spot) -> Iterator[Step]:
-        """The steps of a completion that is known to be not too long."""
-        # Why asked for first: whether a text may end is a longer question, and where it may, no step is noted.
-        while (step := self._steps.get(spot)) is not None or not self._stacks.is_end(spot[0]):
-            step = step or self._noted(spot)
+    def _following(self, text_configuration: TextConfiguration) -> Iterator[Step]:
+        """Yield the steps of a completion that is known not to be too long."""
+        # Why this order: the look-up is cheaper than `is_end`, and no step is cached where a text may end.
+        while (step := self._steps.get(text_configuration)) is not None or not self._stacks.is_end(
+            text_configuration[0]
+        ):
+            step = step or self._noted(text_configuration)
             yield step
-            spot = step.after
+            text_configuration = step.after
 
-    def _noted(self, spot: Spot) -> Step:
-        """The next step of a completion that is known to be not too long.
+    def _noted(self, text_configuration: TextConfiguration) -> Step:
+        """Return the next step of a completion that is known not to be too long.
 
-        It is not noted yet where a longer completion was weighed that ends in this one.
+        The step may be missing from the cache if only the weight of a longer completion that ends in this one was computed.
         """
-        if spot not in self._steps:
-            self._weight(spot)
-        return self._steps[spot]
+        if text_configuration not in self._steps:
+            self._weight(text_configuration)
+        return self._steps[text_configuration]
 
-    def _weight(self, spot: Spot) -> int:
-        """An upper bound of the tokens of a completion: its bytes, but for runs; `_NOWHERE` where there is none. Its steps are noted.
+    def _weight(self, text_configuration: TextConfiguration) -> int:
+        """Compute and cache the steps of a completion, and return its weight; `_NO_COMPLETION_WEIGHT` if there is no completion.
 
-        Of one that is too long to be written down only the first steps are.
+        For a completion that is too long to materialize, only the first steps are cached.
         """
-        if len(self._steps) > _MOST_PLACES:
+        if len(self._steps) > _MOST_CONFIGURATIONS:
             self._steps.clear()
-        path: list[tuple[Spot, Step]] = []
-        on_path: set[Spot] = set()
+        path: list[tuple[TextConfiguration, Step]] = []
+        on_path: set[TextConfiguration] = set()
         written = passed = weight = 0
         is_weighed = False
-        while not self._stacks.is_end(spot[0]):
-            known = self._steps.get(spot)
+        while not self._stacks.is_end(text_configuration[0]):
+            known = self._steps.get(text_configuration)
             if known is not None:
                 weight = known.weight
                 break
-            step = None if spot in on_path else self._step(spot)
+            step = None if text_configuration in on_path else self._step(text_configuration)
             if step is None:
-                weight = _NOWHERE
+                weight = _NO_COMPLETION_WEIGHT
                 break
-            path.append((spot, step))
-            on_path.add(spot)
+            path.append((text_configuration, step))
+            on_path.add(text_configuration)
             written += len(step.text)
             passed += step.own
-            spot = step.after
-            if not is_weighed and not spot[1] and (len(path) > _MANY_STEPS or written > _LONGEST):
+            text_configuration = step.after
+            if not is_weighed and not text_configuration[1] and (len(path) > _MANY_STEPS or written > _LONGEST):
                 is_weighed = True
-                weight = self._far_weight(spot)
+                weight = self._far_weight(text_configuration)
                 if weight + passed > _LONGEST:
                     break
                 weight = 0
             if written > _LONGEST:
-                weight = FAR
+                weight = TOO_LONG
                 break
         for before, step in reversed(path):
-            weight = min(weight + step.own, _NOWHERE)
+            weight = min(weight + step.own, _NO_COMPLETION_WEIGHT)
             self._steps[before] = step._replace(weight=weight)
         return weight
 
-    def _step(self, spot: Spot) -> Step | None:
-        """The next step of a completion, without its weight; None where there is none.
+    def _step(self, text_configuration: TextConfiguration) -> Step | None:
+        """Return the next step of a completion, without its weight; None if there is none.
 
         Raises
         ------
         LimitError
-            The call takes too many steps.
+            The call exceeded its steps.
         """
-        self._automaton.tables.steps.spend(_STEPS, "the shortest completion takes too much")
-        (control, node, needed, _), texts = spot
+        self._automaton.tables.steps.spend(_STEPS, "the search for the shortest completion takes too many steps")
+        (control, node, needed, _), texts = text_configuration
         cell, below = self._stacks.top(node)
-        text = self._automaton.way_out(control, cell, self.wish(below), needed)
+        text = self._automaton.completion_step(control, cell, self.completion_target(below), needed)
         if not text:
             return None
         if (
@@ -296,83 +307,85 @@ class Completions:
             token = self._longest_of(text[:1])
             tokens = -(-(needed - RUN) // len(token))
             return Step(token, ((control, node, needed - tokens * len(token), UNLIMITED), texts), 0, tokens)
-        return Step(text, self.read(spot, text), 0)
+        return Step(text, self.read(text_configuration, text), 0)
 
     def _is_loop(self, control: int, byte: int) -> bool:
-        """Does a byte lead from a control to itself, as one character?"""
+        """Return whether a byte leads from a control to itself as one character."""
         tables = self._automaton.tables
         return tables.rows.item(control, byte) == control and tables.info.item(control, COUNTS) == 1
 
     def _longest_of(self, byte: bytes) -> bytes:
-        """The longest token, up to the length of a run, that a byte makes alone."""
+        """Return the longest token, up to the length of a run, that repeats a single byte."""
         spelled, most = self._tokens_with(byte + byte)
         longest = max((length for length in range(2, min(most, RUN) + 1) if byte * length in spelled), default=1)
         return byte * longest
 
-    def _far_weight(self, spot: Spot) -> int:
-        """The weight of a completion that may be too long to be written down, by what its parts on top of each cell weigh.
+    def _far_weight(self, text_configuration: TextConfiguration) -> int:
+        """Return the weight of a completion that may be too long to materialize, as the sum of its parts per stack cell.
 
-        A completion reads the same on top of a cell, whatever is below it, as long as the same is wished; so each part is read once.
+        The part on top of a cell depends on the cells below only through their target value, so each distinct part is read once.
         """
-        place, texts = spot
+        configuration, texts = text_configuration
         weight = 0
-        # Parts that have begun: (what they hang on, weight before, cells below).
+        # Open parts: (key, weight before the part, cells below).
         begun: list[tuple[_Part, int, int]] = []
         open_parts: set[Hashable] = set()
-        while not self._stacks.is_end(place):
-            control, node, needed, _ = place
+        while not self._stacks.is_end(configuration):
+            control, node, needed, _ = configuration
             cell, below = self._stacks.top(node)
             depth = self._stacks.depth(node)
-            part = control, cell, self.wish(below), needed, depth
+            part = control, cell, self.completion_target(below), needed, depth
             found = self._exits.get(part)
             if found is not None:
                 weight += found.weight
                 on = self._stacks.push(found.cell, below)
-                place, texts = self.read(((found.control, on, found.needed, UNLIMITED), texts), found.byte)
+                configuration, texts = self.read(((found.control, on, found.needed, UNLIMITED), texts), found.byte)
             else:
                 key = part[:4]
                 if key in open_parts:
-                    return _NOWHERE
+                    return _NO_COMPLETION_WEIGHT
                 begun.append((part, weight, depth))
                 open_parts.add(key)
-                step = self._step((place, texts))
+                self._stacks.least_depth = depth
+                step = self._step((configuration, texts))
                 if step is None:
-                    return _NOWHERE
-                if step.tokens:
-                    weight, place = weight + step.tokens, step.after[0]
+                    return _NO_COMPLETION_WEIGHT
+                if step.tokens or (self._stacks.least_depth == depth and not step.after[1]):
+                    weight += step.own
+                    configuration, texts = step.after
                     continue
-                before, last = place, step.text[-1:]
+                before, last = configuration, step.text[-1:]
                 for at in range(len(step.text)):
                     last = step.text[at : at + 1]
-                    before, (place, texts) = place, self.read((place, texts), last)
+                    before, (configuration, texts) = configuration, self.read((configuration, texts), last)
                     weight += 1
-                    if self._stacks.depth(place[1]) < depth:
+                    if self._stacks.depth(configuration[1]) < depth:
                         break
                 found = _Exit(0, before[0], self._stacks.top(before[1])[0], before[2], last)
-            after = self._stacks.depth(place[1])
+            after = self._stacks.depth(configuration[1])
             while begun and begun[-1][2] > after:
                 ended, until, _ = begun.pop()
                 open_parts.discard(ended[:4])
                 self._exits[ended] = found._replace(weight=weight - until)
             if texts:
-                # What is read on top of this cell hangs on what has been: its parts do not weigh the same each time.
+                # The part on top of this cell depends on what was read, so its weight cannot be reused.
                 return 0
         return weight
 
-    def wish(self, node: int) -> Hashable:
-        """What is wished of the value that stands on a stack."""
+    def completion_target(self, node: int) -> Hashable:
+        """Return the target value of the content on top of a stack."""
         path = []
-        while node >= 0 and node not in self._wishes:
+        while node >= 0 and node not in self._targets:
             cell, below = self._stacks.top(node)
             path.append((node, cell))
             node = below
-        wish = self._wishes[node] if node >= 0 else None
+        target = self._targets[node] if node >= 0 else None
         for above, cell in reversed(path):
-            wish = self._wishes[above] = self._automaton.wish(cell, wish)
-        return wish
+            target = self._targets[above] = self._automaton.completion_target(cell, target)
+        return target
 
-    def _match(self, ahead: "_Ahead", at: int) -> int:
-        """The length of the longest token that comes at an offset; it does not go from other text into a run."""
+    def _match(self, ahead: "_CompletionText", at: int) -> int:
+        """Return the length of the longest token at an offset; a token never extends into a run."""
         prefix = ahead.text(at, 2)
         if len(prefix) < 2:
             return len(prefix)
@@ -384,7 +397,7 @@ class Completions:
         return 1
 
     def _tokens_with(self, prefix: bytes) -> tuple[frozenset[bytes], int]:
-        """The tokens that begin with two bytes, and the length of the longest."""
+        """Return the tokens that begin with two bytes, and the length of the longest."""
         found = self._by_prefix.get(prefix)
         if found is None:
             trie, spelled = self._trie, frozenset[bytes]()
@@ -395,68 +408,72 @@ class Completions:
             found = self._by_prefix[prefix] = spelled, max(map(len, spelled), default=1)
         return found
 
-    # Texts on top of cells that record
+    # Texts on top of recording cells
 
-    def _asked(self, spot: Spot) -> dict[int, list["_Asked"]]:
-        """Of each text that the completion hangs on, by the level of its cell: what the cell is asked on the way, that text first."""
-        found: dict[int, list[_Asked]] = {level: [] for level, text in enumerate(spot[1]) if text is not None}
+    def _asked(self, text_configuration: TextConfiguration) -> dict[int, list["_Asked"]]:
+        """Return the records of each cell whose text the completion depends on, by level, beginning with that of the text itself."""
+        found: dict[int, list[_Asked]] = {
+            level: [] for level, text in enumerate(text_configuration[1]) if text is not None
+        }
         done: set[int] = set()
         n_read = 0
-        for step in self._following(spot):
+        for step in self._following(text_configuration):
             if len(done) == len(found):
                 break
             for value in step.text:
                 byte, records = bytes([value]), list[Record]()
-                after = self.read(spot, byte, records)
+                after = self.read(text_configuration, byte, records)
                 n_read += 1
                 for record in records:
                     if record.level in found and record.level not in done:
-                        found[record.level].append(_Asked(record, spot, byte, n_read, record.level < len(after[1])))
-                spot = after
-                done |= {level for level in found if level >= len(spot[1])}
+                        found[record.level].append(
+                            _Asked(record, text_configuration, byte, n_read, record.level < len(after[1]))
+                        )
+                text_configuration = after
+                done |= {level for level in found if level >= len(text_configuration[1])}
         return {level: asked for level, asked in found.items() if self._is_told(asked)}
 
     def _is_told(self, asked: list["_Asked"]) -> bool:
-        """Does a cell go on otherwise after another text? Not if its reaction is the same for all, or all that follows is its end."""
+        """Return whether another text can change the completion: reactions differ, and more than the cell's end follows."""
         if len(asked) < 2 or not asked[1].stays:
             return False
         _, action, cell, _, reaction = asked[0].record
         tables, key = self._automaton.tables, action << 32 | cell
         if key not in tables.reactions:
-            self._automaton.react(action, cell)
+            self._automaton.compute_reaction(action, cell)
         return tables.reactions[key] != reaction
 
-    def _most_of_others(self, spot: Spot, asked: list["_Asked"]) -> int:
-        """The length of the longest completion, whatever the text is.
+    def _most_of_others(self, text_configuration: TextConfiguration, asked: list["_Asked"]) -> int:
+        """Return the length of the longest completion over all values of the current text.
 
-        Why these: a completion takes the least of what differs, so it is the longest after a text that it would have taken itself.
+        Why only values of the completion: it takes the least value still allowed, so it is longest after a value that it would have taken.
         """
-        (first, (place, texts), byte, n_read, _), *later = asked
-        most = self._weight(spot)
+        (first, (configuration, texts), byte, n_read, _), *later = asked
+        most = self._weight(text_configuration)
         others = {one.record.data for one in later if one.record.action == first.action}
         if len(others) > _MOST_OTHERS:
-            return FAR
+            return TOO_LONG
         reads_byte = len(first.data) > len(texts[first.level] or b"")
         for data in others:
             if reads_byte and not data.endswith(byte):
-                return FAR
+                return TOO_LONG
             other = (*texts[: first.level], data[:-1] if reads_byte else data, *texts[first.level + 1 :])
-            after = self._read((place, other), byte)
+            after = self._read((configuration, other), byte)
             if after is not None:
                 try:
                     most = max(most, n_read + self._weight(after))
                 except (
                     SchemaError
-                ):  # Why: the item at hand may be unable to be this text, and then nothing need follow it
-                    return FAR
-        return most if most <= _LONGEST else FAR
+                ):  # Why: the current item may be unable to be this text, and then nothing need follow it
+                    return TOO_LONG
+        return most if most <= _LONGEST else TOO_LONG
 
 
 class _Asked(NamedTuple):
-    """A record on the way of a completion: where the text stood, by which byte and after how many, and whether the cell's level stays."""
+    """A record made during a completion: the configuration before it, its byte, the number of bytes read, and whether the cell stays."""
 
     record: Record
-    before: Spot
+    before: TextConfiguration
     byte: bytes
     n_read: int
     stays: bool

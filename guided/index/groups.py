@@ -1,10 +1,10 @@
-"""`Groups`: tokens by function, in the two forms that masks are made of.
+"""`FunctionGroups`: tokens by transition function, in the two forms that masks are built from.
 
-A function that many tokens have is a row, a mask of these tokens, and a mask of a state ORs it in as words. The tokens of all other
-functions are lists. Which function belongs to which form depends on its number of tokens alone, and the whole follows from the functions
-of the tokens, so a file of an index does not hold it.
+The tokens of a frequent function form a row, a bit mask that the mask of a state ORs in word by word. The tokens of other functions
+are lists. The form depends only on the function's number of tokens, and everything here follows from the functions of the tokens, so
+index files do not store it.
 
-Complexity: O(tokens that have a function + words of the rows). What it does not hold: which states allow a function.
+Complexity: O(tokens with a function + words of the rows). Which states allow a function is not stored here.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from guided.index.walk import TokenFunctions
 from guided.kernels import rows as kernel
 from guided.vocabulary.trie import TokenTrie
 
-__all__ = ["Groups", "groups_of", "number_and_group"]
+__all__ = ["FunctionGroups", "groups_of", "number_and_group"]
 
 _LARGE = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class FunctionGroups:
     """Tokens by function; all arrays are read-only.
 
     Attributes
@@ -30,13 +30,13 @@ class Groups:
     size : ndarray[int32], shape (n_functions,)
         Number of tokens of each function.
     indptr : ndarray[int64], shape (n_functions + 1,)
-        CSR of ``tokens``; nothing for functions that have a row.
+        CSR of ``tokens``; empty for functions with a row.
     tokens : ndarray[int32], shape (n_listed,)
         Token ids, ascending within a function.
     row_of : ndarray[int32], shape (n_functions,)
-        Row of each function; 1 for those that have a list.
+        Row of each function; 1 for those with a list.
     rows : ndarray[int32], shape (n_rows, n_words)
-        Masks of single functions, from row 2 on. Row 0 holds the tokens without a function that were met, row 1 all tokens in lists.
+        Masks of single functions, from row 2. Row 0 holds the visited tokens without a function, row 1 all tokens in lists.
     """
 
     size: Int32Array
@@ -50,13 +50,15 @@ class Groups:
         kernel.fill_mask(functions, self.indptr, self.tokens, self.row_of, self.rows, words)
 
 
-def number_and_group(functions: TokenFunctions, trie: TokenTrie, size: int) -> tuple[Int32Array, Int32Array, Groups]:
-    """Number the functions that tokens have, and group the tokens by them.
+def number_and_group(
+    functions: TokenFunctions, trie: TokenTrie, size: int
+) -> tuple[Int32Array, Int32Array, FunctionGroups]:
+    """Number the functions used by tokens, and group the tokens by them.
 
     Parameters
     ----------
     functions : TokenFunctions
-        What the walk of ``trie`` found.
+        Result of the walk of ``trie``.
     size : int
         Width of masks in tokens.
 
@@ -66,7 +68,7 @@ def number_and_group(functions: TokenFunctions, trie: TokenTrie, size: int) -> t
         New number of each function, ascending; -1 for those that no token has.
     token_function : ndarray[int32], shape (n_tokens,)
         New number of each token's function, -1 for none.
-    groups : Groups
+    groups : FunctionGroups
         By new number.
     """
     roots = functions.roots
@@ -84,10 +86,10 @@ def number_and_group(functions: TokenFunctions, trie: TokenTrie, size: int) -> t
     )
 
 
-def groups_of(token_function: Int32Array, size: int) -> Groups:
-    """The groups of tokens whose functions are numbered without gaps."""
+def groups_of(token_function: Int32Array, size: int) -> FunctionGroups:
+    """Return the groups of tokens whose functions are numbered without gaps."""
     n = len(token_function)
-    # Why read-only, as a trie's arrays are: kernels are compiled anew for arrays of another kind.
+    # Why read-only, like the trie's arrays: a kernel is compiled again for writable ones.
     all_tokens = freeze(np.arange(n, dtype=np.int32))
     begin, end = np.zeros(1, np.int32), np.full(1, n, np.int32)
     n_functions = int(token_function.max(initial=-1)) + 1
@@ -106,8 +108,8 @@ def _grouped(
     n_tokens: int,
     n_functions: int,
     size: int,
-) -> tuple[Int32Array, Int32Array, Groups]:
-    # Why one entry more, at the front: "no function" is -1, and its entry is found like any other.
+) -> tuple[Int32Array, Int32Array, FunctionGroups]:
+    # Why an extra entry at the front: "no function" is -1 and is then looked up like any other.
     number, row_of = np.empty(n_functions + 1, np.int32), np.empty(n_functions + 1, np.int32)
     size_of, indptr = np.empty(n_functions, np.int32), np.zeros(n_functions + 1, np.int64)
     counts = np.zeros((4, n_functions + 1), np.int64)
@@ -118,5 +120,5 @@ def _grouped(
     kernel.spread_tokens(node_function, ends, begin, end, token_ids, number, row_of, token_function, rows)
     tokens = np.empty(indptr[-1], np.int32)
     kernel.list_tokens(rows, token_function, indptr, tokens)
-    groups = Groups(freeze(size_of), freeze(indptr), freeze(tokens), freeze(row_of[1:]), freeze(rows))
+    groups = FunctionGroups(freeze(size_of), freeze(indptr), freeze(tokens), freeze(row_of[1:]), freeze(rows))
     return number[1:], token_function, groups

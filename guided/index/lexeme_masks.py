@@ -1,22 +1,23 @@
-"""`LexemeMasks`: masks of an automaton that reads lexemes (`guided.lalr`), by a tree of plans that all stacks share.
+"""`LexemeMasks`: masks of an automaton that reads lexemes (`guided.lalr`), from a tree of plans shared by all stacks.
 
-A *plan* is what a group of trie nodes does from a control, within the lexeme at hand, where a cell allows certain labels
-(`guided.index.lexeme_plans`). A mask is an evaluation of the tree on one stack (`guided.kernels.lexemes`): the parser is fed
-for each edge whose lexeme may end there.
+A *plan* describes what a group of trie nodes does from a control within the current lexeme, if a cell allows certain labels
+(`guided.index.lexeme_plans`). A mask is an evaluation of the tree on one stack (`guided.kernels.lexemes`): each edge at which a lexeme
+may end feeds the parser.
 
-Not thread-safe: the index that asks holds a lock.
+Not thread-safe: the calling index holds a lock.
 
-Complexity: O(edges met, rules reduced for them, and words of their masks). Plans are dropped, all at once, when they fill their budget.
+Complexity: O(edges visited, rules reduced for them, and words of their masks). All plans are dropped at once when they exceed their budget.
 """
 
 import numpy as np
 
 from guided.arrays import Int32Array, mask_words
-from guided.automata.stacks import Place, Stacks, Texts
+from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.errors import LimitError
 from guided.index.lexeme_plans import LexemePlans
-from guided.index.pushdown_masks import MaskMaker, Shared
+from guided.index.pushdown_masks import MaskMaker, VocabularyData
 from guided.kernels import lexemes as kernel
+from guided.kernels.tables import SCRATCH
 from guided.lalr.machine import LalrMachine
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -28,9 +29,11 @@ _FIRST_PUSHES, _FIRST_JOBS = 4096, 256
 
 
 class LexemeMasks(MaskMaker):
-    """Makes the masks of one index of lexemes."""
+    """Builds the masks of one index of lexemes."""
 
-    def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
+    def __init__(
+        self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
+    ) -> None:
         super().__init__(stacks, vocabulary, limits, shared, n_shared)
         assert isinstance(stacks.automaton, LalrMachine), "the one automaton that reads lexemes"
         self._automaton = stacks.automaton
@@ -47,32 +50,33 @@ class LexemeMasks(MaskMaker):
     def _no_plans(self) -> LexemePlans:
         return LexemePlans(self._automaton, self.shared, self.size)
 
-    def mask(self, place: Place, texts: Texts) -> Int32Array:  # noqa: ARG002 - nothing hangs on what was read
-        """The mask without EOS."""
+    def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:  # noqa: ARG002 - the mask does not depend on the texts
+        """Return the mask without EOS."""
         words: Int32Array = np.zeros(mask_words(self.size), np.int32)
-        control, node, _, _ = place
+        control, node, _, _ = configuration
         automaton = self._automaton
         if control == automaton.end:
             return words
         if self._plans.n_bytes > self._budget:
             self._plans = self._no_plans()
-        trie, tables, feeds, plans = self.shared.trie, automaton.tables, automaton.feeds, self._plans
+        trie, tables, parser, plans = self.shared.trie, automaton.tables, automaton.kernel_parser, self._plans
         cell, below = self.stacks.top(node)
-        _, _, plain, indents, *labels = feeds.cells[cell].tolist()
+        _, _, plain, indents, *labels = parser.cells[cell].tolist()
         indents = max(indents, 0)
-        allow = labels[feeds.variant.item(indents)]
+        allow = labels[parser.variant.item(indents)]
         if allow < 0:
             allow = automaton.labels(plain, indents)
         self._pushes[0] = plain, below
-        node = node if plain == cell else kernel.SCRATCH
+        node = node if plain == cell else SCRATCH
         self._jobs[0] = plans.plan(0, control, allow), node, indents, -1, 0
         out = np.array([1, 0, 0, 0, int(plain != cell), 0], np.int64)
         while True:
             status = kernel.evaluate(
                 trie.token_indptr, trie.token_ids, tables.info, tables.actions, tables.results, tables.keys, tables.values,
-                tables.guards, tables.allows, feeds.table, feeds.cells, feeds.native, feeds.variant, feeds.expected, feeds.keys,
-                feeds.values, feeds.records, feeds.counts, plans.plans, plans.keys, plans.values, plans.tokens, plans.dense,
-                plans.edges, plans.groups, plans.group_nodes, self.stacks.nodes, self._pushes, self._jobs, words, out,
+                tables.guards, tables.allows, parser.table, parser.cells, parser.native, parser.variant,
+                parser.expected, parser.keys, parser.values, parser.records, parser.counts, plans.plans,
+                plans.keys, plans.values, plans.tokens, plans.dense, plans.edges, plans.groups, plans.group_nodes, self.stacks.nodes,
+                self._pushes, self._jobs, words, out,
             )  # fmt: skip
             if status == kernel.DONE:
                 return words

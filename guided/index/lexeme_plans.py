@@ -1,10 +1,10 @@
-"""`LexemePlans`: what groups of tokens do within one lexeme, by control and the labels that a cell allows (`guided.kernels.lexeme_plans`).
+"""`LexemePlans`: effects of token groups within one lexeme, by control and labels that a cell allows (`guided.kernels.lexeme_plans`).
 
-A plan is made when it is asked for, and stays. Equal groups are one, so controls that differ in how a lexeme began share what
-comes after it. Large plans of one group are made of each other: after `d` most tokens do to a name what they do after `x`.
+Plans are created on demand and kept. Equal groups are shared, so controls that differ in how a lexeme began share the plans of what
+follows it. Large plans of one group are derived from each other: most tokens do the same to a name after `d` as after `x`.
 
-Not thread-safe: the index that asks holds a lock. Complexity: O(trie nodes of the group) for a new plan; those where it differs, if it is
-made of another.
+Not thread-safe: the calling index holds a lock.
+Complexity: O(trie nodes of the group) for a new plan; O(nodes where it differs) for a derived one.
 """
 
 from typing import Any, NamedTuple
@@ -14,24 +14,25 @@ import numpy as np
 from guided.arrays import UNKNOWN, Int32Array, Int64Array, UInt64Array, mask_words
 from guided.automata.growth import grown, insert, rehashed
 from guided.errors import LimitError
-from guided.index.pushdown_masks import Shared
+from guided.index.pushdown_masks import VocabularyData
 from guided.kernels import lexeme_plans as kernel
 from guided.kernels import plans as walks
 from guided.kernels.below import LEADS
+from guided.kernels.hashing import refill
 from guided.lalr.machine import LalrMachine
 
 __all__ = ["LexemePlans"]
 
-# Plans with more tokens keep a mask.
+# Plans with more tokens than this store a mask.
 _DENSE = 512
-# So many of them in each group are kept for others to be made of.
+# Number of dense plans per group kept as bases of derived plans.
 _MOST_BASES = 8
 # Bits of a plan's key: group, control, labels.
 _MOST_GROUPS, _MOST_STATES = 1 << 19, 1 << 22
 
 
 class _Base(NamedTuple):
-    """A plan that others of its group are made of: where it began, the row of its mask, and where tokens left its lexeme."""
+    """A plan from which others of its group are derived: its origin, the row of its mask, and the escapes of its tokens."""
 
     control: int
     allow: int
@@ -40,25 +41,25 @@ class _Base(NamedTuple):
 
 
 class LexemePlans:
-    """The plans of one index, as arrays for `guided.kernels.lexemes.evaluate`.
+    """Plans of one index, as arrays for `guided.kernels.lexemes.evaluate`.
 
     Parameters
     ----------
     automaton : LalrMachine
-    shared : Shared
-        What all indices over the vocabulary have in common.
+    shared : VocabularyData
+        Data shared by all indices over the vocabulary.
     size : int
         Width of masks in tokens.
 
     Attributes
     ----------
     plans, tokens, dense, edges, groups, group_nodes
-        As the kernel says.
+        See the kernel.
     keys, values
         Plans by group, control and labels. Group 0 is the whole trie.
     """
 
-    def __init__(self, automaton: LalrMachine, shared: Shared, size: int) -> None:
+    def __init__(self, automaton: LalrMachine, shared: VocabularyData, size: int) -> None:
         trie = shared.trie
         self._automaton, self._trie = automaton, trie
         with shared.lock:
@@ -78,12 +79,12 @@ class LexemePlans:
         self.edges: Int32Array = np.zeros((1024, 2), np.int32)
         self.groups: Int32Array = np.zeros((256, 4), np.int32)
         self.group_nodes: Int32Array = np.zeros(4096 + len(root), np.int32)
-        self._group_hashes: Int64Array = np.zeros(256, np.int64)
+        self._group_hashes: UInt64Array = np.zeros(256, np.uint64)
         self._group_slots: Int32Array = np.full(8, -1, np.int32)
         self._counts: Int64Array = np.array([0, 0, 0, 0, 1, len(root)], np.int64)
         self.groups[0] = 0, len(root), 1, 0
         self.group_nodes[: len(root)] = root
-        # By group, control, and labels: those that the control can lead to, and all that a cell allows.
+        # Plans by (group, control, labels): in `_ids` only labels that the control can lead to, in `_asked` all that the cell allows.
         self._ids: dict[tuple[int, int, int], int] = {}
         self._asked: dict[tuple[int, int, int], int] = {}
         self._bases: dict[int, list[_Base]] = {}
@@ -91,20 +92,20 @@ class LexemePlans:
 
     @property
     def n_bytes(self) -> int:
-        """What the plans take."""
+        """Approximate bytes of memory of the plans."""
         n_plans, n_tokens, n_dense, n_edges, n_groups, n_nodes = self._counts.tolist()
         words = n_tokens + self.dense.shape[1] * n_dense + 2 * (n_edges + self._n_kept) + 8 * n_groups + n_nodes
         return int(64 * n_plans + 4 * words)
 
     def plan(self, group: int, control: int, allow: int) -> int:
-        """The plan of a group from a control where a cell allows certain labels."""
+        """Return the plan of a group from a control on a cell that allows certain labels."""
         asked = group, control, allow
         found = self._asked.get(asked)
         if found is None:
             if group >= _MOST_GROUPS or max(control, allow) >= _MOST_STATES:
-                # They share one word as a key of the kernel.
+                # Group, control and labels share one word as a key of the kernel.
                 raise LimitError(
-                    "states", max(group, control, allow), _MOST_GROUPS, "the grammar's masks differ in too many ways"
+                    "states", max(group, control, allow), _MOST_GROUPS, "the grammar has too many distinct masks"
                 )
             key = group, control, self._automaton.restricted(control, allow)
             found = self._ids.get(key)
@@ -146,7 +147,7 @@ class LexemePlans:
         return made
 
     def _base(self, group: int, control: int) -> _Base | None:
-        """The plan of a group that is most like that from a control; None where most bytes differ."""
+        """Return the plan of a group whose control is most similar; None if most bytes differ."""
         bases = self._bases.get(group)
         if bases is None:
             return None
@@ -159,7 +160,7 @@ class LexemePlans:
         return bases[best] if 2 * alike[best] > rows.shape[1] else None
 
     def _walk(self, group: int, control: int, allow: int) -> tuple[int, int]:
-        """Find what the tokens of a group do; the number of those that end within the lexeme, and of nodes where they leave it."""
+        """Find the effects of a group's tokens; return the numbers of tokens that end within the lexeme and of nodes that leave it."""
         trie, automaton, (nodes, is_again) = self._trie, self._automaton, self._group(group)
         out = np.array([0, 0, 0, 0, 0, -1], np.int64)
         while True:
@@ -174,7 +175,7 @@ class LexemePlans:
             automaton.fill(int(out[2]), int(out[3]))
 
     def _like(self, base: _Base, group: int, control: int, allow: int) -> tuple[int, int]:
-        """The same, made of another plan: its tokens are in the next row of ``dense``, and none in the list."""
+        """Derive the effects from another plan; the tokens are in the next row of ``dense``, and the list is empty."""
         row = int(self._counts[2])
         self.dense = _roomy(self.dense, row + 1)
         self.dense[row] = self.dense[base.row]
@@ -192,7 +193,7 @@ class LexemePlans:
             automaton.fill(int(out[2]), int(out[3]))
 
     def _group(self, group: int) -> tuple[Int32Array, bool]:
-        """The nodes of a group, and whether their byte is read again."""
+        """Return the nodes of a group, and whether their byte is read again."""
         first, last, is_again, _ = self.groups[group].tolist()
         return self.group_nodes[first:last], bool(is_again)
 
@@ -210,7 +211,7 @@ class LexemePlans:
             size *= 2
         if size > len(self._group_slots):
             self._group_slots = np.full(size, -1, np.int32)
-            kernel.find_slots(self._group_hashes[:n_groups], self._group_slots)
+            refill(self._group_hashes, 0, n_groups, self._group_slots)
 
 
 def _roomy(array: Any, count: int) -> Any:

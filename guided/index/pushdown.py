@@ -1,23 +1,23 @@
-"""`PushdownIndex`: the tokens that may come next where an automaton has a stack; tables made as texts need them.
+"""`PushdownIndex`: allowed tokens of an automaton with a stack, in tables created on demand.
 
-A state is (control, stack, registers), interned to an int; 0 is the start, 1 is what EOS leads to. Stacks are nodes (top cell, node below),
-hash-consed, so a state costs the same however deep it is, and rollback is free. What has been computed is kept: the mask of a state, the
-state after a token, and all entries of the automaton's tables.
+A state is (control, stack, registers), interned to an int; 0 is the start, 1 the state after EOS. Stacks are hash-consed nodes (top cell,
+node below), so the size of a state does not depend on the stack depth, and rollback is free. Masks of states, successors by token, and
+all entries of the automaton's tables are cached.
 
 Memory: an index that has grown by more than `Limits.growth_bytes` since it was compiled discards its tables and starts over with a new
 automaton. It keeps the states and masks that `explore` made, and the state of the current call. A state number is never reused: using one
 that was discarded raises `StateEvicted`, and a guide then calls `state_after` with its tokens. So memory is bounded for any texts, and no
 text makes another fail.
 
-Invariants: every control and cell that the automaton makes is live, and every byte it reads has a token of its own, so an allowed
-token never leads to a dead end. Masks are shared by content, read-only, and valid for ever. Same input, same states, in the order
-of first use.
+Invariants: every control and cell that the automaton creates is live, and every byte it reads has a token of its own, so an allowed
+token never leads to a dead end. Masks are shared by content, read-only and never change. Equal input gives equal states, numbered by
+first use.
 
-Threads: what is known is read without a lock; whoever finds something unknown takes the lock of the index and fills. A fork waits for it
-(`guided.locks`), so the tables of a forked child are whole.
+Threads: known entries are read without a lock; computing an unknown entry takes the lock of the index. A fork waits for the lock
+(`guided.locks`), so the tables of a forked child are consistent.
 
-Complexity: O(1) for a mask or a token seen before in a state. Else a mask costs a walk over the live prefixes of tokens, of which the part
-that does not depend on the stack is done once per control (`guided.index.plans`).
+Complexity: O(1) for a mask or a token seen before in a state. Otherwise a mask costs a walk over the live prefixes of tokens, whose
+stack-independent part is done once per control (`guided.index.plans`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,37 +28,42 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
-from guided.automata.stacks import Place, Spot, Stacks, Texts
+from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
 from guided.encoding import as_bytes
 from guided.errors import GuidedError, LimitError, StateEvicted
 from guided.index.pushdown_budget import Budgets
-from guided.index.pushdown_masks import MaskMaker, Masks, Shared
+from guided.index.pushdown_masks import MaskMaker, Masks, VocabularyData
+from guided.index.reader import Reader
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["PushdownIndex", "Shared"]
+__all__ = ["PushdownIndex", "VocabularyData"]
 
 _MOST_FORCED = 1000
-# Bytes of a text that may take the steps of one call.
+_BYTES = tuple(bytes([byte]) for byte in range(256))
+# A text is read in parts of this many bytes; each part may use all steps of a call.
 _PART = 1024
-# Bytes of memory, as measured, of a state with its number and how it was reached, and of a known step.
+# Measured bytes of memory of a state with its number and origin, and of a known successor.
 _PER_STATE, _PER_STEP = 700, 120
 
 
 class PushdownIndex:
-    """The index of a pushdown automaton over a vocabulary.
+    """Index of a pushdown automaton over a vocabulary.
 
     Attributes
     ----------
     automaton : Pushdown
     stacks : Stacks
-        The stacks met so far.
+        The stacks created so far.
     size : int
         Width of masks in tokens.
 
-    ``masks`` is what makes them: by tokens, or by lexemes (`guided.index.lexeme_masks`). ``anew`` makes the automaton once more; an index
-    without it keeps all that it computes.
+    last_bytes : bytes or None
+        Bytes that may end a text; None if unknown.
+
+    ``masks`` builds the masks: by tokens, or by lexemes (`guided.index.lexeme_masks`). ``anew`` creates the automaton again; an index
+    without it never evicts.
     """
 
     initial, final = 0, 1
@@ -68,45 +73,47 @@ class PushdownIndex:
         automaton: Pushdown,
         vocabulary: Vocabulary,
         limits: Limits,
-        shared: Shared | None = None,
+        shared: VocabularyData | None = None,
         n_shared: int = 0,
         masks: type[MaskMaker] = Masks,
         anew: Callable[[], Pushdown] | None = None,
+        last_bytes: bytes | None = None,
     ) -> None:
         self.vocabulary = vocabulary
+        self.last_bytes = last_bytes
         self.size = vocabulary.size
         self._tokens = vocabulary.tokens
         self._eos = frozenset(vocabulary.eos)
         self._limits = limits
         self._lock = new_lock(Rank.INDEX)
-        self._shared = shared or Shared(vocabulary)
+        self._shared = shared or VocabularyData(vocabulary)
         self._n_shared, self._masks_of = n_shared, masks
         self._anew = anew
-        # Have all calls that filled tables come to their end?
+        # Whether all calls that filled tables ran to their end.
         self._is_whole = True
-        # How the explored states were reached, and their masks.
+        # Origins of the explored states, and their masks.
         self._explored: tuple[dict[int, tuple[int, bytes]], dict[int, Int32Array]] = {}, {}
-        # The number of the next state.
+        # Number of the next state.
         self._free = 2
-        # States that `explore` found or made: the first ones.
+        # Number of states that `explore` keeps: the first ones.
         self.explored = 0
         self._begin(automaton)
 
     def _begin(self, automaton: Pushdown) -> None:
-        """Keep nothing but the first two states. Readers without the lock see a table as it was or empty."""
+        """Discard everything but the first two states. Readers without the lock see each table either as it was or empty."""
         start = (automaton.start, 0, *KEPT)
-        # First, so that no place is taken for one on other stacks.
-        self._places: dict[int, Place] = {self.initial: start, self.final: (-1, -1, 0, 0)}
+        # Invariant: assigned first, so that no reader resolves an old configuration on the new stacks.
+        self._configurations: dict[int, Configuration] = {self.initial: start, self.final: (-1, -1, 0, 0)}
         self.automaton = automaton
         self.stacks = Stacks(automaton)
         self._masker = self._masks_of(self.stacks, self.vocabulary, self._limits, self._shared, self._n_shared)
-        self._state_ids: dict[tuple[Place, Texts], int] = {(start, ()): self.initial}
-        # Of each state on whose stack some cell records, the bytes read on top of each.
+        self._state_ids: dict[tuple[Configuration, Texts], int] = {(start, ()): self.initial}
+        # For each state whose stack has recording cells, the bytes read on top of each.
         self._texts: dict[int, Texts] = {}
         self._n_text_bytes = 0
-        # Of each state, from which other one it was reached, and by which bytes.
+        # For each state, its predecessor and the bytes read from there.
         self._reached: dict[int, tuple[int, bytes]] = {}
-        # Was any of them reached by more than a token?
+        # Whether any state was reached by more than one token.
         self._has_leaps = False
         self._next: dict[int, int] = {}
         self._ends: dict[int, bool] = {self.final: True}
@@ -116,9 +123,9 @@ class PushdownIndex:
 
     @property
     def n_bytes(self) -> int:
-        """About how many bytes of memory are kept for texts, masks included. O(1)."""
+        """Approximate bytes of memory in use for texts, masks included. O(1)."""
         return (
-            _PER_STATE * len(self._places)
+            _PER_STATE * len(self._configurations)
             + _PER_STEP * len(self._next)
             + self._n_text_bytes
             + self.stacks.n_bytes
@@ -128,24 +135,24 @@ class PushdownIndex:
         )
 
     @contextmanager
-    def _filling(self, state: int) -> Iterator[Place]:
-        """Hold the lock while what is unknown about a state is computed; its place.
+    def _filling(self, state: int) -> Iterator[Configuration]:
+        """Hold the lock while unknown entries of a state are computed, and yield its configuration.
 
-        First, but not within another such call, room is made.
+        The outermost call first makes room if the budget is exceeded.
 
         Raises
         ------
         StateEvicted
-            The state is no longer kept.
+            The state was evicted.
         LimitError
-            What the state's own text makes known takes more than three quarters of the room.
+            The state's own text needs more than three quarters of the room.
         """
         is_within: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         with self._lock:
             if is_within:
-                yield self.place(state)
+                yield self.configuration(state)
                 return
-            # An interrupt, or a lack of memory, may have left tables half filled.
+            # An interrupt or a lack of memory may have left tables incomplete.
             if not self._is_whole and self._anew is not None:
                 self._begin_anew(state)
             self._is_whole = False
@@ -153,35 +160,37 @@ class PushdownIndex:
             try:
                 if self._anew is not None and self.n_bytes - self._settled > self._limits.growth_bytes:
                     self._begin_anew(state)
-                yield self.place(state)
+                yield self.configuration(state)
             except (GuidedError, ValueError):
                 self._is_whole = True
                 raise
             self._is_whole = True
 
     def _begin_anew(self, state: int) -> None:
-        """Keep nothing but what was explored, and a state with its number."""
+        """Discard everything but the explored states and one state, which keeps its number."""
         assert self._anew is not None
-        text = self._text_of(state) if state in self._places else None
+        text = self._text_of(state) if state in self._configurations else None
         self._begin(self._anew())
         self.replay(self._explored[0])
         for explored, mask in self._explored[1].items():
             self.give_mask(explored, mask)
         self._settled = self.n_bytes
-        if text is None or state in self._places:
+        if text is None or state in self._configurations:
             return
         texts: list[bytes | None] = []
-        place = self._read(self._places[self.initial], text, texts)
-        assert place is not None, "the text was read before"
-        self._enter(state, place, tuple(texts), (self.initial, text))
+        configuration = self._read(self._configurations[self.initial], text, texts)
+        assert configuration is not None, "the text was read before"
+        self._enter(state, configuration, tuple(texts), (self.initial, text))
         self._has_leaps = True
-        # Were it nearly all of the room, there would soon be none again, and the text would be read over and over.
+        # If one text took nearly all of the room, it would be evicted again soon and read over and over.
         needed = 4 * (self.n_bytes - self._settled) // 3
         if needed > self._limits.growth_bytes:
-            raise LimitError("growth_bytes", needed, self._limits.growth_bytes, "one text alone takes too much")
+            raise LimitError(
+                "growth_bytes", needed, self._limits.growth_bytes, "a single text needs most of this budget"
+            )
 
     def _text_of(self, state: int) -> bytes:
-        """The bytes that led to a state."""
+        """Return the bytes that led to a state."""
         pieces: list[bytes] = []
         while state != self.initial:
             state, data = self._reached.get(state, (self.initial, b""))
@@ -190,79 +199,100 @@ class PushdownIndex:
 
     @property
     def n_states(self) -> int:
-        """States that are kept, the one after EOS among them."""
-        return len(self._places)
+        """Number of states kept, including the one after EOS."""
+        return len(self._configurations)
 
-    def place(self, state: int) -> Place:
-        """Control, stack node and registers of a state.
+    def configuration(self, state: int) -> Configuration:
+        """Return control, stack node and registers of a state.
 
         Raises
         ------
         StateEvicted
-            It is no longer kept.
+            The state was evicted.
         """
-        found = self._places.get(state)
+        found = self._configurations.get(state)
         if found is None:
             raise StateEvicted(state)
         return found
 
     @property
     def last(self) -> int:
-        """The largest number of a state so far."""
+        """Largest state number so far."""
         return self._free - 1
 
     def reads(self, token: int) -> bool:
-        """Does a token stand for bytes?"""
+        """Return whether a token has bytes."""
         return token < len(self._tokens) and bool(self._tokens[token])
 
     def allowed(self, state: int) -> Int32Array:
-        """Ids of the allowed tokens, ascending: int32."""
+        """Return the ids of the allowed tokens, ascending: int32."""
         bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
         return freeze(np.flatnonzero(bits).astype(np.int32))
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
-        """Read bytes as far as they go: (the state reached, how many were read)."""
-        with self._filling(state) as place:
+        """Read bytes as far as possible, and return (state reached, number of bytes read)."""
+        with self._filling(state) as configuration:
             texts = list(self._texts.get(state, ()))
-            # Parts as long as they go, then the bytes of the one that does not.
+            # Read whole parts first, then the failing part byte by byte.
             count, length = 0, _PART
             while count < len(data):
                 self.automaton.tables.steps.begin()
-                after = self.stacks.read(place, data[count : count + length], texts)
+                after = self.stacks.read(configuration, data[count : count + length], texts)
                 if after is not None:
-                    place, count = after, min(count + length, len(data))
+                    configuration, count = after, min(count + length, len(data))
                 elif length > 1:
                     length = 1
                 else:
                     break
-            return self._state(place, tuple(texts), (state, data[:count])), count
+            return self._state(configuration, tuple(texts), (state, data[:count])), count
+
+    @contextmanager
+    def reading(self, state: int) -> Iterator[Reader[TextConfiguration]]:
+        """Yield a reader of single bytes from a state. It holds the lock."""
+        stacks = self.stacks
+
+        def step(at: TextConfiguration, byte: int) -> TextConfiguration | None:
+            texts = list(at[1])
+            after = stacks.read(at[0], _BYTES[byte], texts)
+            return None if after is None else (after, tuple(texts))
+
+        with self._filling(state) as configuration:
+            # Why again: the call may have begun anew.
+            stacks = self.stacks
+            yield Reader(
+                (configuration, self._texts.get(state, ())),
+                step,
+                lambda at: stacks.is_end(at[0]),
+                lambda at: bool(self._live(at[0][0])),
+                lambda at, data: self._state(*at, (state, data)),
+            )
 
     def onward(self, state: int) -> list[int]:
-        """Bytes that may follow a state, ascending."""
-        with self._filling(state) as place:
+        """Return the bytes allowed in a state, ascending."""
+        with self._filling(state) as configuration:
             texts = self._texts.get(state, ())
-            live = self._live(place[0]) if place[0] >= 0 else []
-            return [byte for byte in live if self.stacks.read(place, bytes([byte]), list(texts)) is not None]
+            live = self._live(configuration[0]) if configuration[0] >= 0 else []
+            return [byte for byte in live if self.stacks.read(configuration, bytes([byte]), list(texts)) is not None]
 
     def forced(self, state: int) -> bytes:
-        """The longest byte string, up to a thousand, that every continuation of a state begins with."""
+        """Return the longest byte string, up to a thousand bytes, that every continuation of a state begins with."""
         found = bytearray()
-        with self._filling(state) as place:
+        with self._filling(state) as configuration:
             texts = self._texts.get(state, ())
-            while len(found) < _MOST_FORCED and not self.stacks.is_end(place):
-                step = self._only_step(place, texts)
+            while len(found) < _MOST_FORCED and not self.stacks.is_end(configuration):
+                step = self._only_step(configuration, texts)
                 if step is None:
                     break
-                byte, (place, texts) = step
+                byte, (configuration, texts) = step
                 found.append(byte)
         return bytes(found)
 
-    def _only_step(self, place: Place, texts: Texts) -> tuple[int, Spot] | None:
-        """The only byte that may follow, and where it leads; None where there are several."""
+    def _only_step(self, configuration: Configuration, texts: Texts) -> tuple[int, TextConfiguration] | None:
+        """Return the only allowed byte and the text configuration after it; None if there are several."""
         found = None
-        for byte in self._live(place[0]):
+        for byte in self._live(configuration[0]):
             read = list(texts)
-            after = self.stacks.read(place, bytes([byte]), read)
+            after = self.stacks.read(configuration, bytes([byte]), read)
             if after is not None:
                 if found is not None:
                     return None
@@ -270,16 +300,16 @@ class PushdownIndex:
         return found
 
     def _live(self, control: int) -> list[int]:
-        """Bytes that may follow a control on some stack."""
+        """Return the bytes that a control allows on some stack."""
         live: list[int] = np.flatnonzero(self.automaton.tables.rows[control] != DEAD).tolist()
         return live
 
     def mask(self, state: int) -> Int32Array:
-        """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
+        """Return the shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
         found = self._masks.get(state)
         if found is None:
-            with self._filling(state) as place:
-                found = self._masker.mask(place, self._texts.get(state, ()))
+            with self._filling(state) as configuration:
+                found = self._masker.mask(configuration, self._texts.get(state, ()))
                 if self.is_accepting(state):
                     found = found.copy()
                     for token in self._eos:
@@ -290,76 +320,78 @@ class PushdownIndex:
         return found
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token; -1 where it is not allowed."""
+        """Return the state after a token; -1 if it is not allowed."""
         key = state << 24 | token if 0 <= token < self.size else -1
         found = self._next.get(key)
         if found is None:
             if key < 0:
                 return DEAD
-            with self._filling(state) as place:
-                found = self._next[key] = self._step(state, place, token)
+            with self._filling(state) as configuration:
+                found = self._next[key] = self._step(state, configuration, token)
         return found
 
-    def _step(self, state: int, start: Place, token: int) -> int:
+    def _step(self, state: int, start: Configuration, token: int) -> int:
         if state == self.final:
             return DEAD
         if token in self._eos:
             return self.final if self.is_accepting(state) else DEAD
         data = self._tokens[token] if token < len(self._tokens) else None
         texts = list(self._texts.get(state, ()))
-        place = self.stacks.read(start, data, texts) if data else None
-        return DEAD if place is None else self._state(place, tuple(texts), (state, data or b""))
+        configuration = self.stacks.read(start, data, texts) if data else None
+        return DEAD if configuration is None else self._state(configuration, tuple(texts), (state, data or b""))
 
-    def _state(self, place: Place, texts: Texts, how: tuple[int, bytes]) -> int:
-        """The number of a place. ``how``: from which state by which bytes."""
-        found = self._state_ids.get((place, texts))
+    def _state(self, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> int:
+        """Return the number of a configuration. ``how``: predecessor state and bytes."""
+        found = self._state_ids.get((configuration, texts))
         if found is None:
-            if len(self._places) >= self._limits.states:
-                raise LimitError("states", len(self._places) + 1, self._limits.states, "the index has grown too large")
+            if len(self._configurations) >= self._limits.states:
+                raise LimitError(
+                    "states", len(self._configurations) + 1, self._limits.states, "the index has grown too large"
+                )
             found, self._free = self._free, self._free + 1
-            self._enter(found, place, texts, how)
+            self._enter(found, configuration, texts, how)
         return found
 
-    def _enter(self, state: int, place: Place, texts: Texts, how: tuple[int, bytes]) -> None:
-        # Readers without the lock look for a mask first, and for the place last.
+    def _enter(self, state: int, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> None:
+        # Readers without the lock look for a mask first and for the configuration last.
         self._reached[state] = how
         if texts:
             self._texts[state] = texts
             self._n_text_bytes += sum(len(text or b"") for text in texts)
         self._n_text_bytes += len(how[1])
-        self._state_ids.setdefault((place, texts), state)
-        self._places[state] = place
+        self._state_ids.setdefault((configuration, texts), state)
+        self._configurations[state] = configuration
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """The state after tokens that were read from the start before, whether it is still kept or not. O(bytes).
+        """Return the state after tokens that were read from the start before, evicted or not. O(bytes).
 
         Raises
         ------
         ValueError
-            They cannot follow each other.
+            The tokens are not allowed in this order.
         """
         has_ended = len(tokens) > 0 and tokens[-1] in self._eos
         data = b"".join(self._tokens[token] or b"" for token in (tokens[:-1] if has_ended else tokens))
         with self._filling(self.initial) as start:
             texts: list[bytes | None] = []
-            place = self._read(start, data, texts)
-            if place is None:
+            configuration = self._read(start, data, texts)
+            if configuration is None:
                 raise ValueError("the tokens cannot follow each other")
-            state = self._state(place, tuple(texts), (self.initial, data))
+            state = self._state(configuration, tuple(texts), (self.initial, data))
             self._has_leaps = True
         return self.final if has_ended else state
 
     def settle(self, n_states: int) -> None:
-        """Keep the first states for good, and their masks."""
+        """Keep the first states and their masks permanently."""
         reached = dict(islice(self._reached.items(), max(n_states - 2, 0)))
         masks = {state: self._masks.get(state) for state in (self.initial, *reached)}
         self._explored = reached, {state: mask for state, mask in masks.items() if mask is not None}
         self.explored, self._settled = n_states, self.n_bytes
 
     def explore(self, n_states: int) -> None:
-        """Make states and their masks breadth first, from the start, until there are so many states.
+        """Create states and their masks breadth first from the start, until there are ``n_states``.
 
-        On an index that was not used before, the same number gives the same states. They stay for good.
+        On an unused index, equal numbers give equal states. These states are never evicted.
         """
         with self._filling(self.initial):
             if self._has_leaps and self._anew is not None:
@@ -368,81 +400,81 @@ class PushdownIndex:
             for state in queue:
                 self.automaton.tables.steps.begin()
                 self.mask(state)
-                if len(self._places) >= n_states:
+                if len(self._configurations) >= n_states:
                     continue
                 for token in self._budgets.different(state):
                     after = self.next(state, token)
                     if after not in seen:
                         seen.add(after)
                         queue.append(after)
-                    if len(self._places) >= n_states:
+                    if len(self._configurations) >= n_states:
                         break
-            self.settle(len(self._places))
+            self.settle(len(self._configurations))
 
     @property
     def journal(self) -> dict[int, tuple[int, bytes]]:
-        """How each state but the first two was reached: from which other one, which comes before it, by which bytes."""
+        """Origin of each state but the first two: an earlier state, and the bytes read from there."""
         return dict(self._reached)
 
     def replay(self, journal: Mapping[int, tuple[int, bytes]]) -> None:
-        """Make the states of another index of the same automaton, with the same numbers.
+        """Create the states of another index of the same automaton, with the same numbers.
 
         Raises
         ------
         ValueError
-            The journal is none of this automaton.
+            The journal does not belong to this automaton.
         """
         with self._lock:
             for state, (before, data) in journal.items():
-                if before not in self._places or before == self.final or state in self._places:
-                    raise ValueError(f"state {state} cannot be reached as it is said")
+                if before not in self._configurations or before == self.final or state in self._configurations:
+                    raise ValueError(f"state {state} is not reached by its recorded tokens")
                 texts = list(self._texts.get(before, ()))
-                place = self._read(self._places[before], data, texts)
-                if place is None:
-                    raise ValueError(f"state {state} cannot be reached as it is said")
-                self._enter(state, place, tuple(texts), (before, data))
+                configuration = self._read(self._configurations[before], data, texts)
+                if configuration is None:
+                    raise ValueError(f"state {state} is not reached by its recorded tokens")
+                self._enter(state, configuration, tuple(texts), (before, data))
                 self._free = max(self._free, state + 1)
 
     def eos_tokens(self) -> Int32Array:
-        """The mask of the tokens that end a text."""
+        """Return the mask of the tokens that end a text."""
         return _mask_of_tokens(self._eos, self.size)
 
     def readable_tokens(self) -> Int32Array:
-        """The mask of the tokens that some state may allow: those with bytes, and those that end a text."""
+        """Return the mask of the tokens that any state may allow: those with bytes and those that end a text."""
         with_bytes = [token for token, data in enumerate(self._tokens) if data]
         return _mask_of_tokens((*with_bytes, *self._eos), self.size)
 
     def known_mask(self, state: int) -> Int32Array | None:
-        """The mask of a state, if it has been made."""
+        """Return the mask of a state if it is cached."""
         return self._masks.get(state)
 
     def give_mask(self, state: int, mask: Int32Array) -> None:
-        """Enter a mask that is known from elsewhere."""
+        """Cache a mask computed elsewhere."""
         self._masks[state] = self._masker.intern(mask)
 
     def is_accepting(self, state: int) -> bool:
-        """May a text end in this state?"""
+        """Return whether a text may end in this state."""
         found = self._ends.get(state)
         if found is None:
-            with self._filling(state) as place:
-                found = self._ends[state] = self.stacks.is_end(place)
+            with self._filling(state) as configuration:
+                found = self._ends[state] = self.stacks.is_end(configuration)
         return found
 
     def remaining(self, state: int) -> int:
-        """An upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
+        """Return an upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
         if state == self.final:
             return 0
         with self._filling(state):
             return self._budgets.bound(state)
 
-    def spot(self, state: int) -> Spot:
-        """The place of a state, and what was read on top of each cell that records."""
-        return self.place(state), self._texts.get(state, ())
+    def text_configuration(self, state: int) -> TextConfiguration:
+        """Return the configuration of a state, and the bytes read on top of each recording cell."""
+        return self.configuration(state), self._texts.get(state, ())
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
-        """The mask of tokens after which `remaining` is below ``budget``; EOS where the state accepts.
+        """Return the mask of the tokens after which `remaining` is below ``budget``; with EOS if the state accepts.
 
-        The state's own mask where the budget is ample. Not empty if ``budget`` is at least `remaining`.
+        Returns the state's own mask if the budget excludes no token. Not empty if ``budget`` is at least `remaining`.
         """
         if state == self.final:
             return self.mask(state)
@@ -453,21 +485,21 @@ class PushdownIndex:
             return self._budgets.mask_within(state, budget)
 
     def accepts(self, data: str | bytes) -> bool:
-        """Is a whole text in the language? O(len(data))."""
+        """Return whether a whole text is in the language. O(len(data))."""
         text = as_bytes(data)
         with self._filling(self.initial) as start:
-            place = self._read(start, text, [])
-            return place is not None and self.stacks.is_end(place)
+            configuration = self._read(start, text, [])
+            return configuration is not None and self.stacks.is_end(configuration)
 
-    def _read(self, place: Place, data: bytes, texts: list[bytes | None]) -> Place | None:
-        """The place after a long text, each part of which may take the steps of a call; None where it cannot come."""
+    def _read(self, configuration: Configuration, data: bytes, texts: list[bytes | None]) -> Configuration | None:
+        """Return the configuration after a long text, each part of which may use all steps of a call; None if a byte is not allowed."""
         for begin in range(0, len(data), _PART):
             self.automaton.tables.steps.begin()
-            after = self.stacks.read(place, data[begin : begin + _PART], texts)
+            after = self.stacks.read(configuration, data[begin : begin + _PART], texts)
             if after is None:
                 return None
-            place = after
-        return place
+            configuration = after
+        return configuration
 
 
 def _mask_of_tokens(tokens: Iterable[int], size: int) -> Int32Array:

@@ -1,15 +1,15 @@
-"""What a file keeps of an index with a stack: the states that were explored, as the bytes that lead to them, and their masks.
+"""File content of an index with a stack: the explored states, as the bytes that lead to them, and their masks.
 
-The automaton itself is made anew from its spec, and reading a state's bytes from the state before it fills the tables that it needs.
-So a file has no tables of the automaton, and a loaded index goes on as lazily as any.
+The automaton is rebuilt from its spec. Reading each state's bytes from its parent fills the tables that it needs, so a file contains no
+tables of the automaton, and a loaded index stays lazy.
 
-| array | type | shape | what |
+| array | type | shape | content |
 |---|---|---|---|
-| ``parent`` | int32 | N - 2 | of each state from the third on, the one that it was reached from |
+| ``parent`` | int32 | N - 2 | parent of each state from the third on |
 | ``text_indptr`` | int64 | N - 1 | rows of ``text`` |
-| ``text`` | uint8 | | the bytes that lead there |
+| ``text`` | uint8 | | bytes read from the parent |
 | ``masks`` | int32 | M x words | distinct masks |
-| ``mask_of`` | int32 | N | mask of each state, -1 where it is not kept |
+| ``mask_of`` | int32 | N | mask of each state, -1 if not kept |
 
 Complexity: O(bytes read + bytes of masks), in both directions.
 """
@@ -29,12 +29,12 @@ _TYPES = {"parent": np.int32, "text_indptr": np.int64, "text": np.uint8, "masks"
 
 
 def explored_arrays(index: PushdownIndex) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file; none if nothing was explored."""
+    """Return the arrays of a file; none if nothing was explored."""
     n_states = index.explored
     if not n_states:
         return {}
     steps = dict(islice(index.journal.items(), n_states - 2))
-    # Where memory was made free, the numbers of the states have gaps.
+    # State numbers have gaps where states were evicted.
     states = [index.initial, index.final, *steps]
     rows = {state: row for row, state in enumerate(states)}
     known = [index.known_mask(state) for state in states]
@@ -53,12 +53,12 @@ def explored_arrays(index: PushdownIndex) -> dict[str, npt.NDArray[Any]]:
 
 
 def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Enter what a file keeps into an index that has just been made.
+    """Restore a file's states and masks in a new index.
 
     Raises
     ------
     ValueError
-        The arrays are not those of an index of this automaton and vocabulary.
+        The arrays do not belong to an index of this automaton and vocabulary.
     """
     if not arrays:
         return
@@ -79,7 +79,7 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
         and not (masks & ~index.readable_tokens()).any()
     )
     if not fits:
-        raise ValueError("its arrays refer to what they do not hold")
+        raise ValueError("its arrays contain numbers out of range")
     data, ends = text.tobytes(), indptr.tolist()
     steps = zip(parent.tolist(), ends[:-1], ends[1:], strict=True)
     index.replay({state: (before, data[begin:end]) for state, (before, begin, end) in enumerate(steps, start=2)})
@@ -91,6 +91,6 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
         if mask >= 0:
             ends = state != index.final and index.is_accepting(state)
             if is_empty[mask] != (state == index.final) or may_end[mask] != ends:
-                raise ValueError(f"the mask of state {state} is not its own")
+                raise ValueError(f"the mask of state {state} is wrong")
             index.give_mask(state, masks[mask])
     index.settle(n_states)

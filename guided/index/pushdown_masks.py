@@ -1,11 +1,10 @@
-"""Masks of places: the walk of the token trie over stacks, with plans for what does not depend on them.
+"""Masks of configurations: walks of the token trie over stacks, with plans for the stack-independent part.
 
-The mask of a place is made of the mask of its control's plan, if it has one, the rests of the plan's tokens on the stack at hand (walked
-once for each place that an action leads to), and a
-walk over what is left. Tokens that hang on what was read before (an item that must differ from the one before it) are left for last
-and read one by one. Equal masks are one array.
+A mask combines the plan of the control, if it has one; the suffixes of the plan's tokens on the current stack, walked once for each
+configuration that an action leads to; and a walk over the remaining tokens. Tokens whose result depends on bytes read before (an item
+that must differ from the one before it) are read last, one by one. Equal masks are one array.
 
-Not thread-safe: the index that asks holds a lock.
+Not thread-safe: the calling index holds a lock.
 """
 
 from abc import ABC, abstractmethod
@@ -14,59 +13,70 @@ from collections.abc import Hashable
 import numpy as np
 
 from guided.arrays import Int32Array, Int64Array, UInt64Array, freeze, mask_words
-from guided.automata.pushdown import ACTION, COUNTS, GUARD, KEPT, LIKE, PENDING, PLAN
-from guided.automata.stacks import Place, Stacks, Texts
-from guided.index.plans import Group, Paths, Plan, Rests, Stays, WalkTrie, paths_of, plan_of, rests_of, walk_trie
+from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, PENDING, PLAN
+from guided.automata.stacks import Configuration, Stacks, Texts
+from guided.index.plans import (
+    ActionGroup,
+    EscapePaths,
+    Plan,
+    StayClasses,
+    TokenSuffixes,
+    WalkTrie,
+    paths_of,
+    plan_of,
+    suffixes_of,
+    walk_trie,
+)
 from guided.index.pushdown_walk import PushdownWalk
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
 from guided.kernels.below import LEADS, bytes_below
-from guided.kernels.pushdown import NOWHERE
+from guided.kernels.tables import NOWHERE
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["MaskMaker", "Masks", "Shared"]
+__all__ = ["MaskMaker", "Masks", "VocabularyData"]
 
-# About 20 kB each.
+# Entries of about 20 kB each.
 _MOST_PLANS = 2000
-# Some hundred bytes each, besides a mask.
+# Entries of some hundred bytes each, plus a mask.
 _MOST_AFTER = 20_000
 _PER_PLAN, _PER_AFTER = 20_000, 400
-# Controls that a frame may have which is like a common one.
+# Maximum number of controls of a frame compared with a common one.
 _MOST_ALIKE = 4096
 
 
-class Shared:
-    """What all indices over one vocabulary share: its trie as the kernel takes it, and the plans of common controls.
+class VocabularyData:
+    """Data shared by all indices over one vocabulary: its trie in the layout of the kernels, and the plans of common controls.
 
     Attributes
     ----------
     trie : WalkTrie
     plans : dict of hashable to Plan
-        By control, for the controls that all automata of one family have in common, or by what the automaton calls it.
-    stays : dict of (int, bool) to Stays
-        By such a control, and whether code points were counted.
+        By control for the controls common to all automata of a family, or by the automaton's plan key.
+    stays : dict of (int, bool) to StayClasses
+        By common control, and whether code points were counted.
     """
 
-    __slots__ = ("_below", "_paths", "_rests", "counts", "escapes", "lock", "plans", "stays", "trie", "vocabulary")
+    __slots__ = ("_below", "_paths", "_suffixes", "counts", "escapes", "lock", "plans", "stays", "trie", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.trie: WalkTrie = walk_trie(vocabulary.trie)
         self.plans: dict[Hashable, Plan] = {}
-        self.stays: dict[tuple[int, bool], Stays] = {}
-        self._rests: dict[tuple[int, bool], Rests] = {}
-        self._paths: dict[int, Paths] = {}
+        self.stays: dict[tuple[int, bool], StayClasses] = {}
+        self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
+        self._paths: dict[int, EscapePaths] = {}
         self._below: tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array] | None = None
-        # Room for a plan that is being made.
+        # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
     @property
     def below(self) -> tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array]:
-        """What the trie's nodes hold below them, as `walk_frame` takes it. Whoever asks holds ``lock``."""
+        """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them. The caller holds ``lock``."""
         if self._below is None:
             trie, ends = self.trie, self.vocabulary.trie.ends
             path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
@@ -75,15 +85,15 @@ class Shared:
             self._below = below, LEADS, chars, deepest, chars[ends]
         return self._below
 
-    def rests(self, byte: int, is_again: bool) -> Rests:
-        """What tokens hold after a byte, or from it on."""
-        found = self._rests.get((byte, is_again))
+    def suffixes(self, byte: int, is_again: bool) -> TokenSuffixes:
+        """Return the suffixes of tokens after a byte, or from it on."""
+        found = self._suffixes.get((byte, is_again))
         if found is None:
-            found = self._rests[byte, is_again] = rests_of(self.vocabulary, byte, is_again)
+            found = self._suffixes[byte, is_again] = suffixes_of(self.vocabulary, byte, is_again)
         return found
 
-    def paths(self, control: int, plan: Plan) -> Paths:
-        """What tokens hold before the actions of a common control's plan, and with them."""
+    def paths(self, control: int, plan: Plan) -> EscapePaths:
+        """Return the bytes that tokens read up to and including the actions of a common control's plan."""
         found = self._paths.get(control)
         if found is None:
             found = self._paths[control] = paths_of(self.vocabulary, plan.escapes[:, 1])
@@ -91,20 +101,22 @@ class Shared:
 
 
 class MaskMaker(ABC):
-    """What makes the masks of one index. Equal masks are one array.
+    """Builds the masks of one index. Equal masks are one array.
 
     Attributes
     ----------
     walk : PushdownWalk
     n_shared : int
-        How many of the automaton's controls, the first ones, are common to all of its family.
+        Number of controls, the first ones, common to all automata of the family.
     room : int
-        How many more masks are kept.
+        Number of further masks that are interned.
     n_bytes : int
-        About how many bytes of memory are kept, apart from what indices share.
+        Approximate bytes of memory, without data shared by indices.
     """
 
-    def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
+    def __init__(
+        self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
+    ) -> None:
         self.stacks = stacks
         self.size = vocabulary.size
         self.shared = shared
@@ -121,19 +133,19 @@ class MaskMaker(ABC):
         return self._n_mask_bytes
 
     @abstractmethod
-    def mask(self, place: Place, texts: Texts) -> Int32Array:
-        """The mask of a place without EOS: a new array."""
+    def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
+        """Return the mask of a configuration without EOS, as a new array."""
 
-    def plan(self, place: Place) -> tuple[int, Plan] | None:  # noqa: ARG002 - for subclasses
-        """The control whose plan serves the mask of a place, and its plan; None where there is none."""
+    def plan(self, configuration: Configuration) -> tuple[int, Plan] | None:  # noqa: ARG002 - for subclasses
+        """Return the control whose plan serves a configuration, and the plan; None if there is none."""
         return None
 
     def foresee(self, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
-        """Make what nodes of a trie will ask for behind an entry; here it is made one by one, when it is asked for."""
+        """Prepare the entries that nodes of a trie will need after an entry. Does nothing by default: entries are made on demand."""
         del entry, trie, begin, end
 
     def intern(self, words: Int32Array) -> Int32Array:
-        """The one read-only mask with this content."""
+        """Return the one read-only mask with this content."""
         bucket = self._interned.setdefault(masks.content_hash(words), [])
         for mask in bucket:
             if masks.are_equal(mask, words):
@@ -147,15 +159,17 @@ class MaskMaker(ABC):
 
 
 class Masks(MaskMaker):
-    """Makes the masks of one index, token by token."""
+    """Builds the masks of one index, token by token."""
 
-    def __init__(self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: Shared, n_shared: int) -> None:
+    def __init__(
+        self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
+    ) -> None:
         super().__init__(stacks, vocabulary, limits, shared, n_shared)
         self._plans: dict[Hashable, Plan] = {}
-        # Pairs of rests that may follow a place, as a mask, and those that hang on what was read.
-        self._after: dict[tuple[int, bool, Place], tuple[Int32Array, list[int]]] = {}
+        # Allowed pairs of suffixes by configuration, as a mask, and the pairs whose result depends on bytes read before.
+        self._after: dict[tuple[int, bool, Configuration], tuple[Int32Array, list[int]]] = {}
         self._n_after_bytes = 0
-        # Scratch of `likeness.is_like`.
+        # Scratch array of `likeness.is_like`.
         self._twin: Int32Array = np.zeros(0, np.int32)
 
     @property
@@ -163,55 +177,55 @@ class Masks(MaskMaker):
         """See `MaskMaker`."""
         return super().n_bytes + _PER_PLAN * len(self._plans) + self._n_after_bytes
 
-    def mask(self, place: Place, texts: Texts) -> Int32Array:
-        """The mask without EOS."""
-        words, deferred = self._mask_of(place), self.walk.deferred
+    def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
+        """Return the mask without EOS."""
+        words, deferred = self._mask_of(configuration), self.walk.deferred
         for token in deferred:
             data = self._tokens[token]
-            if data and self.stacks.read(place, data, list(texts)) is not None:
+            if data and self.stacks.read(configuration, data, list(texts)) is not None:
                 words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
         return words
 
-    def _mask_of(self, place: Place) -> Int32Array:
-        """The same without tokens that hang on what was read: those are left in ``walk.deferred``."""
+    def _mask_of(self, configuration: Configuration) -> Int32Array:
+        """Return the mask without tokens whose result depends on bytes read before: those are left in ``walk.deferred``."""
         self.walk.deferred = []
-        found = self.plan(place)
+        found = self.plan(configuration)
         if found is not None:
             planned, plan = found
-            words = self._planned(plan, place)
-            if planned != place[0]:
-                self.walk(self.shared.trie, place, words, base=planned)
+            words = self._planned(plan, configuration)
+            if planned != configuration[0]:
+                self.walk(self.shared.trie, configuration, words, base=planned)
             return words
         words = np.zeros(mask_words(self.size), np.int32)
-        self.walk(self.shared.trie, place, words)
+        self.walk(self.shared.trie, configuration, words)
         return words
 
-    def plan(self, place: Place) -> tuple[int, Plan] | None:
+    def plan(self, configuration: Configuration) -> tuple[int, Plan] | None:
         """See `MaskMaker`."""
-        control, node, _, allowed = place
+        control, node, _, allowed = configuration
         planned = self.stacks.automaton.tables.info.item(control, PLAN)
         if planned < 0 or not self.stacks.is_open(planned, node):
             return None
         return planned, self._plan(planned, node, allowed)
 
-    def _planned(self, plan: Plan, place: Place) -> Int32Array:
-        _, node, needed, allowed = place
+    def _planned(self, plan: Plan, configuration: Configuration) -> Int32Array:
+        _, node, needed, allowed = configuration
         words = plan.within(allowed).copy()
         for group in plan.groups:
-            after = self.stacks.react(ACTION - group.action, node)
+            after = self.stacks.after_action(ACTION - group.action, node)
             if after is not None:
-                self._rests(group, after, needed, allowed, words)
+                self._suffixes(group, after, needed, allowed, words)
         return words
 
-    def _rests(self, group: Group, after: Place, needed: int, allowed: int, words: Int32Array) -> None:
-        """Set the tokens of a group whose rest may follow the place that its action leads to."""
-        rests = group.rests
-        key = (rests.byte, rests.is_again, after)
+    def _suffixes(self, group: ActionGroup, after: Configuration, needed: int, allowed: int, words: Int32Array) -> None:
+        """Set the tokens of a group whose suffix is allowed in the configuration after its action."""
+        suffixes = group.suffixes
+        key = (suffixes.byte, suffixes.is_again, after)
         found = self._after.get(key)
         if found is None:
             later, self.walk.deferred = self.walk.deferred, []
-            fits = rests.empty.copy()
-            self.walk(rests.trie, after, fits)
+            fits = suffixes.empty.copy()
+            self.walk(suffixes.trie, after, fits)
             found, self.walk.deferred = (fits, self.walk.deferred), later
             if len(self._after) >= _MOST_AFTER:
                 self._after.clear()
@@ -219,10 +233,10 @@ class Masks(MaskMaker):
             self._after[key] = found
             self._n_after_bytes += fits.nbytes + _PER_AFTER
         fits, deferred = found
-        masks.set_pairs(group.pairs, group.counts, needed, allowed, fits, rests.tokens, words)
+        masks.set_pairs(group.pairs, group.counts, needed, allowed, fits, suffixes.tokens, words)
         if deferred:
             is_open = (group.counts >= needed) & (group.counts <= allowed) & np.isin(group.pairs, deferred)
-            self.walk.deferred += rests.tokens[group.pairs[is_open]].tolist()
+            self.walk.deferred += suffixes.tokens[group.pairs[is_open]].tolist()
 
     def _plan(self, control: int, node: int, allowed: int) -> Plan:
         tables = self.stacks.automaton.tables
@@ -238,7 +252,7 @@ class Masks(MaskMaker):
             if tables.info.item(control, GUARD) >= 0:
                 cell = self.stacks.cells[node]
                 if tables.cell_allow.item(cell) == PENDING:
-                    self.stacks.automaton.allow(cell)
+                    self.stacks.automaton.compute_allowed(cell)
                 allow = tables.cell_allow.item(cell)
             key = control, allow
         found = plans.get(key)
@@ -252,13 +266,13 @@ class Masks(MaskMaker):
         shared = self.shared
         info = self.stacks.automaton.tables.info
         is_counting = info.item(control, COUNTS) != 0
-        if info.item(control, LIKE) >= 0 and not is_counting:
-            found = self._plan_like(control, info.item(control, LIKE), allow)
+        if info.item(control, COMMON) >= 0 and not is_counting:
+            found = self._plan_like(control, info.item(control, COMMON), allow)
             if found is not None:
                 return found
         stay = np.zeros(mask_words(self.size), np.int32)
         with shared.lock:
-            # PERF: of most strings no token comes near the greatest length (`python -m benchmarks.maskbench`).
+            # PERF: in most strings no token comes near the maximum length, so counting is deferred (`python -m benchmarks.maskbench`).
             counts, escapes = shared.counts if is_counted and is_counting else _NONE, shared.escapes
             counts.fill(0)
             most = np.zeros(1, np.int32)
@@ -273,15 +287,15 @@ class Masks(MaskMaker):
                 stay.fill(0)
                 counts = shared.counts if is_counting else _NONE
                 counts.fill(0)
-                place = (control, NOWHERE, *KEPT)
-                n = self.walk(trie, place, stay, counts=counts, escapes=escapes, allow=allow)
+                configuration = (control, NOWHERE, *KEPT)
+                n = self.walk(trie, configuration, stay, counts=counts, escapes=escapes, allow=allow)
                 most[0] = counts.max(initial=0)
             if not is_counting:
                 escapes[:n, 2] = most[0] = 0
-            return plan_of(trie, shared.rests, stay, counts, int(most[0]), escapes[:n])
+            return plan_of(trie, shared.suffixes, stay, counts, int(most[0]), escapes[:n])
 
     def _plan_like(self, control: int, common: int, allow: int) -> Plan | None:
-        """The plan of a control made of a common one's; None where they differ in more than how the string ends."""
+        """Derive the plan of a control from a common one's; None if they differ in more than the end of the string."""
         tables = self.stacks.automaton.tables
         if len(self._twin) < len(tables.rows):
             self._twin = np.full(len(tables.rows), -1, np.int32)
@@ -302,7 +316,7 @@ class Masks(MaskMaker):
         escapes[:, 0] = ACTION - entries[ending]
         escapes[:, 2] = 0
         escapes[:, 3] = tables.actions[escapes[:, 0], 1]
-        return plan_of(shared.trie, shared.rests, plan.stay, _NONE, 0, escapes)
+        return plan_of(shared.trie, shared.suffixes, plan.stay, _NONE, 0, escapes)
 
 
 _NONE: Int32Array = np.zeros(0, np.int32)

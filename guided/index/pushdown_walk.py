@@ -1,9 +1,8 @@
-"""`PushdownWalk`: the walk of a token trie over an automaton with a stack, and what the automaton is asked on the way.
+"""`PushdownWalk`: walk of a token trie over an automaton with a stack, computing automaton entries on demand.
 
-The kernel (`guided.kernels.pushdown`) stops where it meets an entry, a reaction or labels that are not known. They are computed, and it
-goes on.
+The kernel (`guided.kernels.pushdown`) stops at an unknown entry, reaction or label set. The walk computes it and resumes the kernel.
 
-Not thread-safe: the index that asks holds a lock.
+Not thread-safe: the calling index holds a lock.
 """
 
 from collections.abc import Callable, Container
@@ -13,11 +12,11 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.automata.pushdown import UNLIMITED
-from guided.automata.stacks import Place, Stacks
+from guided.automata.stacks import Configuration, Stacks
 from guided.errors import LimitError
 from guided.index.plans import WalkTrie
 from guided.kernels import pushdown as kernel
-from guided.kernels.pushdown import SCRATCH
+from guided.kernels.tables import SCRATCH
 
 __all__ = ["Foresee", "PushdownWalk"]
 
@@ -29,7 +28,7 @@ _FIRST_ROOM = 256
 
 
 class _Rows:
-    """Distinct rows of three numbers, and where each is found: room that the kernel fills.
+    """Distinct rows of three numbers with a hash table over them, filled by the kernel.
 
     Attributes
     ----------
@@ -43,11 +42,11 @@ class _Rows:
         self.slots: Int32Array = np.empty(2 * _FIRST_ROOM, np.int32)
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Remove all rows."""
         kernel.enter_all(self.rows, self.slots, 0)
 
     def grow(self) -> None:
-        """Make room for twice as many; all rows that there was room for have been filled."""
+        """Double the capacity of full rows."""
         n = len(self.rows)
         self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
         self.slots = np.empty(2 * len(self.slots), np.int32)
@@ -60,15 +59,15 @@ class PushdownWalk:
     Attributes
     ----------
     deferred : list of int
-        Tokens that hang on what was read before, of all walks so far that recorded no escapes.
+        Tokens whose result depends on bytes read before, from all walks so far that recorded no escapes.
 
     Parameters
     ----------
     stacks : Stacks
     trie : WalkTrie
-        The vocabulary's: no other trie that is walked has more nodes.
+        The vocabulary's trie: no other trie that is walked has more nodes.
     foresee : callable
-        Called with an entry, a trie and a range of its nodes before the walk takes these nodes on from that entry.
+        Called with an entry, a trie and a range of its nodes before the walk reads these nodes from that entry.
     """
 
     def __init__(self, stacks: Stacks, trie: WalkTrie, foresee: Foresee) -> None:
@@ -76,7 +75,7 @@ class PushdownWalk:
         self._foresee = foresee
         self._n_nodes = len(trie.byte)
         self.deferred: list[int] = []
-        # A node of the trie is deferred once at most. PERF: 4 MB for Llama-3, made where something is deferred (`benchmarks.first_mask`).
+        # A trie node is deferred at most once. PERF: 4 MB for Llama-3, allocated only if something is deferred (`benchmarks.first_mask`).
         self._deferred: Int32Array = np.empty((0, 4), np.int32)
         self._frames: Int32Array = np.zeros((trie.max_depth + 2, 8), np.int32)
         self._pushed, self._classes = _Rows(), _Rows()
@@ -84,7 +83,7 @@ class PushdownWalk:
     def __call__(
         self,
         trie: WalkTrie,
-        place: Place,
+        configuration: Configuration,
         words: Int32Array,
         *,
         base: int = -1,
@@ -92,26 +91,26 @@ class PushdownWalk:
         escapes: Int32Array | None = None,
         allow: int = -1,
     ) -> int:
-        """Set the bits of the tokens of a trie that may follow; the number of escapes."""
-        return self._run(trie, place, words, base, counts, escapes, allow, _NONE, 0)[0]
+        """Set the bits of a trie's allowed tokens, and return the number of escapes."""
+        return self._run(trie, configuration, words, base, counts, escapes, allow, _NONE, 0)[0]
 
     def ends(
         self,
         trie: WalkTrie,
-        place: Place,
+        configuration: Configuration,
         words: Int32Array,
         ends: Int32Array,
         first: int,
         base: int = -1,
-    ) -> list[Place]:
-        """Write the class of each token that may follow to ``ends``; numbers of classes begin with ``first``.
+    ) -> list[Configuration]:
+        """Write the class of each allowed token to ``ends``; class numbers begin with ``first``.
 
         Returns
         -------
         list of Place
-            Where the tokens of each class end. Maxima of code points are left out: completions never come near one.
+            Configuration after the tokens of each class, without maximum of code points: completions never come near one.
         """
-        n = self._run(trie, place, words, base, None, None, -1, ends, first)[1]
+        n = self._run(trie, configuration, words, base, None, None, -1, ends, first)[1]
         nodes: dict[int, int] = {}
         return [
             (control, self._node(node, nodes), needed, UNLIMITED)
@@ -119,17 +118,17 @@ class PushdownWalk:
         ]
 
     def stays(
-        self, trie: WalkTrie, place: Place, words: Int32Array, ends: Int32Array, escapes: Int32Array
+        self, trie: WalkTrie, configuration: Configuration, words: Int32Array, ends: Int32Array, escapes: Int32Array
     ) -> list[tuple[int, tuple[int, ...], int]]:
-        """The same from a stack that is not known, from class 1 on: control, cells pushed, and code points needed, of each class."""
-        n = self._run(trie, place, words, -1, None, escapes, -1, ends, 1)[1]
+        """Write classes from 1 for an unknown stack, and return for each: control, cells pushed, and code points needed."""
+        n = self._run(trie, configuration, words, -1, None, escapes, -1, ends, 1)[1]
         return [
             (control, tuple(cell for _, cell in reversed(self._above(node)[0])), needed)
             for control, node, needed in self._classes.rows[:n].tolist()
         ]
 
     def _above(self, node: int, known: Container[int] = ()) -> tuple[list[tuple[int, int]], int]:
-        """The stacks of the walk that a stack is made of, with their top cells, down to one that is known or the caller's; and that one."""
+        """Return the walk's own stacks above a known stack or the caller's, with their top cells, and that stack."""
         found = []
         while node >= SCRATCH and node not in known:
             cell, below, _ = self._pushed.rows[node - SCRATCH].tolist()
@@ -138,7 +137,7 @@ class PushdownWalk:
         return found, node
 
     def _node(self, node: int, nodes: dict[int, int]) -> int:
-        """The stack of the index that a stack of the walk is."""
+        """Return the index's stack equal to a stack of the walk."""
         above, below = self._above(node, nodes)
         found = nodes.get(below, below)
         for own, cell in reversed(above):
@@ -148,7 +147,7 @@ class PushdownWalk:
     def _run(
         self,
         trie: WalkTrie,
-        place: Place,
+        configuration: Configuration,
         words: Int32Array,
         base: int,
         counts: Int32Array | None,
@@ -157,7 +156,7 @@ class PushdownWalk:
         ends: Int32Array,
         first: int,
     ) -> tuple[int, int]:
-        """Numbers of escapes and classes."""
+        """Run the kernel, and return the numbers of escapes and classes."""
         automaton = self._stacks.automaton
         tables = automaton.tables
         frames, out = self._frames, np.zeros(9, np.int64)
@@ -166,13 +165,13 @@ class PushdownWalk:
         if len(ends):
             classes.clear()
         is_deferring = escapes is None
-        frames[0, 0], frames[0, 1], frames[0, 2], frames[0, 3] = place
+        frames[0, 0], frames[0, 1], frames[0, 2], frames[0, 3] = configuration
         frames[0, 7] = base
-        self._foresee(place[0], trie, 0, len(trie.byte))
+        self._foresee(configuration[0], trie, 0, len(trie.byte))
         out[0], out[5], out[8] = -1, allow, first
         while True:
             if is_deferring:
-                if (tables.defers or tables.hanging) and not len(self._deferred):
+                if (tables.defers or tables.byte_dependent) and not len(self._deferred):
                     self._deferred = np.empty((self._n_nodes, 4), np.int32)
                 escapes = self._deferred
             assert escapes is not None
@@ -199,6 +198,6 @@ class PushdownWalk:
                 node = int(cursor if row < 0 else trie.child[row, byte])
                 self._foresee(tables.rows.item(control, byte), trie, node + 1, int(trie.skip[node]))
             elif status == kernel.MISSING_LABELS:
-                automaton.allow(int(out[1]))
+                automaton.compute_allowed(int(out[1]))
             else:
-                automaton.react(int(out[1]), int(out[2]))
+                automaton.compute_reaction(int(out[1]), int(out[2]))

@@ -1,23 +1,24 @@
-"""`RegularIndex`: for every state of an automaton, the tokens that may come next and where each leads.
+"""`RegularIndex`: allowed tokens and successor states for every state of a finite automaton.
 
-States are the automaton's, from 0 (the start), and one more, ``final``: what EOS leads to from an accepting state, and from where nothing
-follows. Tables (Q states, F functions that tokens use, V tokens):
+States are the automaton's, from 0 (the start), plus ``final``, which EOS leads to from an accepting state and which has no successors.
+Tables (Q states, F functions that tokens use, V tokens):
 
 - ``token_function[t]``: function of token t, -1 for tokens that no state allows;
-- rows by state, a CSR: ``functions`` (ascending) and ``targets``: where a token of that function leads;
-- states with the same functions and finality share one mask, built on first use and valid for ever.
+- rows by state, a CSR: ``functions`` (ascending) and ``targets``, the state after a token of that function;
+- states with equal functions and finality share one mask, which is built on first use and never changes.
 
-Invariants: only live states are targets (liveness at token level: from each, some sequence of tokens reaches acceptance, even where
-the vocabulary lacks a byte). A mask has EOS exactly where the state accepts. The tables never change after construction; masks only
-come into being, so threads need no lock.
+Invariant: only live states are targets (liveness at token level: from each, some sequence of tokens reaches acceptance, even if the
+vocabulary lacks a byte). A mask has EOS exactly where the state accepts. The tables never change after construction and masks are only
+added, so threads need no lock.
 
-Complexity: next state O(1) through a dense table where Q x F is small, else one binary search among the state's functions, whose number
+Complexity: next state O(1) through a dense table if Q x F is small, else one binary search among the state's functions, whose number
 does not depend on the text, and hardly on the vocabulary. A mask is O(its tokens) the first time, O(1) after.
 Ref: Willard and Louf 2023, Algorithms 3 and 4; the sharing by functions is this package's own.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +29,8 @@ from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
 from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown
-from guided.index.groups import Groups, groups_of, number_and_group
+from guided.index.groups import FunctionGroups, groups_of, number_and_group
+from guided.index.reader import Reader, table_reader
 from guided.index.walk import TokenFunctions, token_functions
 from guided.kernels import rows as kernel
 from guided.limits import Limits
@@ -36,7 +38,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["AUTOMATON_ARRAYS", "KIND", "TABLE_ARRAYS", "RegularIndex", "build_regular"]
 
-# What a file of an index holds.
+# Kind and arrays of an index file.
 KIND = "regular"
 AUTOMATON_ARRAYS = ("table", "classes", "accepting", "labels")
 TABLE_ARRAYS = (
@@ -67,13 +69,13 @@ class RegularIndex:
     row_functions, row_targets : ndarray[int32], shape (n_pairs,)
         Functions (ascending) and next states of each row.
     distance : ndarray[int32], shape (n_states,)
-        Least number of tokens to an accepting state, EOS not counted; -1 where there is none.
+        Least number of tokens to an accepting state, EOS not counted; -1 if none is reachable.
     mask_of : ndarray[int32], shape (n_states,)
         Number of each state's mask.
     mask_state : ndarray[int32], shape (n_masks,)
-        One state of each mask.
+        One state for each mask.
     mask_bytes : int
-        How many bytes of masks are kept; what comes after is built each time it is asked for.
+        Budget of cached masks in bytes; further masks are built on each request.
     """
 
     automaton: Automaton
@@ -100,42 +102,54 @@ class RegularIndex:
         object.__setattr__(self, "_mask_of_state", by_state)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Why: the tables alone are sent to another process; masks and look-ups come into being there.
+        # Why: only the tables are sent to another process; masks and look-ups are rebuilt there.
         tables = {name: getattr(self, name) for name in TABLE_ARRAYS}
         return _unpickled, (self.automaton, self.eos, self.size, self.mask_bytes, tables)
 
     @property
+    def initial(self) -> int:
+        """State of the empty text."""
+        return 0
+
+    @property
     def n_states(self) -> int:
-        """States of the automaton; ``final`` is one more."""
+        """Number of states of the automaton, without ``final``."""
         return self.automaton.n_states
 
     @cached_property
     def final(self) -> int:
-        """The state after EOS."""
+        """State after EOS."""
         return self.automaton.n_states
 
+    @property
+    def n_bytes(self) -> int:
+        """Approximate bytes of memory of tables and cached masks."""
+        words = 4 * mask_words(self.size)
+        masks = self.mask_bytes // max(words, 1) - self._room[0]
+        return sum(array.nbytes for array in self.arrays().values()) + words * masks
+
     @cached_property
-    def groups(self) -> Groups:
-        """Tokens by function, what masks are made of."""
+    def groups(self) -> FunctionGroups:
+        """Tokens by function, from which masks are built."""
         return groups_of(self.token_function, self.size)
 
     @cached_property
     def lookup(self) -> "Lookup":
-        """The same tables as memoryviews and plain Python objects, for the per-token path."""
+        """The tables as memoryviews and plain Python objects, for the per-token path."""
         return Lookup(self)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All arrays by name: what a file of the index holds."""
+        """Return all arrays by name: the content of an index file."""
         automaton = {name: getattr(self.automaton, name) for name in AUTOMATON_ARRAYS}
         return automaton | {name: getattr(self, name) for name in TABLE_ARRAYS}
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """The state after tokens from the start. O(tokens).
+        """Return the state after tokens from the start. O(tokens).
 
         Raises
         ------
         ValueError
-            They cannot follow each other.
+            The tokens are not allowed in this order.
         """
         state = 0
         for token in tokens:
@@ -145,13 +159,13 @@ class RegularIndex:
         return state
 
     def mask(self, state: int) -> Int32Array:
-        """The shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
+        """Return the shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
         return found if (found := self._mask_of_state[state]) is not None else self._build(state)
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
-        """The mask of tokens after which at most ``budget - 1`` more tokens reach acceptance; EOS where the state accepts.
+        """Return the mask of the tokens after which at most ``budget - 1`` more reach acceptance; with EOS if the state accepts.
 
-        O(tokens) where the budget binds; the ordinary mask where it does not.
+        O(tokens) if the budget excludes tokens, else the ordinary mask.
         """
         if state == self.final:
             return self.mask(state)
@@ -165,37 +179,37 @@ class RegularIndex:
         return freeze(words)
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token, or -1. O(1)."""
+        """Return the state after a token, or -1. O(1)."""
         return self.lookup.next(state, token)
 
     @property
     def last(self) -> int:
-        """The largest number of a state."""
+        """Largest state number."""
         return self.automaton.n_states
 
     def is_accepting(self, state: int) -> bool:
-        """May a text end in this state of the automaton?"""
+        """Return whether a text may end in this state of the automaton."""
         return bool(self.lookup.accepting[state])
 
     def remaining(self, state: int) -> int:
-        """Least number of tokens from a state of the automaton to acceptance."""
+        """Return the least number of tokens from a state of the automaton to acceptance."""
         return int(self.distance[state])
 
     def accepts(self, data: str | bytes) -> bool:
-        """Is a whole text in the language?"""
+        """Return whether a whole text is in the language."""
         return self.automaton.accepts(data)
 
     def reads(self, token: int) -> bool:
-        """Does some state read this token?"""
+        """Return whether some state reads this token."""
         return token < len(self.token_function) and bool(self.token_function[token] >= 0)
 
     def allowed(self, state: int) -> Int32Array:
-        """Ids of the allowed tokens, ascending: int32."""
+        """Return the ids of the allowed tokens, ascending: int32."""
         bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
         return freeze(np.flatnonzero(bits).astype(np.int32))
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
-        """Read bytes as far as they go: (the byte state reached, how many were read)."""
+        """Read bytes as far as possible, and return (byte state reached, number of bytes read)."""
         table, classes = self.automaton.table, self.automaton.classes
         for count, byte in enumerate(data):
             target = int(table[state, classes[byte]])
@@ -204,13 +218,25 @@ class RegularIndex:
             state = target
         return state, len(data)
 
+    @contextmanager
+    def reading(self, state: int) -> Iterator[Reader[int]]:
+        """Yield a reader of single bytes from a state."""
+        yield table_reader(self.automaton, state)
+
+    @cached_property
+    def last_bytes(self) -> bytes | None:
+        """Bytes that may end a text; None if unknown."""
+        target = self.automaton.table
+        columns = np.flatnonzero(((target >= 0) & self.automaton.accepting[target]).any(axis=0))
+        return np.flatnonzero(np.isin(self.automaton.classes, columns)).astype(np.uint8).tobytes()
+
     def onward(self, state: int) -> list[int]:
-        """Bytes that may follow a byte state, ascending."""
+        """Return the bytes allowed in a byte state, ascending."""
         row = self.automaton.table[state]
         return np.flatnonzero(row[self.automaton.classes] >= 0).tolist()
 
     def forced(self, state: int) -> bytes:
-        """The longest byte string that every continuation of a state begins with. A language without end stops at a repeated state."""
+        """Return the longest byte string that every continuation begins with. In an endless language it stops at a repeated state."""
         found, seen = bytearray(), set()
         while not self.automaton.accepting[state] and state not in seen:
             seen.add(state)
@@ -222,14 +248,14 @@ class RegularIndex:
         return bytes(found)
 
     def _build(self, state: int) -> Int32Array:
-        """The mask of a state that is not kept. Threads that meet here build equal masks, and one is kept while there is room."""
+        """Build a mask that is not cached. Concurrent threads build equal masks, and one is kept while there is room."""
         number = int(self.mask_of[state])
         found = self._masks[number]
         if found is None:
             found = freeze(self._fill(int(self.mask_state[number])))
             if self._room[0] <= 0:
                 return found
-            # Why no lock: threads that meet here count a mask twice or not at all, a few masks in thousands.
+            # Why no lock: concurrent threads may count a mask twice or not at all, a few masks in thousands.
             self._room[0] -= 1
             self._masks[number] = found
         self._mask_of_state[state] = found
@@ -257,7 +283,7 @@ def _unpickled(
 
 
 class Lookup:
-    """Next states without numpy's scalars: memoryviews index three times as fast."""
+    """Next states without numpy scalars: memoryviews index three times as fast."""
 
     __slots__ = (
         "accepting",
@@ -290,14 +316,14 @@ class Lookup:
             self.dense = table.data
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token, or -1."""
+        """Return the state after a token, or -1."""
         if not 0 <= state < self.final:
             return -1
-        # Why: EOS may be an id beyond the tokens, in the padding of the logits.
+        # Why: the id of EOS may be beyond the tokens, in the padding of the logits.
         try:
             function: int = self.token_function[token] if 0 <= token < self.n_tokens else -1
-        except (TypeError, ValueError):  # Why both: an array is compared with a number, and has no truth
-            raise TypeError(f"a token is an int, not {type(token).__name__} {shown(token)}") from None
+        except (TypeError, ValueError):  # Why both: comparing an array gives an array, which has no truth value
+            raise TypeError(f"a token must be an int, not {type(token).__name__} {shown(token)}") from None
         if function < 0:
             return self.final if token in self.eos and self.accepting[state] else -1
         if self.dense is not None:
@@ -311,17 +337,17 @@ class Lookup:
 
 
 def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) -> RegularIndex:
-    """The index of an automaton over a vocabulary.
+    """Build the index of an automaton over a vocabulary.
 
     Raises
     ------
     VocabularyError
         No sequence of tokens spells a text of the language, or the vocabulary has no EOS to end it with.
     LimitError
-        A budget is passed.
+        A budget was exceeded.
     """
     if automaton.is_empty():
-        raise VocabularyError("the language is empty: no text matches, whatever the vocabulary")
+        raise VocabularyError("the language is empty: no text matches")
     if not vocabulary.eos:
         raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
     trie = vocabulary.trie
@@ -343,7 +369,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         row_functions,
         row_targets,
     )
-    # Why: with the copies they would be the peak of a compile's memory.
+    # Why: together with the copies they would be the peak of a compile's memory.
     del functions
     row_functions, row_targets = row_functions[:kept].copy(), row_targets[:kept].copy()
     n_states = automaton.n_states
@@ -366,7 +392,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         mask_state=freeze(mask_state[:n_masks].copy()),
         mask_bytes=limits.mask_bytes,
     )
-    # Why: they are at hand, and `groups` would compute them again.
+    # Why: they are already computed, and `groups` would compute them again.
     index.__dict__["groups"] = groups
     size = sum(array.nbytes for array in index.arrays().values())
     if size > limits.index_bytes:
@@ -385,7 +411,7 @@ def _distances(accepting: BoolArray, functions: TokenFunctions, number: Int32Arr
 
 
 def _why_unspellable(automaton: Automaton, vocabulary: Vocabulary) -> str:
-    """The bytes that a shortest text needs and no token holds, or at least none has alone."""
+    """Explain by example: the bytes of a shortest text that no token contains, or that no token consists of."""
     witness = automaton.witness() or b""
     reason = "no sequence of tokens spells a text of the language"
     held = set(b"".join(token or b"" for token in vocabulary.tokens))

@@ -1,4 +1,4 @@
-r"""One file of named arrays with a header: how an index lies on disk.
+r"""File format of an index: named arrays with a header.
 
 Layout, all integers little-endian (docs/format.md has it as a table)::
 
@@ -14,12 +14,12 @@ Layout, all integers little-endian (docs/format.md has it as a table)::
 The header holds the caller's fields, the name, dtype, shape and offset (from ``data``) of each array, and the SHA-256 of
 everything from ``data`` on. So every byte of the file is covered by a digest, and no pickle is involved.
 
-Reading proceeds from what is small to what is large, and each step is checked before the next: 64 bytes; the header, which is at
-most 2 MiB; whether the arrays' shapes fill the file exactly; the caller's own check of fields and shapes; the arrays. So a file that is no
-index costs next to nothing, whatever its size.
+Reading proceeds from small to large, and each step is checked before the next: 64 bytes; the header, at most 2 MiB; whether the arrays'
+shapes fill the file exactly; the caller's own check of fields and shapes; the arrays. Rejecting a file that is not an index therefore
+takes little time at any size.
 
-Invariant: equal arrays and fields give equal bytes. A file is written beside its place, forced to the disk and renamed, so
-a reader never sees a half. Digests detect damage, not malice: who can write the file can write its digest, so readers check
+Invariant: equal arrays and fields give equal bytes. A file is written to a temporary name, flushed to disk and renamed, so a reader never
+sees a partial file. Digests detect damage, not malice: an attacker who writes the file also writes its digest, so readers check
 ranges too (`guided.engine.files`).
 """
 
@@ -57,15 +57,15 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "|u1": np.dtype("u1"),
     "|b1": np.dtype("?"),
 }
-# Why no more: parsed JSON takes up to 25 times the memory of its text.
+# Why this limit: parsed JSON takes up to 25 times the memory of its text.
 _LARGEST_HEADER = 1 << 21
 _CHUNK = 1 << 20
-# A larger file is verified in chunks before memory is allocated for it.
+# Larger files are verified in chunks before memory is allocated for them.
 _LARGE = 1 << 25
 
 
 class ArrayShape(NamedTuple):
-    """What the header says of one array.
+    """Header entry of one array.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ CheckHeader: TypeAlias = Callable[[dict[str, Any], Mapping[str, ArrayShape]], No
 
 
 class _Entry(NamedTuple):
-    """An array, and its offset from the start of the data."""
+    """An array's header entry, and its offset from the start of the data."""
 
     what: ArrayShape
     offset: int
@@ -92,21 +92,21 @@ class _Entry(NamedTuple):
 def write_arrays(
     path: str | os.PathLike[str], fields: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Write a file, or leave what was there as it was.
+    """Write a file atomically; on failure an existing file is unchanged.
 
     Parameters
     ----------
     path : path
-        Replaced at the end in one step.
+        Replaced in one step at the end.
     fields : mapping
-        What JSON can hold.
+        JSON-serializable values.
     arrays : mapping of str to ndarray
         int32, int64, uint8 or bool.
 
     Raises
     ------
     IndexFormatError
-        The place cannot be written, or the fields take more than 2 MiB as JSON.
+        The path cannot be written, or the fields take more than 2 MiB as JSON.
     """
     table, offset = [], 0
     for name, array in arrays.items():
@@ -140,14 +140,14 @@ def read_arrays(
     limits: Limits | None = None,
     check: CheckHeader | None = None,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Read a file: (fields, read-only arrays).
+    """Read a file, and return (fields, read-only arrays).
 
     Parameters
     ----------
     path : path
     mmap : bool
-        Map the file and check its header only: a large file opens without being read. Damage of the arrays is then not noticed, and a
-        file that is overwritten in place while mapped ends the process (SIGBUS); `write_arrays` replaces, which is safe.
+        Map the file and check its header only: a large file opens without being read. Damaged arrays then go unnoticed, and overwriting
+        the file in place while it is mapped ends the process (SIGBUS); `write_arrays` replaces files, which is safe.
     limits : Limits, optional
         The arrays may have ``index_bytes + mask_bytes`` bytes together.
     check : callable, optional
@@ -156,13 +156,13 @@ def read_arrays(
     Raises
     ------
     IndexFormatError
-        The file is missing, no regular file, truncated, damaged, too large, of another kind or another version.
+        The file is missing, not a regular file, truncated, damaged, too large, of another kind or another version.
     TypeError
-        The path is no path.
+        The path is not a str or path object.
     """
-    # Why: Python takes an int for the number of an open file, and closes that.
+    # Why: Python treats an int as an open file descriptor, and would close it.
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"a path is a str or a Path, not {type(path).__name__}")
+        raise TypeError(f"a path must be a str or a Path, not {type(path).__name__}")
     try:
         with open_regular(path) as file:
             begin, size, header = _read_header(path, file, limits or Limits())
@@ -176,7 +176,7 @@ def read_arrays(
             else:
                 data = memoryview(_read_data(path, file, begin, size - begin, digest))
     except IsADirectoryError as error:
-        raise IndexFormatError(f"{path} is a folder; give an index file, such as those in it") from error
+        raise IndexFormatError(f"{path} is a folder; pass an index file") from error
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "not enough memory"
         raise IndexFormatError(f"{path} cannot be read: {reason}") from error
@@ -192,7 +192,7 @@ def read_arrays(
 def _read_header(
     path: str | os.PathLike[str], file: io.BufferedReader, limits: Limits
 ) -> tuple[int, int, dict[str, Any]]:
-    """Where the arrays begin, the size of the file, and the header; every byte before the arrays has been checked."""
+    """Return the offset of the arrays, the size of the file, and the header; every byte before the arrays has been checked."""
     actual = os.fstat(file.fileno()).st_size
     front = file.read(_DIGEST_END)
     if len(front) < _DIGEST_END or front[:8] != _MAGIC:
@@ -228,7 +228,7 @@ def _read_header(
 
 
 def _array_table(path: str | os.PathLike[str], listed: object, n_bytes: int) -> dict[str, _Entry]:
-    """The arrays by name. They must fill the data in their order, each at the first possible place."""
+    """Return the arrays by name. They must fill the data in order, each at the first aligned offset."""
     table: dict[str, _Entry] = {}
     end = 0
     for place, item in enumerate(listed if isinstance(listed, list) else [listed]):
@@ -260,9 +260,9 @@ def _damaged_table(path: str | os.PathLike[str], reason: str) -> IndexFormatErro
 def _read_data(
     path: str | os.PathLike[str], file: io.BufferedReader, begin: int, n_bytes: int, expected: object
 ) -> bytearray:
-    """All arrays, verified."""
+    """Read and verify all arrays."""
     if n_bytes > _LARGE:
-        # Why twice: what does not fit its checksum must not cost memory. Once more below, since the file may change meanwhile.
+        # Why twice: data with a wrong checksum must not allocate memory. The check is repeated below, because the file may have changed.
         digest, left = hashlib.sha256(), n_bytes
         while left and (chunk := file.read(min(_CHUNK, left))):
             digest.update(chunk)
@@ -287,7 +287,7 @@ def _aligned(offset: int) -> int:
 
 
 def _replace(path: Path, pieces: list[bytes]) -> None:
-    """Write beside, force to the disk, rename."""
+    """Write a temporary file in the same folder, flush it to disk, and rename it."""
     temporary: str | None = None
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -295,7 +295,7 @@ def _replace(path: Path, pieces: list[bytes]) -> None:
             file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
-        # Why: mkstemp makes files private; an index is as readable as anything else its owner writes.
+        # Why: mkstemp creates private files; an index gets the permissions of any other file of its owner.
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)

@@ -1,7 +1,7 @@
-"""Automaton x trie -> the transition functions of all tokens: buffers and budgets around the kernel.
+"""Automaton x trie -> transition functions of all tokens: buffers and budgets of the kernel.
 
-See `guided.kernels.walk` for the idea. The result is Outlines' Algorithm 3 and 4 for every state at once: the graph of token v's function
-is the set of (state, next state) pairs that reading v's bytes gives.
+`guided.kernels.walk` describes the algorithm. The result is Outlines' Algorithms 3 and 4 for every state at once: the graph of the function
+of token v is the set of (state, next state) pairs that reading v's bytes gives.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from guided.arrays import UNKNOWN, Int32Array, Int64Array, freeze
 from guided.automata.automaton import Automaton
 from guided.errors import LimitError
 from guided.kernels import walk as kernel
+from guided.kernels.hashing import refill
 from guided.limits import Limits
 from guided.vocabulary.trie import TokenTrie
 
@@ -22,12 +23,12 @@ _LARGE = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenFunctions:
-    """The distinct functions met in a walk of the trie; function 0 is the identity.
+    """Distinct transition functions found by a walk of the trie; function 0 is the identity.
 
     Attributes
     ----------
     node_function : ndarray[int32], shape (n_nodes,)
-        Function of each trie node at or below a root, -1 where it is nowhere defined. Other nodes have none, and their entries no meaning.
+        Function of each trie node at or below a root, -1 if it is undefined everywhere. Entries of other nodes have no meaning.
     roots : ndarray[int32], shape (n_roots,)
         Nodes of first bytes that have a function, ascending.
     indptr : ndarray[int64], shape (n_functions + 1,)
@@ -44,19 +45,19 @@ class TokenFunctions:
 
 
 def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> TokenFunctions:
-    """The functions of all trie nodes over an automaton's states.
+    """Compute the functions of all trie nodes over an automaton's states.
 
     Raises
     ------
     LimitError
-        ``transitions`` of ``limits`` is passed by the pairs of all functions, each of which takes two cells.
+        The pairs of all functions, two cells each, exceed ``transitions`` of ``limits``.
 
     Notes
     -----
     O(nodes) look-ups and O(states) for each distinct (function, class of bytes).
     """
     n_states, k = automaton.table.shape
-    # Why so many pairs: memory that is never touched costs nothing, and to grow it costs a copy.
+    # Why so many pairs: untouched memory costs nothing, but growing costs a copy.
     capacity, n_pairs = 256, max(1 << 16, min(64 * n_states, 1 << 22), 2 * n_states)
     memo = np.full((capacity, k), UNKNOWN, np.int32)
     ptr = np.zeros(capacity + 1, np.int64)
@@ -68,7 +69,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
     node_function, roots = np.empty(trie.n_nodes, np.int32), np.empty(256, np.int32)
     stack = np.zeros(trie.max_depth + 1, np.int32)
     cursor = np.array([0, 1, 0], np.int64)
-    # The identity is never found by content (no byte is empty): a function equal to it may be interned twice, which is harmless.
+    # The identity is not in the hash table (no byte is empty): an equal function may be interned twice, which is harmless.
     while status := kernel.walk(
         trie.byte, trie.depth, trie.skip, automaton.classes, automaton.table, memo, ptr, src, dst, hashes, slots,
         node_function, roots, stack, cursor,
@@ -90,7 +91,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
             longer[: count + 1], hashed[:count] = ptr[: count + 1], hashes[:count]
             ptr, hashes = longer, hashed
             slots = np.full(2 * capacity, -1, np.int32)
-            kernel.rehash(hashes, count, slots)
+            refill(hashes, 0, count, slots)
     count = int(cursor[1])
     used = int(ptr[count])
     _check(2 * used, limits.transitions)

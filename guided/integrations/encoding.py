@@ -1,8 +1,7 @@
-"""Text to tokens that spell exactly its bytes, with a tokenizer that may have ideas of its own.
+"""Encodes text to tokens with exactly its bytes, with any tokenizer.
 
-Tokenizers of SentencePiece begin every text with a space, and do not begin the rest of a text with one. So where a text's tokens do not
-spell it, it is encoded behind an anchor, and the anchor's tokens are cut off; where that fails, too, the text is cut into the longest
-tokens.
+SentencePiece tokenizers add a space at the beginning of a text, but not within a text. If the tokens of a text do not decode to it, the
+text is encoded after an anchor, and the anchor's tokens are removed; if that fails too, the text is split into the longest matching tokens.
 """
 
 from collections.abc import Callable
@@ -16,14 +15,14 @@ _ANCHORS = ("\n", "a", ".")
 
 
 class ExactEncoder:
-    """Encodes text.
+    """Encodes text exactly.
 
     Parameters
     ----------
     encode : callable
-        The tokenizer: from a str to token ids, without anything added, and with names of special tokens as plain text.
+        The tokenizer: maps a str to token ids, adds no tokens, and treats names of special tokens as plain text.
     vocabulary : Vocabulary
-        Of its tokens.
+        The tokenizer's vocabulary.
     """
 
     def __init__(self, encode: Callable[[str], list[int]], vocabulary: Vocabulary) -> None:
@@ -31,12 +30,12 @@ class ExactEncoder:
         self._ids: dict[bytes, int] | None = None
 
     def __call__(self, text: str) -> list[int]:
-        """Tokens that spell exactly the text.
+        """Encode a text to tokens that decode to exactly its bytes.
 
         Raises
         ------
         ModelError
-            The vocabulary can not spell the text.
+            The vocabulary cannot spell the text.
         """
         data = text.encode()
         tokens = self._encode(text)
@@ -52,7 +51,7 @@ class ExactEncoder:
         return self._longest_matches(data)
 
     def _longest_matches(self, data: bytes) -> list[int]:
-        """The text cut into the longest tokens from left to right."""
+        """Split bytes into the longest tokens from left to right."""
         if self._ids is None:
             self._ids = {spelled: token for token, spelled in reversed(list(enumerate(self._vocabulary))) if spelled}
         tokens, begin, longest = [], 0, self._vocabulary.max_token_length

@@ -1,7 +1,7 @@
-"""Where a text stands in an index, as logits processors need it: from tokens to states, from states to masks.
+"""State tracking for logits processors: from tokens to states, from states to masks.
 
-A state of -1 is dead: the row was taken against its mask, as beam search and other processors may. Behind the end, and in a dead row, only
-the end of sequence is allowed, since samplers need something.
+A state of -1 is dead: the row contains a token that its mask excluded, as beam search and other processors may produce. After the end, and
+in a dead row, only the end of sequence is allowed, because samplers need at least one token.
 """
 
 from guided.arrays import DEAD, Int32Array, freeze
@@ -13,22 +13,22 @@ __all__ = ["Following"]
 
 
 class Following:
-    """An index, the state behind a prefix, and a budget.
+    """An index, the state after a prefix, and a budget.
 
     Parameters
     ----------
     index : Index
     prefix : str
-        The part of the text that is there before the first token.
+        The part of the text before the first token.
     budget : int, optional
-        The most tokens of a text, without its end; the last ones are steered so that the text is complete.
+        Maximum number of tokens of a text, without its end; the last ones are chosen so that the text is complete.
 
     Raises
     ------
     TypeError
-        No index, or a prefix that is no str.
+        The index is not an `Index`, or the prefix is not a str.
     ValueError
-        The prefix begins no text of the index.
+        No text of the index begins with the prefix.
     """
 
     def __init__(self, index: Index, prefix: str, budget: int | None) -> None:
@@ -38,22 +38,22 @@ class Following:
             raise TypeError(f"prefix must be a str, not {type(prefix).__name__}")
         state, read = index.tables.trace(index.initial, prefix.encode())
         if read < len(prefix.encode()) or index.remaining(state) < 0:
-            raise ValueError(f"prefix {prefix!r} begins no text of the index: it fails at byte {read}")
+            raise ValueError(f"prefix {prefix!r} is not a prefix of any text of the index: it fails at byte {read}")
         self.index, self.initial, self._budget = index, state, budget
         self._end = freeze(token_mask(index.vocabulary.eos, index.vocabulary.size))
 
     def check_budget(self, what: str, given: int) -> None:
-        """Raise LimitError, in the caller's words, where the budget is below the shortest text."""
+        """Raise LimitError, with the caller's name of the budget, if it is below the shortest text."""
         needed = self.index.remaining(self.initial)
         if self._budget is not None and needed > self._budget:
-            raise LimitError(what, needed + given - self._budget, given, "no complete text is that short")
+            raise LimitError(what, needed + given - self._budget, given, "every complete text is longer")
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token. Behind the end, padding changes nothing."""
+        """Return the state after a token. After the end, padding does not change the state."""
         return state if state in (DEAD, self.index.final) else self.index.next(state, token)
 
     def mask(self, state: int, spent: int) -> Int32Array:
-        """The mask of a state after ``spent`` tokens."""
+        """Return the mask of a state after ``spent`` tokens."""
         if state in (DEAD, self.index.final):
             return self._end
         if self._budget is None:

@@ -1,14 +1,12 @@
-"""The forward pass of transformers: one sequence with its cache, and several sequences padded into one batch.
+"""The forward pass of transformers: one sequence with its KV cache, and several sequences padded into one batch.
 
-The cache of keys and values holds one entry per token read. A session appends to it and cuts it back; nothing is
-computed twice. In a batch the rows share one cache, in which row r owns the columns that its attention mask shows: rows
-get columns together, so a row that was fed fewer tokens than another, or was rewound, simply has holes, and its
-positions count only what it owns.
+The KV cache has one entry per token read. A session appends to it and truncates it; no token is computed twice. In a batch the rows share
+one cache, in which row r owns the columns that its attention mask shows. All rows receive columns together, so a row with fewer tokens
+than another, or a rewound row, has gaps, and its positions count only the columns it owns.
 
-Complexity: one pass over the weights per call, whatever the number of tokens and rows; on few cores, memory bound for
-one row.
+Complexity: one pass over the weights per call, for any number of tokens and rows; with few cores, memory-bound for one row.
 
-Imports of torch stand inside functions: this module is read before anyone knows whether torch is installed.
+torch is imported inside functions: this module must be importable without it.
 """
 
 import inspect
@@ -25,7 +23,7 @@ __all__ = ["CachedSession", "Forward", "PaddedBatch"]
 
 
 class Forward:
-    """A model's forward pass, in the words of the installed version of transformers."""
+    """A model's forward pass, adapted to the installed version of transformers."""
 
     def __init__(self, hf_model: Any) -> None:
         self._model = hf_model
@@ -36,18 +34,18 @@ class Forward:
 
     @property
     def device(self) -> "torch.device":
-        """Where the model is."""
+        """Device of the model."""
         device: torch.device = self._model.device
         return device
 
     def new_cache(self) -> Any:
-        """An empty cache, one that keeps all tokens whatever a layer's window is, so that it can be cut anywhere."""
+        """Return an empty cache that keeps all tokens regardless of a layer's window, so that it can be truncated anywhere."""
         from transformers import DynamicCache
 
         return DynamicCache()
 
     def __call__(self, tokens: Sequence[Sequence[int]], cache: Any, **tensors: "torch.Tensor") -> Any:
-        """Logits after the last column: ndarray[float32], shape (n_rows, size)."""
+        """Return the logits after the last column: ndarray[float32], shape (n_rows, size)."""
         import torch
 
         if not self._positions:
@@ -80,19 +78,19 @@ class CachedSession(Session):
         if n_kept == 0:
             self.cache = self._model.new_cache()
         else:
-            # Why negative: transformers 5 refuses the length to keep and takes the number to remove; 4 takes both.
+            # Why negative: transformers 5 rejects the length to keep and takes the number to remove; 4 takes both.
             self.cache.crop(n_kept - len(self._tokens))
 
 
 class PaddedBatch(Batch):
-    """Rows in one cache. ``shown[r, c]`` is 1 where row r owns column c; its position is the count it owns before c."""
+    """Rows in one cache. ``shown[r, c]`` is 1 where row r owns column c; its position is the number of columns it owns before c."""
 
     def __init__(self, forward: Forward, width: int, size: int, block: int, context_length: int | None) -> None:
         self._forward, self._width, self._size = forward, width, size
         self._block, self._context_length = block, context_length
 
     def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
-        """Read what all prompts begin with once, in blocks, and the rest of each in its row."""
+        """Read the common prefix of all prompts once, in blocks, and the rest of each prompt in its row."""
         import torch
 
         for prompt in prompts:
@@ -108,7 +106,7 @@ class PaddedBatch(Batch):
         return [logits for logits in self.feed([prompt[shared:] for prompt in prompts]) if logits is not None]
 
     def feed(self, rows: Sequence[Sequence[int]]) -> list[Logits | None]:
-        """Append to each row, on the right; the columns of shorter rows are not shown to them."""
+        """Append to each row, on the right; the extra columns of shorter rows are masked."""
         import torch
 
         lengths = torch.tensor([len(row) for row in rows])
@@ -125,16 +123,18 @@ class PaddedBatch(Batch):
         return [logits[place] if row else None for place, row in enumerate(rows)]
 
     def rewind(self, row: int, n_kept: int) -> None:
-        """Hide the columns of the tokens to forget; they stay in the cache until the row goes."""
+        """Mask the columns of the dropped tokens; they stay in the cache until the row is dropped."""
         columns = self.shown[row].nonzero()[:, 0]
         if not 0 <= n_kept <= len(columns):
             raise ValueError(f"n_kept must be from 0 to {len(columns)}, not {n_kept}")
         self.shown[row, columns[n_kept:]] = 0
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Drop all rows but these from the cache."""
+        """Select rows of the cache."""
         import torch
 
+        if list(rows) == list(range(len(self.shown))):
+            return
         kept = torch.tensor(list(rows))
         self._cache.batch_select_indices(kept.to(self._forward.device))
         self.shown = self.shown[kept]

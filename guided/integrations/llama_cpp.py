@@ -1,13 +1,12 @@
-"""`LlamaCpp`: a model of llama.cpp, through llama-cpp-python. It needs no torch.
+"""`LlamaCpp`: a llama.cpp model, through llama-cpp-python. Needs no torch.
 
-The model's weights, settings and tokenizer are those of a `llama_cpp.Llama`; what is computed lies in contexts of this adapter's own
+The weights, settings and tokenizer are those of a `llama_cpp.Llama`; this adapter computes in contexts of its own
 (`guided.integrations.llama_memory`), so the object's own generation is not disturbed.
 
-The tokenizer is used in two ways that must not be mixed up. A *prompt* is encoded as llama.cpp does it, special tokens by name
-included. *Text that is inserted* (a tool's result) is encoded to exactly its bytes: whatever it says, it can not become a special
-token.
+The tokenizer has two uses that must be kept apart. A *prompt* is encoded by llama.cpp's own rules, including special tokens by name.
+*Inserted text* (a tool's result) is encoded to exactly its bytes, so it can never become a special token.
 
-llama_cpp is imported inside functions, except for checkers of types: this module is read before anyone knows whether it is installed.
+llama_cpp is imported inside functions, except for type checkers: this module must be importable without it.
 """
 
 from typing import Any
@@ -34,9 +33,9 @@ class LlamaCpp(LanguageModel):
     Parameters
     ----------
     llm : llama_cpp.Llama
-        Loaded; what it was given (threads, layers on the GPU, RoPE, types of the cache) holds here, too.
+        A loaded model; its settings (threads, layers on the GPU, RoPE, types of the cache) are used here as well.
     context_length : int, optional
-        The most tokens that the model can read; by default those it was trained for.
+        Maximum number of tokens that the model can read; by default that of its training.
 
     Attributes
     ----------
@@ -46,11 +45,11 @@ class LlamaCpp(LanguageModel):
     Raises
     ------
     TypeError
-        It is no `llama_cpp.Llama`.
+        The argument is not a `llama_cpp.Llama`.
     ModelError
-        llama-cpp-python is too old, or it is no causal model, one whose state can not be rewound, or one with a LoRA adapter.
+        llama-cpp-python is too old, or the model is not causal, cannot be rewound, or has a LoRA adapter.
     VocabularyError
-        The tokenizer can not be read.
+        The tokenizer cannot be read.
     """
 
     def __init__(self, llm: Any, *, context_length: int | None = None) -> None:
@@ -75,17 +74,17 @@ class LlamaCpp(LanguageModel):
         self._chat = ChatTemplate(self._templated, lambda: str(llm.metadata.get("tokenizer.chat_template", "")))
 
     def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
-        """The tokens of a prompt.
+        """Return the tokens of a prompt.
 
-        A str is encoded as llama.cpp does it: special tokens in it count as such, and a beginning of sequence is added if
-        the model asks for one. Messages go through the chat template, with ``tools`` if there are some
-        (`guided.generate.chat`); if the last message is the assistant's, it is continued.
+        A str is encoded by llama.cpp's own rules: special tokens in it are recognized, and a beginning of sequence is added if the model
+        asks for one. Messages are rendered by the chat template, with ``tools`` if given (`guided.generate.chat`); if the last message is
+        the assistant's, it is continued.
 
         Raises
         ------
         ModelError
-            The model has no chat template, or its template refuses the messages; or the prompt is empty and the tokenizer
-            knows no token to begin with.
+            The model has no chat template, or its template rejects the messages; or the prompt is empty and the tokenizer has no token to
+            begin with.
         """
         if isinstance(prompt, str):
             tokens = self._tokenized(prompt, add=True, special=True)
@@ -99,59 +98,61 @@ class LlamaCpp(LanguageModel):
         return tokens
 
     def encode(self, text: str) -> list[int]:
-        """Tokens that spell exactly the text: names of special tokens in it are plain text, and nothing is added.
+        """Encode a text exactly: names of special tokens in it are plain text, and nothing is added.
 
         Raises
         ------
         ModelError
-            The vocabulary can not spell the text.
+            The vocabulary cannot spell the text.
         """
         return self._exactly(text)
 
     def session(self) -> Session:
-        """A new, empty session."""
+        """Return a new, empty session."""
         return CachedSession(self.llm, self.vocabulary.size, self.block, self.context_length)
 
     def batch(self, width: int) -> Batch:
-        """A batch whose rows share each pass over the weights."""
+        """Return a batch whose rows share each pass over the weights."""
         return StreamBatch(self.llm, width, self.vocabulary.size, self.block, self.context_length)
 
     def logits_processors(self, index: Index, prefix: str = "", max_tokens: int | None = None) -> list[LlamaProcessor]:
-        """What keeps llama-cpp-python's own generation within an index.
+        """Return processors that constrain llama-cpp-python's own generation to an index.
 
-        ``llm(prompt, logits_processor=model.logits_processors(index))``, and the same for ``create_completion``,
-        ``create_chat_completion`` and ``generate``, streamed or not, with any sampling.
+        Use ``llm(prompt, logits_processor=model.logits_processors(index))``, and likewise ``create_completion``, ``create_chat_completion``
+        and ``generate``, streamed or not, with any sampling.
 
         Parameters
         ----------
         index : Index
             Compiled for this model's vocabulary.
         prefix : str, optional
-            The part of the answer that the prompt already holds at its end; the rest is generated.
+            The part of the answer that the prompt already contains at its end; the rest is generated.
         max_tokens : int, optional
-            The budget given to the call: the last tokens are steered so that the text is complete within it.
+            The budget given to the call: the last tokens are chosen so that the text is complete within it.
 
         Returns
         -------
         llama_cpp.LogitsProcessorList
-            With one `LlamaProcessor`. One list serves any number of calls, one after the other.
+            A list with one `LlamaProcessor`. One list serves any number of calls in sequence.
 
         Raises
         ------
         VocabularyError
             The index was compiled for another vocabulary.
         ValueError
-            ``prefix`` is not the beginning of any text of the index.
+            No text of the index begins with ``prefix``.
         LimitError
-            ``max_tokens`` is below the shortest text.
+            ``max_tokens`` is below the length of the shortest text.
         ModelError
-            The Llama has a draft model, with which the binding tells processors nothing of where a token stands.
+            The Llama has a draft model; the binding then does not tell processors the position of a token.
         """
         if not isinstance(index, Index):
             raise TypeError("index must be an Index, as guided.compile returns it")
         index.check_vocabulary(self.vocabulary)
         if self.llm.draft_model is not None:
-            raise ModelError("with a draft model, llama-cpp-python does not say where a token stands: use none")
+            raise ModelError(
+                "with a draft model, llama-cpp-python does not report the positions of tokens: do not use one"
+            )
         found: list[LlamaProcessor] = processor_list(LlamaProcessor(index, prefix, max_tokens))
         return found
 
@@ -165,7 +166,7 @@ class LlamaCpp(LanguageModel):
             text: str = Jinja2ChatFormatter(
                 template, self._name("eos"), self._name("bos"), add_generation_prompt=not continued
             )(messages=messages, tools=tools).prompt
-        except Exception as error:  # templates are programs, and raise what they like
+        except Exception as error:  # templates are programs and may raise anything
             raise ModelError(f"the model's chat template refuses these messages: {error}") from error
         if not continued:
             return text
@@ -195,11 +196,11 @@ class LlamaCpp(LanguageModel):
 
 
 def _check_kind(api: Any, llm: Any) -> None:
-    """Refuse what this module can not drive."""
+    """Raise ModelError for models that this module cannot run."""
     if llm.model is None:
         raise ModelError("this llama_cpp.Llama has been closed")
     if api.llama_model_has_encoder(llm.model) or not api.llama_model_has_decoder(llm.model):
-        raise ModelError(f"{llm.model_path} is no causal language model")
+        raise ModelError(f"{llm.model_path} is not a causal language model")
     if api.llama_model_is_recurrent(llm.model) or api.llama_model_is_hybrid(llm.model):
         raise ModelError(f"{llm.model_path} has layers whose state can not be rewound")
     if llm.lora_path:

@@ -1,15 +1,14 @@
-"""What llama.cpp computed for several sequences of tokens: its contexts, with room that grows as the texts do.
+"""KV caches of llama.cpp for several token sequences, in contexts that grow with the texts.
 
-llama.cpp sets all memory of a context aside when it makes it, so a context begins with room for a few hundred tokens per sequence and
-is replaced by one of twice the size when that is used up: the keys and values go over as they are, and nothing is computed twice.
-Sequences have streams of their own in it, so the numbers of one do not depend on the others.
+llama.cpp allocates all memory of a context when it creates it. A context therefore begins with space for a few hundred tokens per sequence
+and is replaced by one of twice the size when it is full; keys and values are copied, not recomputed. Sequences have separate streams in
+it, so the logits of one do not depend on the others.
 
-The settings are those of the `llama_cpp.Llama` that it is made from (threads, RoPE, types of the cache), whose own context stays
-untouched.
+The settings are those of the given `llama_cpp.Llama` (threads, RoPE, types of the cache), whose own context is not used.
 
-Complexity: one pass over the weights for each ``block`` tokens of a call, whatever sequences they belong to.
+Complexity: one pass over the weights for each ``block`` tokens of a call, over all sequences.
 
-Imports of llama_cpp stand inside functions: this module is read before anyone knows whether it is installed.
+llama_cpp is imported inside functions: this module must be importable without it.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ _LEAST_ROOM = 256
 
 
 class Sequences:
-    """Sequences of one model, and what was computed for them.
+    """Token sequences of one model with their KV caches.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class Sequences:
     size : int
         Width of the logits.
     block : int
-        The most tokens that are computed at once.
+        Maximum number of tokens computed at once.
     """
 
     def __init__(self, llm: Any, n_rows: int, size: int, block: int) -> None:
@@ -54,7 +53,7 @@ class Sequences:
         Parameters
         ----------
         parts : sequence of (int, sequence of int)
-            Rows, none of them twice, each with at least one token.
+            Distinct rows, each with at least one token.
 
         Returns
         -------
@@ -64,7 +63,7 @@ class Sequences:
         Raises
         ------
         ModelError
-            llama.cpp can not compute them.
+            llama.cpp cannot compute the logits.
         """
         context = self._reserve(max(self.lengths[row] + len(tokens) for row, tokens in parts))
         entries = [
@@ -80,39 +79,53 @@ class Sequences:
         return found
 
     def truncate(self, row: int, n_kept: int) -> None:
-        """Forget all but the first tokens of a sequence."""
+        """Truncate a sequence to its first ``n_kept`` tokens."""
         if self._context is not None and n_kept < self.lengths[row]:
             self._context.remove(row, n_kept)
         self.lengths[row] = n_kept
 
+    def widen(self, n_rows: int) -> None:
+        """Add empty sequences until there are at least ``n_rows``."""
+        missing = n_rows - len(self.lengths)
+        if missing > 0:
+            self.lengths += [0] * missing
+            self._block = max(self._block, n_rows)
+            if self._context is not None:
+                self._renew(self._room)
+
     def repeat(self, source: int, targets: Sequence[int]) -> None:
-        """Make sequences, empty so far, equal to another one."""
+        """Copy a sequence to empty ones."""
         if self._context is None or not self.lengths[source]:
             return
-        # Why not llama_memory_seq_cp: between streams it copies again with later tokens, over what the target has computed since
-        # (llama.cpp of llama-cpp-python 0.3.36).
+        # Why not llama_memory_seq_cp: between streams it copies again when later tokens are decoded, and overwrites the target's newer
+        # entries (llama.cpp of llama-cpp-python 0.3.36).
         state = self._context.state(source)
         for target in targets:
             self._context.restore(target, state)
             self.lengths[target] = self.lengths[source]
 
     def _reserve(self, length: int) -> "_Context":
-        """A context with room for so many tokens per sequence."""
-        if self._context is None or length > self._room:
-            room = _LEAST_ROOM
-            while room < length:
-                room *= 2
-            context = _Context(self._llm, len(self.lengths), room, self._block)
-            if self._context is not None:
-                for row in (row for row, n_tokens in enumerate(self.lengths) if n_tokens):
-                    context.restore(row, self._context.state(row))
-                self._context.close()
-            self._context, self._room = context, room
-        return self._context
+        """Return a context with space for ``length`` tokens per sequence."""
+        if self._context is not None and length <= self._room:
+            return self._context
+        room = _LEAST_ROOM
+        while room < length:
+            room *= 2
+        return self._renew(room)
+
+    def _renew(self, room: int) -> "_Context":
+        """Replace the context by one with space for ``room`` tokens in each of the present sequences."""
+        context = _Context(self._llm, len(self.lengths), room, self._block)
+        if self._context is not None:
+            for row in (row for row, n_tokens in enumerate(self.lengths) if n_tokens):
+                context.restore(row, self._context.state(row))
+            self._context.close()
+        self._context, self._room = context, room
+        return context
 
 
 class _Context:
-    """One context of llama.cpp and its batch; freed with this object, and before the model."""
+    """One llama.cpp context and its batch; freed with this object, and before the model."""
 
     def __init__(self, llm: Any, n_rows: int, room: int, block: int) -> None:
         import llama_cpp
@@ -126,11 +139,11 @@ class _Context:
         params.embeddings, params.swa_full = False, True
         self._context = llama_cpp.llama_init_from_model(llm.model, params)
         if not self._context:
-            raise ModelError(f"llama.cpp can make no context of {n_rows} sequences of {room:,} tokens")
+            raise ModelError(f"llama.cpp cannot create a context of {n_rows} sequences of {room:,} tokens")
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(block, 0, 1)
         self.close = weakref.finalize(self, _free, llama_cpp, self._context, self._batch, llm)
-        # Why: a model that is closed must not leave contexts behind, which llama.cpp would follow into freed memory.
+        # Why: contexts must be freed before the model is closed; llama.cpp would use the freed model.
         stack = getattr(llm, "_stack", None)
         if isinstance(stack, contextlib.ExitStack):
             stack.callback(self.close)
@@ -142,7 +155,7 @@ class _Context:
         self._counts[:] = 1
 
     def decode(self, entries: Sequence[tuple[int, int, int, bool]], size: int) -> list[Logits]:
-        """Compute (row, token, position, wanted?); the logits of those that are wanted."""
+        """Compute (row, token, position, wanted) entries; return the logits of the wanted ones."""
         self._check_open()
         count = len(entries)
         self._batch.n_tokens = count
@@ -164,7 +177,7 @@ class _Context:
             raise ModelError("llama.cpp can not forget the end of this model's sequences")
 
     def state(self, row: int) -> Any:
-        """What was computed for a sequence, as bytes."""
+        """Serialize the cache of a sequence."""
         self._check_open()
         size = self._api.llama_state_seq_get_size(self._context, row)
         data = (ctypes.c_uint8 * size)()
@@ -173,7 +186,7 @@ class _Context:
         return data
 
     def restore(self, row: int, data: Any) -> None:
-        """Take over a sequence of another context."""
+        """Load the serialized cache of a sequence from another context."""
         if not self._api.llama_state_seq_set_data(self._context, data, len(data), row):
             raise ModelError("llama.cpp can not take over what it computed")
 
@@ -188,7 +201,7 @@ def _free(api: Any, context: Any, batch: Any, llm: Any) -> None:  # noqa: ARG001
 
 
 class CachedSession(Session):
-    """One sequence and what was computed for it."""
+    """One sequence and its cache."""
 
     def __init__(self, llm: Any, size: int, block: int, context_length: int | None) -> None:
         super().__init__(size, block, context_length)
@@ -202,7 +215,7 @@ class CachedSession(Session):
 
 
 class StreamBatch(Batch):
-    """Rows that share each pass over the weights; a row is a sequence of one context."""
+    """Rows that share each pass over the weights; each row is a sequence of one context."""
 
     def __init__(self, llm: Any, width: int, size: int, block: int, context_length: int | None) -> None:
         self._block, self._context_length = block, context_length
@@ -210,7 +223,7 @@ class StreamBatch(Batch):
         self._rows = list(range(width))
 
     def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
-        """Read what all prompts begin with once, in blocks, and the rest of each in its row."""
+        """Read the common prefix of all prompts once, in blocks, and the rest of each prompt in its row."""
         for prompt in prompts:
             check_context(len(prompt), self._context_length)
         shared = min(min(common_prefix(prompts[0], prompt) for prompt in prompts), min(map(len, prompts)) - 1)
@@ -229,15 +242,26 @@ class StreamBatch(Batch):
         return [next(found) if tokens else None for tokens in rows]
 
     def rewind(self, row: int, n_kept: int) -> None:
-        """Forget all but the first ``n_kept`` tokens of a row."""
+        """Truncate a row to its first ``n_kept`` tokens."""
         length = self._sequences.lengths[self._rows[row]]
         if not 0 <= n_kept <= length:
             raise ValueError(f"n_kept must be from 0 to {length}, not {n_kept}")
         self._sequences.truncate(self._rows[row], n_kept)
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Drop all rows but these."""
-        kept = [self._rows[row] for row in rows]
-        for row in set(self._rows) - set(kept):
+        """Select rows: a row that occurs again is copied to a sequence that is not used, or a new one."""
+        sources = [self._rows[row] for row in rows]
+        for row in set(self._rows) - set(sources):
             self._sequences.truncate(row, 0)
+        self._sequences.widen(len(sources))
+        free = iter(sorted(set(range(len(self._sequences.lengths))) - set(sources)))
+        kept, copies = list[int](), dict[int, list[int]]()
+        for source in sources:
+            if source in kept:
+                copies.setdefault(source, []).append(next(free))
+                kept.append(copies[source][-1])
+            else:
+                kept.append(source)
+        for source, targets in copies.items():
+            self._sequences.repeat(source, targets)
         self._rows = kept

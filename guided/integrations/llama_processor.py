@@ -1,14 +1,14 @@
 """`LlamaProcessor`: an index applied inside llama-cpp-python's own generation.
 
-The binding shows a processor all tokens so far, the prompt among them, and the logits of the next one; it never says where the prompt
-ends or a call begins. So the first call of a run defines the prompt, and from then on the state is stepped once per token.
+The binding passes a processor all tokens so far, including the prompt, and the logits of the next one, but not where the prompt ends or
+when a generation starts. The first call of a run therefore defines the prompt, and later calls advance the state by one token.
 
-Invariant: a call belongs to the run at hand when its tokens are the last ones and one more, which the index allows; otherwise it begins
-a new run. So one processor serves any number of calls, one after the other.
+Invariant: a call belongs to the current run if its tokens are the last ones plus one that the index allows; otherwise it begins a new run.
+So one processor serves any number of generations in sequence.
 
-The binding calls processors out of C, where an error can not pass: Python prints it and llama.cpp goes on with whatever logits there
-are. So before an error leaves, all logits but those of the end of sequence are minus infinity: the text ends, and nothing unguided is
-said.
+The binding calls processors from C, where exceptions cannot propagate: Python prints them and llama.cpp continues with the logits as they
+are. Before an error is raised, all logits except those of the end of sequence are therefore set to minus infinity, so the text ends
+without unconstrained tokens.
 """
 
 from typing import Any
@@ -31,14 +31,14 @@ class LlamaProcessor:
     ----------
     index : Index
     prefix : str, optional
-        The part of the answer that every prompt already holds at its end.
+        The part of the answer that every prompt already contains at its end.
     max_tokens : int, optional
-        The budget given to each call.
+        The token budget of each generation.
 
     Attributes
     ----------
     error : Exception or None
-        What went wrong in the run at hand, if something did: its text was ended early.
+        The error of the current run, if there was one: its text was ended early.
 
     Notes
     -----
@@ -51,13 +51,13 @@ class LlamaProcessor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the run at hand, so that the next call begins one whatever its tokens are."""
+        """Forget the current run, so that the next call begins a new one whatever its tokens are."""
         self.error: Exception | None = None
         self._tokens: npt.NDArray[np.intc] | None = None
         self._start, self._state = 0, self._text.initial
 
     def __call__(self, input_ids: npt.NDArray[np.intc], scores: npt.NDArray[np.single]) -> npt.NDArray[np.single]:
-        """Scores with disallowed tokens at minus infinity.
+        """Set the scores of disallowed tokens to minus infinity.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class LlamaProcessor:
         Returns
         -------
         ndarray[float32], shape (size,)
-            New.
+            A new array.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class LlamaProcessor:
             self._state = after
         else:
             self.error, self._start, self._state = None, len(input_ids), self._text.initial
-        # Why a copy: the binding shows its own array, and writes the next token there.
+        # Why a copy: the binding passes its own array, and writes the next token into it.
         self._tokens = input_ids.copy()
         masked: npt.NDArray[np.single] = mask_logits(
             scores[None], [self._text.mask(self._state, len(input_ids) - self._start)]
@@ -103,11 +103,11 @@ class LlamaProcessor:
 
 
 def processor_list(processor: LlamaProcessor) -> Any:
-    """A ``llama_cpp.LogitsProcessorList`` of one processor that stays in force beside a ``logit_bias``."""
+    """Return a ``llama_cpp.LogitsProcessorList`` of one processor that remains active together with a ``logit_bias``."""
     from llama_cpp import LogitsProcessorList
 
     class Processors(LogitsProcessorList):  # type: ignore[misc, unused-ignore] # Any where llama_cpp is not installed
-        # Why: beside a logit_bias, the binding passes on what extend returns, which of a list is None: no processor at all.
+        # Why: with a logit_bias, the binding uses the return value of extend, which for a list is None, so no processor would run.
         def extend(self, more: Any) -> Any:
             return Processors([*self, *more])
 

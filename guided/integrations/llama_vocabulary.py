@@ -1,12 +1,13 @@
-"""The vocabulary of a model that llama.cpp has loaded, as llama.cpp itself spells it.
+"""The vocabulary of a model loaded by llama.cpp, as llama.cpp itself defines it.
 
-llama.cpp corrects some tokens' types when it loads a file, so what it says of a loaded model is asked token by token.
-`guided.Vocabulary.from_file` reads the same out of the file's keys, without llama.cpp; an index compiled for the one serves the other.
+llama.cpp corrects the types of some tokens when it loads a file, so each token of a loaded model is queried separately.
+`guided.Vocabulary.from_file` reads the same vocabulary from the file's keys without llama.cpp; an index compiled for one works with the
+other.
 
-What ends a text goes by the rule of `guided.vocabulary.content`, as for every tokenizer. llama.cpp has more tokens at which it stops,
-such as those between the files of a repository; here they spell nothing and are never allowed.
+End-of-text tokens follow the rule of `guided.vocabulary.content`, as for every tokenizer. llama.cpp also stops at other tokens, such as
+those between the files of a repository; here they have no bytes and are never allowed.
 
-Complexity: two calls of the library per token, some 0.3 s for 100,000 tokens.
+Complexity: two library calls per token, about 0.3 s for 100,000 tokens.
 """
 
 import ctypes
@@ -22,12 +23,12 @@ _UNKNOWN, _UNUSED, _CONTROL = 1 << 0, 1 << 1, 1 << 3
 
 
 def vocabulary_of(vocab: Any) -> Vocabulary:
-    """The vocabulary behind a ``llama_vocab_p``; its size is the width of the logits.
+    """Read the vocabulary of a ``llama_vocab_p``; its size is the width of the logits.
 
     Raises
     ------
     VocabularyError
-        Two special tokens have one name.
+        Two special tokens have the same name.
     """
     import llama_cpp
 

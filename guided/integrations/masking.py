@@ -1,17 +1,17 @@
-"""Token masks applied to torch's logits, where the logits are.
+"""Token masks applied to torch logits on their device.
 
-The definition is ``scores.masked_fill(~allowed, -inf)``: what is allowed keeps its bits, NaN included, everything else is minus infinity.
-A *store* does that for rows of one width and type on one device.
+The result is ``scores.masked_fill(~allowed, -inf)``: allowed logits keep their bits, including NaN, all others become minus infinity. A
+*store* does this for rows of one width and type on one device.
 
-- On the CPU one pass over the logits' bits reads the words as they are.
-- Elsewhere masks lie as words in one table on the device (`guided.integrations.masking_rows`), and a step names their rows, one integer
-  per sequence. One fused kernel reads them where triton is installed, and takes the integers of small batches as arguments, so that a step
-  whose masks were seen before is one launch and nothing else. Without triton words become booleans by a table of 256 entries.
+- On the CPU one pass over the logits reads the words directly.
+- On other devices masks are rows of words in one table (`guided.integrations.masking_rows`), and a step passes their row numbers, one
+  integer per sequence. If triton is installed, one fused kernel reads them, and takes the integers of small batches as arguments, so that
+  a step with known masks is a single launch. Without triton, words are expanded to booleans with a table of 256 entries.
 
-Complexity: O(rows * width) per call, which is memory traffic.
+Complexity: O(rows * width) per call, bound by memory bandwidth.
 
-It knows no index and no guide, and imports torch and NumPy only, on the CPU numba, too: a serving loop can use it alone. Gradients do
-not flow through it. A store belongs to one thread and one stream.
+This module is independent of indices and guides, and imports only torch and NumPy (on the CPU also numba), so a serving loop can use it
+alone. Gradients do not flow through it. A store belongs to one thread and one stream.
 """
 
 import functools
@@ -42,11 +42,11 @@ class MaskStore(ABC):
     Parameters
     ----------
     width : int
-        Columns of the logits; those beyond a mask's words are padding, and are never allowed.
+        Columns of the logits; those beyond a mask's words are padding and never allowed.
     dtype : torch.dtype
         A float type of 2, 4 or 8 bytes.
     device : torch.device
-        Where the logits are.
+        Device of the logits.
     """
 
     def __init__(self, width: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -55,20 +55,20 @@ class MaskStore(ABC):
         self.width, self.dtype, self.device = width, dtype, device
 
     def fits(self, scores: torch.Tensor) -> bool:
-        """Is this store for such scores?"""
+        """Return whether this store is for such scores."""
         return scores.shape[-1] == self.width and scores.dtype == self.dtype and scores.device == self.device
 
     def apply(self, scores: torch.Tensor, masks: Sequence[Int32Array], out: torch.Tensor | None = None) -> torch.Tensor:
-        """Minus infinity for what a row's mask does not allow.
+        """Replace the scores that a row's mask does not allow by minus infinity.
 
         Parameters
         ----------
         scores : Tensor, shape (rows, width)
-            Of the store's type and device.
+            Same type and device as the store.
         masks : sequence of ndarray[int32], each of shape (at most ceil(width / 32),)
             One per row: bit ``t & 31`` of word ``t >> 5`` allows token t.
         out : Tensor, shape (rows, width), optional
-            Where to write; ``out=scores`` works in place. None: a new tensor.
+            Output; ``out=scores`` works in place. None: a new tensor.
 
         Returns
         -------
@@ -77,7 +77,7 @@ class MaskStore(ABC):
         Raises
         ------
         ValueError
-            Shapes, types or devices that do not fit.
+            Shapes, types or devices do not match.
         """
         if scores.dim() != 2 or not self.fits(scores) or len(masks) != len(scores):
             raise ValueError(
@@ -94,21 +94,21 @@ class MaskStore(ABC):
 
     @abstractmethod
     def _apply(self, scores: torch.Tensor, masks: Sequence[Int32Array], out: torch.Tensor) -> None:
-        """Write all rows, of which there is at least one."""
+        """Write all rows; there is at least one."""
 
 
 def mask_store(scores: torch.Tensor) -> MaskStore:
-    """A store for scores like these."""
+    """Create a store for such scores."""
     kind = HostMasks if scores.device.type == "cpu" else DeviceMasks
     return kind(scores.shape[-1], scores.dtype, scores.device)
 
 
 class HostMasks(MaskStore):
-    """For logits on the CPU: nothing is kept, since one pass over the logits is all it takes (`guided.generate.masking`)."""
+    """For logits on the CPU; keeps no masks, since one pass over the logits suffices (`guided.generate.masking`)."""
 
     def __init__(self, width: int, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__(width, dtype, device)
-        # Why here: only this class needs numba, and a machine that masks on its GPU may be without.
+        # Why here: only this class needs numba, which may be missing on a machine that masks on its GPU.
         from guided.generate.masking import mask_bits
 
         self._mask_bits = mask_bits
@@ -121,16 +121,16 @@ class HostMasks(MaskStore):
 
 
 class DeviceMasks(MaskStore):
-    """For logits on a GPU or another device; on the CPU it works, too, if slower than `HostMasks`.
+    """For logits on a GPU or another device; also works on the CPU, but slower than `HostMasks`.
 
     Parameters
     ----------
     width, dtype, device
         As in `MaskStore`.
     max_bytes : int
-        The most that is kept of masks, unless one call needs more.
+        Maximum size of the stored masks, unless one call needs more.
     fused : bool, optional
-        Use the fused kernel? None: on CUDA, where triton is installed and can compile it.
+        Whether to use the fused kernel. None: on CUDA, if triton is installed and can compile it.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class DeviceMasks(MaskStore):
             self._fused = _fused_masks()
         bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
         with torch.inference_mode(False):
-            # Entry b: eight bytes, 1 for each 0 in b, so that 8 bits become 8 booleans in one look-up.
+            # Entry b: eight bytes, 1 for each 0 bit in b, so that one look-up expands 8 bits to 8 booleans.
             self._refused = torch.from_numpy(1 - bits).view(torch.int64)[:, 0].to(device)
 
     def _apply(self, scores: torch.Tensor, masks: Sequence[Int32Array], out: torch.Tensor) -> None:
@@ -174,10 +174,10 @@ def _fused_masks() -> "FusedMasks":
 
 @functools.cache
 def _kernel_works() -> bool:
-    """Does triton compile the fused kernel for this machine? A warning where it fails."""
+    """Return whether triton compiles the fused kernel on this machine; warns if it fails."""
     try:
         _try_kernel(torch.device("cuda"))
-    except Exception as error:  # triton raises what its compilers and drivers raise; it needs a C compiler, for one
+    except Exception as error:  # triton passes on errors of compilers and drivers, for example a missing C compiler
         reason = str(error).strip().partition("\n")[0]
         warnings.warn(
             f"guided: masks are applied without triton, which fails here: {reason} ({type(error).__name__})",
@@ -189,12 +189,12 @@ def _kernel_works() -> bool:
 
 
 def _try_kernel(device: torch.device) -> None:
-    """Every way in which the kernel is launched, on a few logits: RuntimeError where one gives other masks."""
+    """Launch the kernel in every way on a few logits; RuntimeError if a result is wrong."""
     fused, table = _fused_masks(), MaskRows(2, device, _STORE_BYTES)
     masks = [np.array([5, place], np.int32) for place in range(70)]
     for count in (1, 70):
         rows = table.rows(masks[:count])
-        for _ in range(2):  # compiled, then launched again as it was compiled
+        for _ in range(2):  # compiled first, then launched from the cache
             scores = torch.zeros((count, 64), device=device)
             fused(scores, scores, table, rows)
             allowed = np.packbits(scores.cpu().numpy() == 0, axis=1, bitorder="little").view(np.int32)

@@ -1,14 +1,13 @@
-"""Masks applied to logits by one triton kernel: words, logits in, logits out, nothing between them in memory.
+"""One triton kernel that applies masks to logits: reads words and logits, writes logits, without temporaries in memory.
 
-Each program does a block of one row. It reads the row's words from the table by the row's number, and by a word decides over 32 logits:
-where all are refused they are not read, and in place not written where all are allowed. What is written is whole lines of memory, since
-parts of lines cost more.
+Each program handles a block of one row. It reads the row's words from the table by row number; one word decides 32 logits. Logits of an
+all-zero word are not read, and in place, logits of an all-one word are not written. Writes cover whole memory lines, because partial lines
+cost more.
 
-Row numbers of up to 64 rows travel among the kernel's arguments, four in each, and of more in a tensor. A compiled kernel is kept by
-all that triton compiled it for, and is launched again without asking triton's compiler which one it is: that is half of what a launch
-costs the host.
+Row numbers of up to 64 rows are passed as kernel arguments, four in each, and of more rows in a tensor. Compiled kernels are cached by
+everything that triton specializes on, and launched without asking triton's compiler, which takes half of the host's time for a launch.
 
-Complexity: O(rows * width / 8) bytes of masks, and the logits once each way at most.
+Complexity: O(rows * width / 8) bytes of masks, and the logits at most once in each direction.
 """
 
 from collections.abc import Callable
@@ -24,9 +23,9 @@ from guided.integrations.masking_rows import MaskRows
 
 __all__ = ["FusedMasks"]
 
-# PERF: of 32 to 256 words, `python -m benchmarks.logits --device cuda` on one H200.
+# PERF: the best of 32 to 256 words, `python -m benchmarks.logits --device cuda` on one H200.
 _WORDS = tl.constexpr(128)
-# An argument: four row numbers of 15 bits, and one of two marks, so that it always has 64 bits.
+# An argument: four row numbers of 15 bits, and one of two flags, so that it always has 64 bits.
 _PER_ARGUMENT, _BITS = tl.constexpr(4), tl.constexpr(15)
 _MOST = tl.constexpr((1 << 15) - 1)
 _AS_ARGUMENTS, _IN_A_TENSOR = 1 << 61, tl.constexpr(1 << 62)
@@ -37,7 +36,7 @@ _KEPT_LAUNCHES = 1 << 12
 
 @triton.jit
 def _number(row, rows, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n13, n14, n15):
-    """The row of the table for a row of the logits."""
+    """The table row of a row of the logits."""
     four, at = n0, row // _PER_ARGUMENT
     four = tl.where(at == 1, n1, four)
     four = tl.where(at == 2, n2, four)
@@ -60,7 +59,7 @@ def _number(row, rows, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n1
 
 @triton.jit
 def _words(table, number, width, n_words):
-    """A block of a row of the table: its words, shape (_WORDS,); their bits, their columns, and are those in the logits? (_WORDS, 32)."""
+    """A block of a table row: its words, shape (_WORDS,); their bits, columns, and flags for columns in range, each (_WORDS, 32)."""
     place = tl.program_id(1) * _WORDS + tl.arange(0, _WORDS)
     words = tl.load(table + number * n_words + place, mask=place < n_words, other=0)
     bit = tl.arange(0, 32)[None, :]
@@ -104,12 +103,12 @@ class FusedMasks:
         self._launches: dict[tuple[int, ...], Callable[..., Any]] = {}
 
     def __call__(self, scores: torch.Tensor, out: torch.Tensor, masks: MaskRows, rows: Int32Array) -> None:
-        """Write the scores to ``out``, minus infinity where the bit of a row's words is 0.
+        """Write the scores to ``out``, with minus infinity where the bit of a row's words is 0.
 
         Parameters
         ----------
         scores, out : Tensor, shape (len(rows), width)
-            On one device, with columns side by side; they may be the same.
+            On one device, with contiguous columns; they may be the same.
         masks : MaskRows
             Its rows have ceil(width / 32) words.
         rows : ndarray[int32], shape (len(scores),)
@@ -121,7 +120,7 @@ class FusedMasks:
             sent = masks.sent(rows)
         kernel = _in_place
         arguments = (scores, masks.table, sent, width, scores.stride(0), masks.table.shape[1], *numbers)
-        # Invariant: this tells apart all that triton compiles apart: where memory begins, by 16 bytes, and numbers, which 16 may divide.
+        # Invariant: the key covers all that triton specializes on: alignment of memory to 16 bytes, and divisibility of numbers by 16.
         key: tuple[int, ...] = (height, scores.stride(0), scores.data_ptr() % 16)
         if out.data_ptr() != scores.data_ptr():
             kernel = _copy
@@ -138,7 +137,7 @@ class FusedMasks:
 
 
 def _packed(rows: Int32Array) -> list[int]:
-    """Row numbers as arguments; `_SENT` where they are too many or too large."""
+    """Row numbers packed into arguments; `_SENT` if they are too many or too large."""
     if len(rows) > len(_NAMES) * _PER_ARGUMENT.value:
         return _SENT
     numbers = rows.tolist()
@@ -151,8 +150,8 @@ def _packed(rows: Int32Array) -> list[int]:
 
 
 def _launched(kernel: Any, grid: tuple[int, int, int], arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """Launch the kernel, and return what launches it again with arguments like these."""
-    # The result is the same however often it is computed.
+    """Launch the kernel, and return a function that launches it again with similar arguments."""
+    # Launching twice is safe: the result is the same.
     slow: Callable[..., Any] = partial(kernel[grid], num_warps=4 if kernel is _in_place else 8)
     compiled = slow(*arguments)
     try:

@@ -1,15 +1,15 @@
-"""Masks as rows of words in one table on a device: which mask lies in which row, and what travels there.
+"""Masks as rows of words in one table on a device: assignment of masks to rows, and transfers.
 
-A mask is recognised by its identity, since an index hands out the same array for the same mask. Masks not seen before travel together in
-one transfer, out of pinned memory; so do row numbers, where a kernel cannot take them as arguments. Nothing waits for the device, unless it
-is 65,536 row numbers behind.
+A mask is identified by its object identity, since an index returns the same array for the same mask. New masks are copied in one transfer
+from pinned memory, and so are row numbers if a kernel cannot take them as arguments. The host waits for the device only if the device is
+65,536 row numbers behind.
 
-Invariants: the table keeps its masks alive, and a mask never changes. All masks of one call are in the table together. What was used
-longest ago goes first, when the table has its fill of bytes. All work is in order on one stream.
+Invariants: the table keeps its masks alive, and a mask never changes. All masks of one call are in the table together. When the table
+reaches its size limit, the least recently used masks are replaced. All work is ordered on one stream.
 
-Complexity: per call O(masks), and per new mask its words; a full table is searched once per call that has new masks.
+Complexity: per call O(masks), and per new mask its words; a full table is searched once per call with new masks.
 
-It knows neither logits nor kernels.
+Logits and kernels are handled elsewhere.
 """
 
 from collections.abc import Sequence
@@ -32,15 +32,15 @@ class MaskRows:
     Parameters
     ----------
     n_words : int
-        Words of a row; a shorter mask allows nothing behind its end, a longer one is cut.
+        Words of a row; a shorter mask allows nothing beyond its end, a longer one is truncated.
     device : torch.device
     max_bytes : int
-        The most that is kept, unless one call needs more.
+        Maximum size of the table, unless one call needs more.
 
     Attributes
     ----------
     table : Tensor[int32], shape (n_rows, n_words)
-        On the device. Another one after a call that had more masks than there were rows.
+        On the device. Replaced when a call needs more rows.
     """
 
     def __init__(self, n_words: int, device: torch.device, max_bytes: int) -> None:
@@ -49,14 +49,14 @@ class MaskRows:
         self._row_of: dict[int, int] = {}
         self._masks: list[Int32Array] = []
         self._calls = 0
-        # By row: the call that used it last.
+        # The last call that used each row.
         self._used = np.zeros(0, np.int64)
         self._numbers = _PinnedNumbers(device) if device.type == "cuda" else None
         with torch.inference_mode(False):
             self.table = torch.zeros((0, n_words), dtype=torch.int32, device=device)
 
     def rows(self, masks: Sequence[Int32Array]) -> Int32Array:
-        """The rows of the table in which the masks are, after they have been put there, shape (len(masks),)."""
+        """Return the table rows of masks, adding new masks to the table, shape (len(masks),)."""
         self._calls += 1
         try:
             rows = self._found(masks)
@@ -70,19 +70,19 @@ class MaskRows:
         return np.fromiter(map(self._row_of.__getitem__, map(id, masks)), np.int32, len(masks))
 
     def sent(self, rows: Int32Array) -> torch.Tensor:
-        """Row numbers on the device, shape (len(rows),): good until the next are sent."""
+        """Copy row numbers to the device, shape (len(rows),); valid until the next copy."""
         if self._numbers is not None:
             return self._numbers.sent(rows)
         return torch.from_numpy(rows).to(self._device)
 
     def _admit(self, wanted: dict[int, Int32Array]) -> None:
-        """Give each mask that has none a row of the table, and fill those rows."""
+        """Assign a table row to each new mask, and fill those rows."""
         row_of, count = self._row_of, len(self._masks)
         missing = {key: mask for key, mask in wanted.items() if key not in row_of}
         self._reserve(len(wanted), count + len(missing))
         rows = list(range(count, min(count + len(missing), len(self.table))))
         if (taken := len(missing) - len(rows)) > 0:
-            # Invariant: the table has rows for all of the call, so that the ones used longest ago are none of those that the call wants.
+            # Invariant: the table has a row for every mask of the call, so the least recently used rows are not among those of the call.
             self._used[[row_of[key] for key in wanted.keys() & row_of.keys()]] = self._calls
             for row in np.argpartition(self._used[:count], taken - 1)[:taken].tolist():
                 row_of.pop(id(self._masks[row]), None)
@@ -93,7 +93,7 @@ class MaskRows:
             row_of[key], self._masks[row] = row, mask
 
     def _reserve(self, at_least: int, at_best: int) -> None:
-        """Have the table hold what one call needs, and if the bytes allow it everything seen so far."""
+        """Grow the table to hold one call, and, within the size limit, all masks so far."""
         count = len(self.table)
         if count < at_least or count < min(at_best, self._most):
             count = max(at_least, min(max(at_best, 2 * count, _FIRST_ROWS), self._most))
@@ -104,10 +104,10 @@ class MaskRows:
             self._used = np.concatenate([self._used, np.zeros(count - len(self._used), np.int64)])
 
     def _fill(self, rows: Sequence[int], masks: Sequence[Int32Array]) -> None:
-        """Write masks into rows of the table."""
+        """Write masks into table rows."""
         pinned = self._device.type == "cuda"
         words = torch.empty((len(rows), self._n_words), dtype=torch.int32, pin_memory=pinned)
-        # Why by NumPy: torch copies this much by many threads, which on a busy machine wait for each other.
+        # Why NumPy: torch copies this much in several threads, which wait for each other on a busy machine.
         target = words.numpy()
         if all(len(mask) == self._n_words for mask in masks):
             np.stack(masks, out=target)
@@ -124,7 +124,7 @@ class MaskRows:
 
 
 class _PinnedNumbers:
-    """Row numbers on their way to a CUDA device, through pinned memory: one half of it is written while transfers may read the other."""
+    """Row numbers sent to a CUDA device through pinned memory; one half is written while transfers may read the other."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -136,11 +136,11 @@ class _PinnedNumbers:
             self._target = torch.empty(half, dtype=torch.int32, device=self._device)
         self._array = self._pinned.numpy()
         self._half, self._side, self._at = half, 0, 0
-        # Invariant: a half's event is behind all transfers out of it, and is waited for before the half is written again.
+        # Invariant: the event of a half follows all transfers from it, and is awaited before the half is written again.
         self._left = [torch.cuda.Event() for _ in range(2)]  # type: ignore[no-untyped-call]
 
     def sent(self, rows: Int32Array) -> torch.Tensor:
-        """The numbers on the device, where the next ones will be written: work in order on one stream has read them by then."""
+        """The numbers on the device, in a buffer that the next call reuses: work ordered on one stream has read it by then."""
         count = len(rows)
         if count > self._half:
             self._make(2 * count)

@@ -1,14 +1,13 @@
-"""Does a tokenizer belong to a model, and which tokens end the model's texts?
+"""Checks whether a tokenizer belongs to a model, and finds the end-of-sequence tokens.
 
-A tokenizer of another model is an expensive mistake: everything works, and all texts are nonsense that never ends. What is
-checked here tells most of such pairs apart:
+With the tokenizer of another model no step fails, but all texts are nonsense that never ends. These checks detect most such pairs:
 
-- The model's logits are as wide as the tokenizer, or a little wider: rows are padded to a round number (Qwen2.5: 151,936
-  for 151,665 tokens, 0.2 %; Phi-2: 51,200 for 50,295, 1.8 %; DeepSeek LLM: 102,400 for 100,015, 2.3 %).
-- The tokens that the model's configuration names as the end of sequence exist in the tokenizer, and spell nothing there.
+- The model's logits are as wide as the tokenizer, or slightly wider: rows are padded to a round number (Qwen2.5: 151,936 for 151,665
+  tokens, 0.2 %; Phi-2: 51,200 for 50,295, 1.8 %; DeepSeek LLM: 102,400 for 100,015, 2.3 %).
+- The end-of-sequence tokens in the model's configuration exist in the tokenizer, and have no text there.
 
-The model's configuration may name several ends (Llama 3: ``<|end_of_text|>`` and ``<|eot_id|>``); all of them are used. The
-tokenizer may name another one, as that of a model tuned to end its turns with ``<|im_end|>`` does; both are used then.
+The model's configuration may name several ends (Llama 3: ``<|end_of_text|>`` and ``<|eot_id|>``); all of them are used. The tokenizer may
+name another one, for example ``<|im_end|>`` for a chat-tuned model; then both are used.
 """
 
 import warnings
@@ -19,33 +18,33 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["fitting_vocabulary"]
 
-# Columns beyond the tokenizer that padding explains at any size, and the shares from which the pair is doubtful or wrong.
+# Number of extra columns that padding explains at any size, and the fractions from which the pair is doubtful or wrong.
 _PADDING, _DOUBTFUL, _WRONG = 512, 1 / 20, 1 / 8
 
 
 def fitting_vocabulary(hf_model: Any, config: Any, hf_tokenizer: Any, width: int) -> Vocabulary:
-    """The vocabulary of a tokenizer, as wide as the model's logits and with the model's ends of sequence.
+    """Build the vocabulary of a tokenizer with the width of the model's logits and the model's end-of-sequence tokens.
 
     Parameters
     ----------
     hf_model : transformers.PreTrainedModel
     config : transformers.PretrainedConfig
-        Of the model's language part.
+        Configuration of the model's language part.
     hf_tokenizer : transformers.PreTrainedTokenizerBase
     width : int
-        Columns of the logits.
+        Number of columns of the logits.
 
     Raises
     ------
     TypeError
         The tokenizer is not a fast one.
     ModelError
-        The tokenizer cannot be read, or is that of another model.
+        The tokenizer cannot be read, or belongs to another model.
 
     Warns
     -----
     UserWarning
-        The tokenizer may be that of another model; or it names an end of sequence that the model does not.
+        The tokenizer may belong to another model, or it names an end of sequence that the model does not.
     """
     try:
         vocabulary = Vocabulary.from_tokenizer(hf_tokenizer)
@@ -73,7 +72,7 @@ def _check_width(hf_model: Any, vocabulary: Vocabulary, width: int) -> None:
 
 
 def _ends(hf_model: Any, config: Any, hf_tokenizer: Any, vocabulary: Vocabulary, width: int) -> list[int]:
-    """The tokens that end a text: the model's, and the tokenizer's."""
+    """The end-of-sequence tokens of the model and the tokenizer."""
     declared = getattr(getattr(hf_model, "generation_config", None), "eos_token_id", None)
     if declared is None:
         declared = getattr(config, "eos_token_id", None)

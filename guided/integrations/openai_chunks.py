@@ -1,13 +1,13 @@
-"""Events as the chunks of OpenAI's chat completions: what a server sends that streams them.
+"""Converts events to chunks of OpenAI's streamed chat completions.
 
-Text goes to ``content``. A call begins with a chunk of its index, id, name and empty arguments; fragments of the arguments follow as each
-is complete, and joined they are one JSON object with what the call's ``arguments`` have. A value that the model wrote as JSON is
-passed on as it wrote it; what is spelled otherwise (``+5``, text without quotes, other formats' literals) is written as JSON.
+Text goes to ``content``. A call begins with a chunk with its index, id, name and empty arguments; a fragment follows for each complete
+argument, and the joined fragments are one JSON object with the call's ``arguments``. A value that the model wrote as JSON is passed on
+unchanged; other spellings (``+5``, unquoted text, literals of other formats) are converted to JSON.
 
-In that protocol results come with the next request. Results that have been inserted into a text are in none of its chunks; with
-``execute=False`` a text ends with its first call, as clients expect it.
+In this protocol results are part of the next request. Results inserted into a text appear in no chunk; with ``execute=False`` a text ends
+with its first call, as clients expect.
 
-It imports nothing of OpenAI's, keeps no history, and counts no tokens.
+This module does not import OpenAI's package, keeps no history, and counts no tokens.
 """
 
 import json
@@ -28,16 +28,16 @@ def openai_chunks(
     id: str | None = None,  # noqa: A002 - the protocol's name
     created: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    r"""The chunks of a stream, as dicts that ``json.dumps`` takes.
+    r"""Convert a stream to chunks, as dicts for ``json.dumps``.
 
     Parameters
     ----------
     events : iterable of Event
-        Of any generator's ``stream``.
+        The ``stream`` of any generator.
     model : str
-        The name that the chunks have for the model.
+        Name of the model in the chunks.
     id : str, optional
-        Of the completion; by default a new one. Ids of calls are made from it.
+        Id of the completion; by default a new one. Ids of calls are derived from it.
     created : int, optional
         Seconds since 1970; by default now.
 
@@ -62,7 +62,7 @@ async def openai_chunks_async(
     id: str | None = None,  # noqa: A002 - the protocol's name
     created: int | None = None,
 ) -> AsyncIterator[dict[str, Any]]:
-    """As `openai_chunks`, of any generator's ``stream_async``."""
+    """Like `openai_chunks`, for the ``stream_async`` of any generator."""
     writer = ChunkWriter(model, id, created)
     async for event in events:
         for chunk in writer.write(event):
@@ -70,7 +70,7 @@ async def openai_chunks_async(
 
 
 class ChunkWriter:
-    """Writes the chunks of one stream, event by event; parameters are those of `openai_chunks`."""
+    """Converts one stream, event by event; the parameters are those of `openai_chunks`."""
 
     def __init__(self, model: str, id: str | None = None, created: int | None = None) -> None:  # noqa: A002
         number = uuid.uuid4().hex
@@ -83,12 +83,12 @@ class ChunkWriter:
         }
         self._is_new = True
         self._n_calls = self._n_answered = 0
-        # Of the call that is being written: what its next argument follows, and the list of values that is open.
+        # State of the current call: the text before its next argument, and the open list of values.
         self._before = "{"
         self._list: str | None = None
 
     def write(self, event: Event) -> Iterator[dict[str, Any]]:
-        """The chunks of the next event; there may be none."""
+        """Yield the chunks of the next event; there may be none."""
         if self._is_new:
             self._is_new = False
             yield self._chunk({"role": "assistant", "content": ""})
@@ -112,7 +112,7 @@ class ChunkWriter:
                 yield self._chunk({}, self._finish_reason(event.result.finish_reason))
 
     def _argument(self, event: ToolArgument) -> str:
-        """What an argument adds to the JSON object."""
+        """The text that an argument adds to the JSON object."""
         spelled = argument_json(event.text, event.value)
         if event.is_item and self._list == event.name:
             return ", " + spelled

@@ -1,4 +1,4 @@
-"""Packages that an install may lack, and the command that installs them."""
+"""Optional packages, and the command that installs them."""
 
 import importlib.util
 import re
@@ -10,7 +10,7 @@ __all__ = ["is_installed", "require"]
 
 
 def is_installed(*packages: str) -> bool:
-    """Can all of some packages be imported?"""
+    """Return whether all packages can be imported."""
     return not _missing(packages)
 
 
@@ -20,14 +20,14 @@ def require(what: str, *packages: str) -> None:
     Parameters
     ----------
     what : str
-        What needs them, for the message.
+        The feature that needs them, for the message.
     *packages : str
-        Their names, under which they are imported and also installed.
+        Names for import and installation.
 
     Raises
     ------
     ModelError
-        Some are missing. The message names all of these, and the command that installs them.
+        Some are missing. The message names all of them and the command that installs them.
     """
     missing = _missing(packages)
     if missing:
@@ -43,7 +43,7 @@ def _missing(packages: tuple[str, ...]) -> list[str]:
 
 
 def _requirements(packages: list[str]) -> list[str]:
-    """The packages as pip reads them, with the versions that this distribution declares."""
+    """Requirement strings for pip, with the versions that this distribution declares."""
     try:
         declared = requires("guided-decoding") or []
     except PackageNotFoundError:  # a source tree on the path

@@ -1,18 +1,16 @@
-"""Token sequences that a search showed so far, and the state behind each of their prefixes.
+"""Token sequences of past steps of a search, and the state after each of their prefixes.
 
-A search over token sequences shows them step by step, but not always one token longer than the last time: beam search
-reorders and copies rows, assisted decoding shows drafts and goes back to the last accepted token, group beam search
-shows some rows now and the others next. Every search extends a sequence that it has shown by one token, though. So a
-row is found by its content: it continues a row shown before if that one begins with all of its tokens but the last.
-A row that continues none is a prompt.
+A search over token sequences passes them to a processor step by step, but not always as last time plus one token: beam search reorders and
+copies rows, assisted decoding passes drafts and rolls back to the last accepted token, group beam search passes some rows now and the
+others next. But every search extends an earlier sequence by one token. A row is therefore found by its content: it continues an earlier
+row that begins with all of its tokens but the last. A row that continues none is a prompt.
 
-`History` keeps the rows of past calls. Each row has a chain of `Node`, one for each generated token, with the state
-behind it; rows share the chain of what they have in common. Rows and nodes never change once made. The oldest calls are
-dropped when there are too many.
+`History` keeps the rows of past calls. Each row has a chain of `Node`, one per generated token, with the state after that token; rows
+share the chain of their common prefix. Rows and nodes are never changed. The oldest calls are dropped when there are too many.
 
-Complexity: where every row continues the row in its place, one comparison of all tokens with those of the last call;
-on a device, where they are many, only the last tokens and the verdict leave it. Otherwise one look-up per row and past
-call, of the row's bytes. The state of a rollback over n tokens is n nodes away.
+Complexity: if every row continues the row at the same index, one comparison of all tokens with those of the last call; for many tokens on
+a device, only the last tokens and the outcome are copied to the host. Otherwise one look-up of the row's bytes per row and past call. A
+rollback over n tokens follows n nodes.
 """
 
 from collections.abc import Callable
@@ -29,38 +27,38 @@ if TYPE_CHECKING:
 
 __all__ = ["History", "Node", "Rows", "Tokens", "shown"]
 
-# On a device, up to so many tokens are read whole: 64 KB cost less than the kernels that compare them there.
+# On a device, at most this many tokens are copied whole: 64 KB cost less than kernels that compare them there.
 _FEW_TOKENS = 1 << 13
-# Past calls kept. A generation needs the last one, or one for each group of beams; a loop that calls a processor itself
-# needs one for each text under way.
+# Number of past calls kept. A generation needs the last one, or one for each group of beams; a loop that calls a processor itself needs
+# one for each text in progress.
 _KEPT_CALLS = 1024
-# Tokens of past calls, without the last one: 32 MB.
+# Number of tokens kept in past calls, without the last one: 32 MB.
 _KEPT_TOKENS = 1 << 22
 
-# Whole sequences, shape (rows, length): on the host, or many on a device.
+# Whole sequences, shape (rows, length): on the host, or on a device if there are many.
 Tokens: TypeAlias = "Int64Array | torch.Tensor"
 
 
 def shown(input_ids: "torch.Tensor") -> Tokens:
-    """Token ids in memory of their own, since beam search writes into the tensors that it shows."""
+    """Copy token ids, because beam search writes into the tensors that it passes."""
     if input_ids.device.type != "cpu" and input_ids.numel() > _FEW_TOKENS:
         return input_ids.clone()
     tokens: Int64Array = input_ids.cpu().numpy().astype(np.int64)
     return tokens
 
 
-# PERF: not frozen, since a frozen one takes three times as long to make, and a step makes one for each row.
+# PERF: not frozen: creating a frozen node takes three times as long, and each step creates one per row.
 @dataclass(slots=True, eq=False)
 class Node:
-    """The state behind a generated token, or behind the prompt. It is never changed.
+    """The state after a generated token, or after the prompt. Never changed.
 
     Attributes
     ----------
     state : int
     n_generated : int
-        Tokens between the prompt and here.
+        Number of tokens between the prompt and this node.
     before : Node, optional
-        One token earlier; None behind the prompt.
+        The node one token earlier; None after the prompt.
     """
 
     state: int
@@ -68,7 +66,7 @@ class Node:
     before: "Node | None" = None
 
     def back(self, n_generated: int) -> "Node":
-        """The node of this chain with so many generated tokens."""
+        """Return the node of this chain with ``n_generated`` generated tokens."""
         node = self
         while node.n_generated > n_generated:
             assert node.before is not None, "only the first node has none before it"
@@ -85,9 +83,9 @@ class Rows:
     tokens : Tensor or ndarray[int64], shape (rows, length)
         Whole sequences: prompts and generated tokens.
     kinds : list of int
-        By row, which index it follows. Rows continue rows of the same kind.
+        Number of the index that each row follows. Rows continue rows of the same kind.
     nodes : list of Node
-        By row, the end of its chain.
+        The end of each row's chain.
     """
 
     tokens: Tokens
@@ -96,15 +94,15 @@ class Rows:
 
     @property
     def length(self) -> int:
-        """Tokens of each row."""
+        """Number of tokens of each row."""
         return int(self.tokens.shape[1])
 
     def in_place(self, tokens: Tokens, kinds: list[int]) -> tuple[list[Node], list[int]] | None:
-        """For each of ``tokens`` the node that it continues and its last token, if each continues the row in its place."""
+        """The node that each row continues, and its last token, if each row continues the row at the same index."""
         length = int(tokens.shape[1])
         if kinds != self.kinds or not 1 <= length <= self.length + 1:
             return None
-        # A prompt shown again continues nothing, and is left to `found`.
+        # A repeated prompt continues no row; `found` handles it.
         depth = length - 1 - self.length
         if depth < 0 and any(node.n_generated + depth < 0 for node in self.nodes):
             return None
@@ -114,7 +112,7 @@ class Rows:
         return [node.back(node.n_generated + depth) for node in self.nodes] if depth else self.nodes, last
 
     def _unmoved(self, tokens: Tokens, known: int) -> list[int] | None:
-        """The last token of each row, if what comes before it begins the row in its place."""
+        """The last token of each row, if the tokens before it are a prefix of the row at the same index."""
         before = self.tokens
         if isinstance(tokens, np.ndarray) and isinstance(before, np.ndarray):
             return tokens[:, -1].tolist() if np.array_equal(tokens[:, :known], before[:, :known]) else None
@@ -127,9 +125,9 @@ class Rows:
         return last if unmoved else None
 
     def found(self, tokens: Int64Array, kinds: list[int], wanted: list[int]) -> dict[int, tuple[Node, int | None, int]]:
-        """For those of the ``wanted`` rows that continue a row here: the node, the token behind it, and the row here.
+        """For the ``wanted`` rows that continue a row of this call: the node, the token after it, and the index of that row.
 
-        The token is None where a prompt is shown again.
+        The token is None for a repeated prompt.
         """
         length = tokens.shape[1]
         if length > self.length + 1:
@@ -141,7 +139,7 @@ class Rows:
         places: dict[int, tuple[Node, int | None, int]] = {}
         for rows, known in ((longer, length - 1), (prompts, length)):
             left = [row for row in wanted if row not in places]
-            # A quick look first, since there may be many calls: do two rows have the same last token?
+            # A quick check first, since there may be many calls: do two rows have the same last token?
             if not rows or not left or (known and not np.isin(before[rows, known - 1], tokens[left, known - 1]).any()):
                 continue
             by_content = {(self.kinds[row], before[row, :known].tobytes()): row for row in rows}
@@ -160,19 +158,19 @@ class History:
     Parameters
     ----------
     initial : list of int
-        By kind, the state behind a prompt.
+        State after a prompt, by kind.
     advance : callable
-        From kind, state and token to the next state.
+        Maps kind, state and token to the next state.
     """
 
     def __init__(self, initial: list[int], advance: Callable[[int, int, int], int]) -> None:
         self._initial, self._advance = initial, advance
-        # The last call first.
+        # Most recent call first.
         self._calls: tuple[Rows, ...] = ()
         self._lock = new_lock(Rank.INDEX)
 
     def follow(self, tokens: Tokens, kinds: list[int]) -> Rows:
-        """The rows of a call with their states; they are kept."""
+        """Return the rows of a call with their states, and keep them."""
         calls = self._calls
         for old in calls:
             unmoved = old.in_place(tokens, kinds)
@@ -187,7 +185,7 @@ class History:
         return self._look_up(calls, tokens, kinds)
 
     def _look_up(self, calls: tuple[Rows, ...], tokens: Tokens, kinds: list[int]) -> Rows:
-        """The same for rows that are in other places, or of several calls, or new."""
+        """Like `follow`, for rows that moved, continue several calls, or are new."""
         host = _on_host(tokens)
         found: dict[int, tuple[Node, int | None, int]] = {}
         replaced = None
@@ -196,7 +194,7 @@ class History:
             if not missing:
                 break
             here = old.found(host, kinds, missing)
-            # A call is not needed any more when all of its rows are continued.
+            # A call is no longer needed once all of its rows are continued.
             ends = {place for node, _, place in here.values() if node is old.nodes[place]}
             if len(here) == len(kinds) and len(ends) == len(old.kinds):
                 replaced = old

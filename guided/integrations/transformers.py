@@ -1,11 +1,9 @@
-"""``guided.Model``: a model of the transformers library with its tokenizer.
+"""``guided.Model``: a transformers model with its tokenizer.
 
-The tokenizer is used in two ways that must not be mixed up. A *prompt* is encoded as the tokenizer does it, special
-tokens by name included. *Text that is inserted* (a tool's result) is encoded to exactly its bytes: whatever it says, it
-can not become a special token.
+The tokenizer has two uses that must be kept apart. A *prompt* is encoded by the tokenizer's own rules, including special tokens by name.
+*Inserted text* (a tool's result) is encoded to exactly its bytes, so it can never become a special token.
 
-Neither torch nor transformers is imported here: both objects come from outside. The forward pass is
-`guided.integrations.forward`'s.
+Neither torch nor transformers is imported here: the caller passes both objects. `guided.integrations.forward` runs the forward pass.
 """
 
 import copy
@@ -32,20 +30,20 @@ class Model(LanguageModel):
     Parameters
     ----------
     hf_model : transformers.PreTrainedModel
-        With a language head. It is switched to evaluation mode, and stays on its device.
+        A model with a language head. It is switched to evaluation mode and stays on its device.
     hf_tokenizer : transformers.PreTrainedTokenizerBase
-        A fast one.
+        A fast tokenizer.
 
     Raises
     ------
     ModelError
-        Not a causal model, or one whose state cannot be rewound; or the tokenizer cannot be read, or is that of another
-        model (`guided.integrations.model_fit`).
+        The model is not causal, or its state cannot be rewound; or the tokenizer cannot be read, or belongs to another model
+        (`guided.integrations.model_fit`).
 
     Warns
     -----
     UserWarning
-        The tokenizer may be that of another model, or names an end of sequence that the model does not.
+        The tokenizer may belong to another model, or names an end of sequence that the model does not.
     """
 
     def __init__(self, hf_model: Any, hf_tokenizer: Any) -> None:
@@ -67,17 +65,17 @@ class Model(LanguageModel):
         return f"<Model {type(model).__name__}: {self.vocabulary.size:,} tokens, {dtype} on {model.device}>"
 
     def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
-        """The tokens of a prompt.
+        """Return the tokens of a prompt.
 
-        A str is encoded as the tokenizer does it: special tokens in it count as such, and a beginning of sequence is
-        added if the tokenizer adds one. Messages go through the chat template, with ``tools`` if there are some
-        (`guided.generate.chat`); if the last message is the assistant's, it is continued.
+        A str is encoded by the tokenizer's own rules: special tokens in it are recognized, and a beginning of sequence is added if the
+        tokenizer adds one. Messages are rendered by the chat template, with ``tools`` if given (`guided.generate.chat`); if the last
+        message is the assistant's, it is continued.
 
         Raises
         ------
         ModelError
-            The tokenizer has no chat template, or its template refuses the messages; or the prompt is empty and the
-            tokenizer knows no token to begin with.
+            The tokenizer has no chat template, or its template rejects the messages; or the prompt is empty and the tokenizer has no token
+            to begin with.
         """
         if isinstance(prompt, str):
             tokens = list(self._backend.encode(prompt).ids)
@@ -91,21 +89,21 @@ class Model(LanguageModel):
         return tokens
 
     def encode(self, text: str) -> list[int]:
-        """Tokens that spell exactly the text: names of special tokens in it are plain text, and nothing is added.
+        """Encode a text exactly: names of special tokens in it are plain text, and nothing is added.
 
         Raises
         ------
         ModelError
-            The vocabulary can not spell the text.
+            The vocabulary cannot spell the text.
         """
         return self._exactly(text)
 
     def session(self) -> Session:
-        """A new, empty session."""
+        """Return a new, empty session."""
         return CachedSession(self._forward, self.vocabulary.size, self.block, self.context_length)
 
     def batch(self, width: int) -> Batch:
-        """A batch whose rows share each forward pass."""
+        """Return a batch whose rows share each forward pass."""
         return PaddedBatch(self._forward, width, self.vocabulary.size, self.block, self.context_length)
 
     def _templated(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, continued: bool) -> str:
@@ -119,12 +117,12 @@ class Model(LanguageModel):
                 continue_final_message=continued,
                 **({} if tools is None else {"tools": tools}),
             )
-        except Exception as error:  # templates are programs, and raise what they like
+        except Exception as error:  # templates are programs and may raise anything
             raise ModelError(f"the model's chat template refuses these messages: {error}") from error
         return str(text)
 
     def _plain_tokens(self, text: str) -> list[int]:
-        """Tokens by the tokenizer's backend, to which names of special tokens are plain text."""
+        """Encode with the tokenizer's backend, which treats names of special tokens as plain text."""
         if self._plain_backend is None:
             backend = copy.deepcopy(self._backend)
             backend.encode_special_tokens = True
@@ -135,7 +133,7 @@ class Model(LanguageModel):
 
 
 def _checked_config(hf_model: Any) -> Any:
-    """The text configuration of a model that this module can drive."""
+    """The text configuration of a model; raises if this module cannot run the model."""
     if not hasattr(hf_model, "config") or not callable(getattr(hf_model, "get_output_embeddings", None)):
         raise _not_a_model(hf_model)
     if getattr(hf_model.config, "is_encoder_decoder", False):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from guided.arrays import BoolArray, Int32Array, UInt8Array, UInt64Array
+from guided.kernels.hashing import OFFSET, PRIME, row_slot
 from guided.kernels.jit import kernel
 
 __all__ = ["child_table", "merge_suffixes"]
@@ -32,21 +33,21 @@ def merge_suffixes(
     slots           int32   (2^p > 2 n,)  open addressing table, -1 throughout on entry
     ==============  ======  ============  ============================================================
 
-    Returns the count of distinct subtrees. Invariant: when node i is met, all nodes above i in preorder have their numbers.
+    Returns the number of distinct subtrees. Invariant: when node i is visited, all nodes after i in preorder have their numbers.
     Complexity: O(n) expected. Ref: Revuz 1992 (minimization of acyclic automata by height), by hashing.
     """
     n = len(byte)
     count = 0
     wrap = np.int64(len(slots) - 1)
     for i in range(n - 1, -1, -1):
-        h = np.uint64(1469598103934665603) ^ np.uint64(final[i])
+        h = OFFSET ^ np.uint64(final[i])
         j = i + 1
         while j < skip[i]:
-            h = (h ^ np.uint64(byte[j])) * np.uint64(1099511628211)
-            h = (h ^ np.uint64(block[j])) * np.uint64(1099511628211)
+            h = (h ^ np.uint64(byte[j])) * PRIME
+            h = (h ^ np.uint64(block[j])) * PRIME
             h ^= h >> np.uint64(29)
             j = skip[j]
-        slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+        slot = row_slot(h, len(slots))
         found = -1
         while slots[slot] >= 0:
             x = slots[slot]
@@ -79,7 +80,7 @@ def child_table(
     column: Int32Array,
     table: Int32Array,
 ) -> None:
-    """The transition table of the subtrees that `merge_suffixes` numbered.
+    """Build the transition table of the subtrees that `merge_suffixes` numbered.
 
     =====================  ======  ==========  ==========================================
     argument               dtype   shape       meaning

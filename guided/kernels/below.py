@@ -1,6 +1,7 @@
-"""Which bytes the nodes below each node of a token trie read: a matter of the vocabulary alone.
+"""Bytes read below each node of a token trie; they depend on the vocabulary alone.
 
-What leads a control back to itself is told in the same bits (`guided.kernels.plans`), so whether all below a node is read is one look.
+The bytes that lead a control back to itself are stored in the same bits (`guided.kernels.plans`), so one comparison tells whether a
+control loops over everything below a node.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ _WITHIN = 14
 
 @kernel
 def _utf8(before: int, b: int) -> int:
-    """The state of UTF-8 after a byte, 0 between characters; -1 where it is none."""
+    """Return the UTF-8 state after a byte, 0 between characters; -1 if the byte is invalid."""
     if before == 0:
         if b < 0x80:
             return 0
@@ -54,23 +55,23 @@ def bytes_below(
     chars: Int32Array,
     deepest: Int32Array,
 ) -> None:
-    """What the nodes below each node of a trie read. O(nodes).
+    """Compute the bytes read below each node of a trie. O(nodes).
 
     Parameters
     ----------
     byte, depth, skip : in
         The trie.
     path : ndarray[int32], shape (max_depth + 1,), scratch
-        State of UTF-8 after each byte of the path.
+        UTF-8 state after each byte of the path.
     own : ndarray[uint64], shape (n_nodes, 2), scratch
-        What each node reads itself, as ``below``.
+        Bytes read by each node itself, as ``below``.
     below : ndarray[uint64], shape (n_nodes, 2), out
-        As bits: bytes from 32 to 127; from 1 on characters past ASCII, by where their first byte is in `LEADS`, and `_WITHIN` the
-        other bytes of these; 0: any other byte.
+        As bits: bytes from 32 to 127; from bit 1, characters past ASCII by the index of their first byte in `LEADS`, and `_WITHIN` for
+        their other bytes; bit 0: any other byte.
     chars : ndarray[int32], shape (n_nodes,), out
-        Code points that begin on the path to each node, its own byte among them.
+        Number of code points that begin on the path to each node, including its own byte.
     deepest : ndarray[int32], shape (n_nodes,), out
-        The most of these at a node or below it.
+        Maximum of ``chars`` at a node or below it.
     """
     path[0] = 0
     for i in range(len(byte)):

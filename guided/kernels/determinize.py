@@ -3,9 +3,10 @@
 import numpy as np
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
+from guided.kernels.hashing import row_slot
 from guided.kernels.jit import kernel
 
-__all__ = ["DONE", "MORE_BUCKETS", "MORE_MEMBERS", "MORE_STATES", "STEPS_SPENT", "determinize", "rehash"]
+__all__ = ["DONE", "MORE_BUCKETS", "MORE_MEMBERS", "MORE_STATES", "STEPS_SPENT", "determinize"]
 
 DONE, MORE_STATES, MORE_MEMBERS, MORE_BUCKETS, STEPS_SPENT = 0, 1, 2, 3, 4
 
@@ -32,9 +33,9 @@ def _close(
     stack: Int32Array,
     members: Int32Array,
 ) -> tuple[int, np.uint64, int]:
-    """Empty-edge closure of the bucket that begins at k, kept to core states: (size, order-free hash, states visited).
+    """Compute the empty-edge closure of the bucket at k, reduced to core states: (size, order-free hash, states visited).
 
-    Where it accepts all texts, it is kept to two that do.
+    A closure that accepts all texts is reduced to two states that do.
     """
     size = visited = 0
     found = -1
@@ -80,9 +81,9 @@ def _intern(
     hashes: UInt64Array,
     slots: Int32Array,
 ) -> int:
-    """Number of the subset whose members are stamped with ``mark``, or -1 - slot where it is new."""
+    """Return the number of the subset whose members are stamped with ``mark``, or -1 - slot if it is new."""
     wrap = np.int64(len(slots) - 1)
-    slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+    slot = row_slot(h, len(slots))
     while slots[slot] >= 0:
         x = slots[slot]
         if hashes[x] == h and set_indptr[x + 1] - set_indptr[x] == size:
@@ -153,7 +154,7 @@ def determinize(
     cursor: Int64Array,
     max_steps: int,
 ) -> int:
-    """Expand subset states from ``cursor`` on until none is left or a buffer is too small.
+    """Expand subset states from ``cursor`` until none is left or a buffer is too small.
 
     ============  =====  ==================  =====================================================================
     argument      dtype  shape               meaning
@@ -162,9 +163,9 @@ def determinize(
     empty_*       int32  CSR by state        empty edges
     edge_*        int32  CSR by state        edges by sets of characters
     class_*       int32  CSR by set          classes of each set
-    core          bool   (n,)                states with edges, and ``accept``: a subset is told by these alone
+    core          bool   (n,)                states with edges, and ``accept``: they alone identify a subset
     lasting       bool   (n,)                states that every character leads back to and to ``accept``: one and ``accept`` are all texts
-    table         int32  (cap, k)            out: next subset state by class, -1 where none
+    table         int32  (cap, k)            out: next subset state by class, -1 for none
     accepting     bool   (cap,)              out
     set_indptr    int64  (cap + 1,)          out: members of each subset state in ``pool``
     pool          int32  (any,)              out
@@ -175,11 +176,11 @@ def determinize(
     head, active  int32  (k,)                scratch; head is -1 throughout on entry
     bucket_*      int32  (any,)              scratch: targets by class as linked lists
     cursor        int64  (4,)                in and out: states expanded, states known, steps, last mark
-    max_steps     int                        budget of closure visits, members and bucket entries; looked at after each closure
+    max_steps     int                        budget of closure visits, members and bucket entries; checked after each closure
     ============  =====  ==================  =====================================================================
 
-    Returns DONE, or which buffer to grow before calling again, or STEPS_SPENT. A row is written anew when it was cut short, which is
-    harmless since subsets already interned are found again.
+    Returns DONE, or which buffer to grow before calling again, or STEPS_SPENT. An interrupted row is written again, which is
+    harmless because interned subsets are found again.
     Loop invariant: rows below ``cursor[0]`` are final; ``cursor[1]`` subsets are interned.
     Complexity: O(sum over rows of edges x classes + closures). Ref: DESIGN of RE2's subset cache; order-free hashing avoids sorts.
     """
@@ -279,14 +280,3 @@ def determinize(
             return STEPS_SPENT
         cursor[0] = q + 1
     return DONE
-
-
-@kernel
-def rehash(hashes: UInt64Array, count: int, slots: Int32Array) -> None:
-    """Fill an empty open addressing table (int32, 2^m entries of -1) with entries 0..count-1 by their hashes."""
-    wrap = np.int64(len(slots) - 1)
-    for x in range(count):
-        slot = np.int64(hashes[x] & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
-        while slots[slot] >= 0:
-            slot = (slot + 1) & wrap
-        slots[slot] = x

@@ -1,19 +1,19 @@
 """Rows of frames: an automaton of strings over classes of bytes, written into the tables of a pushdown automaton.
 
-Arguments that kernels have in common:
+Common arguments of the kernels:
 
     table        ndarray[int32], shape (n, k): the automaton
     classes      ndarray[uint8], shape (256,): its columns
-    ends         ndarray[int32], shape (n,): entry for the closing quote, 0 where none
+    ends         ndarray[int32], shape (n,): entry for the closing quote, 0 for none
 """
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array
+from guided.arrays import DEAD, Int32Array, Int64Array, UInt8Array
 from guided.kernels.jit import kernel
+from guided.kernels.tables import LIVE, MANY, PLAN
 
 __all__ = ["fill_ended", "fill_rows", "fill_spaced", "note_live", "universal"]
 
-_DEAD = -1
-_LIVE, _PLAN, _MANY, _NEAR = 0, 5, 16, 64
+_NEAR = 64
 
 
 @kernel
@@ -28,18 +28,18 @@ def universal(
     twin: Int32Array,
     todo: Int32Array,
 ) -> int:
-    """Does a state read the very bytes that the start state of another automaton reads, and end where it does? The states met; 0: no.
+    """Return the number of states visited if a state is equivalent to the start state of another automaton, else 0.
 
     Parameters
     ----------
     other_table, other_classes, other_ends : in
-        The other automaton; its ends are 0 or 1, those of ``state``'s frame all the same.
+        The other automaton; its ends are 0 or 1, where 1 corresponds to the end of ``state``.
     state : int
-        It is accepting.
+        An accepting state.
     twin : ndarray[int32], shape (n,), in and out
-        -1 on entry; state of the other automaton for each of ``todo``. Unchanged where the answer is 0.
+        -1 on entry; state of the other automaton for each of ``todo``. Unchanged if the result is 0.
     todo : ndarray[int32], shape (m,), out
-        The states, ``state`` first. Where there are more, the answer is 0.
+        The visited states, ``state`` first. If there is no room for all, the result is 0.
 
     Notes
     -----
@@ -91,10 +91,10 @@ def fill_rows(
     quote : int
         The byte that ends a string.
     control_of : ndarray[int32], shape (n,), in
-        Control that stands for each state where another leads to it.
+        Control of each state as a target.
     base : int
-        A common control, -1 for none. Where a row differs from its row in few bytes, it serves as the row's plan; other rows that
-        are broad have plans of their own.
+        A common control, -1 for none. It serves as the plan of each row that differs from its row in few bytes; other rows with many
+        live bytes have plans of their own.
     rows, info, live : out
 
     Notes
@@ -106,34 +106,34 @@ def fill_rows(
         count = differing = 0
         for b in range(256):
             target = table[state, classes[b]]
-            entry = control_of[target] if target >= 0 else _DEAD
+            entry = control_of[target] if target >= 0 else DEAD
             if b == quote and ends[state] != 0:
                 entry = ends[state]
             rows[control, b] = entry
-            if entry != _DEAD:
-                if count < _MANY:
+            if entry != DEAD:
+                if count < MANY:
                     live[control, count] = b
                 count += 1
             if base >= 0 and rows[base, b] != entry:
                 differing += 1
-        info[control, _LIVE] = min(count, _MANY + 1)
-        if count <= _MANY:
-            info[control, _PLAN] = -1
+        info[control, LIVE] = min(count, MANY + 1)
+        if count <= MANY:
+            info[control, PLAN] = -1
         else:
-            info[control, _PLAN] = base if base >= 0 and differing <= _NEAR else control
+            info[control, PLAN] = base if base >= 0 and differing <= _NEAR else control
 
 
 @kernel
 def note_live(first: int, n: int, rows: Int32Array, info: Int32Array, live: UInt8Array) -> None:
-    """Write how many bytes of the controls ``first`` to ``first + n - 1`` are not dead, and where they are few, which. O(n x 256)."""
+    """Write the number of live bytes of the controls ``first`` to ``first + n - 1``, and the bytes if they are few. O(n x 256)."""
     for control in range(first, first + n):
         count = 0
         for b in range(256):
-            if rows[control, b] != _DEAD:
-                if count < _MANY:
+            if rows[control, b] != DEAD:
+                if count < MANY:
                     live[control, count] = b
                 count += 1
-        info[control, _LIVE] = min(count, _MANY + 1)
+        info[control, LIVE] = min(count, MANY + 1)
 
 
 @kernel
@@ -147,7 +147,7 @@ def fill_ended(
     info: Int32Array,
     live: UInt8Array,
 ) -> None:
-    """Write the controls ``first`` to ``first + n - 1`` of what the bytes after it end.
+    """Write the controls ``first`` to ``first + n - 1`` of content that ends before the byte after it.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def fill_ended(
     for state in range(len(table)):
         for b in range(256):
             target = table[state, classes[b]]
-            rows[first + state, b] = first + target if target >= 0 else _DEAD
+            rows[first + state, b] = first + target if target >= 0 else DEAD
         if ends[state] != 0:
             for b in after:
                 rows[first + state, b] = ends[state]
@@ -181,16 +181,16 @@ def fill_spaced(
     info: Int32Array,
     live: UInt8Array,
 ) -> None:
-    """Write the controls of a place with whitespace before it: ``first`` is at the start of the whitespace.
+    """Write the controls of a row with whitespace before it: ``first`` is the start of the whitespace.
 
     Parameters
     ----------
     spaces : ndarray[int32], shape (n, 256), in
-        Next state of the whitespace by byte, -1 where none.
+        Next state of the whitespace by byte, -1 for none.
     accepting : ndarray[int64], in
-        Its accepting states, ascending: there the place itself may follow.
+        Its accepting states, ascending, in which the row's bytes are allowed.
     row : ndarray[int32], shape (256,), in
-        The place's own entries; those that are not dead take the place of the whitespace's.
+        Entries after the whitespace; live ones override those of the whitespace.
     first : int
     rows, info, live : out
         Rows, and live bytes.
@@ -205,6 +205,6 @@ def fill_spaced(
         at += is_place
         for b in range(256):
             target = spaces[state, b]
-            entry = first + target if target >= 0 else _DEAD
-            rows[first + state, b] = row[b] if is_place and row[b] != _DEAD else entry
+            entry = first + target if target >= 0 else DEAD
+            rows[first + state, b] = row[b] if is_place and row[b] != DEAD else entry
     note_live(first, len(spaces), rows, info, live)

@@ -1,19 +1,17 @@
-"""Places in the trie of a sorted list of byte strings, which is not written down: those that begin alike, and how much of them is read.
+"""Implicit trie of a sorted list of byte strings: a node is an interval of strings with a common prefix, and the length of the prefix.
 
-Strings are CSR: ``data`` and ``indptr``. They are distinct, so of an interval one at most ends where it is, and it comes first.
+Strings are CSR: ``data`` and ``indptr``. They are distinct, so at most one string of an interval ends at its prefix, and it comes first.
 """
 
-from guided.arrays import BoolArray, Int32Array, Int64Array, UInt8Array
+from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, Int64Array, UInt8Array
 from guided.kernels.jit import kernel
 
 __all__ = ["meet", "next_bytes", "within"]
 
-_DEAD, _UNKNOWN = -1, -2
-
 
 @kernel
 def _first_from(data: UInt8Array, indptr: Int64Array, low: int, high: int, depth: int, byte: int) -> int:
-    """The first string of an interval, none of which ends here, that goes on with a byte or a greater one."""
+    """Return the first string of an interval, none of which ends here, whose next byte is at least a given byte."""
     while low < high:
         middle = (low + high) >> 1
         if data[indptr[middle] + depth] < byte:
@@ -30,16 +28,16 @@ def _is_ended(indptr: Int64Array, low: int, depth: int) -> bool:
 
 @kernel
 def within(data: UInt8Array, indptr: Int64Array, low: int, high: int, depth: int, byte: int, out: Int64Array) -> None:
-    """The strings of an interval that go on with a byte.
+    """Find the strings of an interval whose next byte is a given one.
 
     Parameters
     ----------
     data, indptr : in
         Strings.
     low, high, depth : int
-        The interval, not empty, and how many bytes of it are read.
+        The nonempty interval, and the length of its prefix.
     out : ndarray[int64], shape (2,), out
-        The interval of those; empty where there is none.
+        The interval found; empty if there is none.
     """
     if _is_ended(indptr, low, depth):
         low += 1
@@ -57,7 +55,7 @@ def next_bytes(
     rows: Int32Array,
     ends: BoolArray,
 ) -> None:
-    """What may come next at some places.
+    """Find the next bytes at some nodes.
 
     Parameters
     ----------
@@ -65,19 +63,19 @@ def next_bytes(
         Strings.
     low, high, depth : ndarray[int64], shape (n,), in
     rows : ndarray[int32], shape (n, 256), out
-        UNKNOWN for each byte that some string goes on with, DEAD for the others.
+        UNKNOWN for the next byte of each string, DEAD for other bytes.
     ends : ndarray[bool], shape (n,), out
-        Does a string end there?
+        Whether a string ends there.
     """
     for i in range(len(low)):
-        rows[i] = _DEAD
+        rows[i] = DEAD
         at = low[i]
         ends[i] = _is_ended(indptr, at, depth[i])
         if ends[i]:
             at += 1
         while at < high[i]:
             byte = data[indptr[at] + depth[i]]
-            rows[i, byte] = _UNKNOWN
+            rows[i, byte] = UNKNOWN
             at = _first_from(data, indptr, at, high[i], depth[i], byte + 1)
 
 
@@ -97,7 +95,7 @@ def meet(
     parent: Int32Array,
     label: UInt8Array,
 ) -> int:
-    """The places that the paths of a trie lead to from one; the number of them, itself first.
+    """Find the nodes that the paths of a trie lead to from one node, and return their number, itself included.
 
     Parameters
     ----------
@@ -106,13 +104,13 @@ def meet(
     byte, depth, skip : in
         Trie.
     begin, end : int
-        A range of its nodes: all children of one node, or of the root, and what is below them.
+        A range of trie nodes: all children of one node, or of the root, and their subtrees.
     path : ndarray[int32], shape (longest path + 1,), scratch
-        The place of each depth.
+        Node at each depth.
     low, high, read : ndarray[int64], shape (end - begin + 1,), in and out
-        Intervals and depths of places; the first is given.
+        Intervals and prefix lengths of the nodes; the first is given.
     parent : ndarray[int32], label : ndarray[uint8], shape (end - begin + 1,), out
-        From which place by which byte.
+        Parent of each node, and the byte from there.
 
     Notes
     -----

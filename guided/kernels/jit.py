@@ -1,23 +1,31 @@
-"""The one decorator of all kernels: compiled, cached on disk where a folder is writable, and free of the GIL.
+"""Decorator of all kernels: compiled, cached on disk if a folder is writable, and without the GIL.
 
-Numba looks for a writable cache folder when a function is decorated and raises ``RuntimeError`` ("no locator available") when there
+Numba looks for a writable cache folder when a function is decorated and raises ``RuntimeError`` ("no locator available") if there
 is none: a read-only install with an unusable HOME. Then kernels are compiled in memory, once per process, with one warning.
 
-The first use on a machine compiles for seconds. `_Notice` says so on a terminal, and the logger ``guided.kernels`` has a record for
-each kernel. Ctrl-C during a compilation takes effect at the next of numba's passes: elsewhere it would be lost in a callback of
+Numba notices an edit of a kernel's own file only, but compiled code includes the constants and functions that the kernel imports. So each
+version of the sources has a cache folder of its own, named by a hash (ADR 0034).
+
+The first use on a machine compiles for seconds. `_Notice` reports it on a terminal, and the logger ``guided.kernels`` has a record for
+each kernel. Ctrl-C during a compilation takes effect at numba's next pass: elsewhere it would be lost in a callback of
 LLVM, or leave numba with a half-compiled function.
 """
 
+import hashlib
 import logging
+import shutil
 import threading
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event as events
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 
 from guided.interrupts import deferred
@@ -34,12 +42,19 @@ _logger = logging.getLogger("guided.kernels")
 _kernels: list[Any] = []
 _warned = False
 
+# Number of cache folders kept side by side: other versions of the sources (branches of a checkout), with and without bounds checks.
+_KEPT = 4
+_PREFIX = "guided-"
+
 
 def kernel(function: _Function) -> _Function:
     """Compile ``function`` with numba (``nogil``, disk cache where possible)."""
     global _warned
+    compiled: Any = numba.njit(nogil=True)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return function
     try:
-        compiled = numba.njit(cache=True, nogil=True)(function)
+        compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
@@ -51,22 +66,63 @@ def kernel(function: _Function) -> _Function:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        compiled = numba.njit(nogil=True)(function)
     # Why this method: the dispatcher calls it for types of arguments that it has no code for, and for nothing else, so
-    # calls of compiled code cost what they did. It is missing under NUMBA_DISABLE_JIT, which leaves the function.
-    if hasattr(compiled, "_compile_for_args"):
-        compiled._compile_for_args = _interruptible(compiled._compile_for_args)
-        _kernels.append(compiled)
+    # calls of compiled code cost what they did.
+    compiled._compile_for_args = _interruptible(compiled._compile_for_args)
+    _kernels.append(compiled)
     return cast("_Function", compiled)
 
 
 def kernels() -> list[Any]:
-    """Numba's dispatchers of all kernels in the modules imported so far."""
+    """Return numba's dispatchers of all kernels in the modules imported so far."""
     return list(_kernels)
 
 
+class _Storage(CompileResultCacheImpl):
+    """Numba's cache files of one kernel, in the folder of the present sources."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        folder = _folder(self.locator.get_cache_path())
+        self.locator.get_cache_path = lambda: folder
+
+
+class _Cache(FunctionCache):
+    _impl_class = _Storage
+
+
+@cache
+def _folder(parent: str) -> str:
+    """Return the cache folder of the present sources; if it is new, remove the oldest of the others."""
+    folder = Path(parent, _PREFIX + _version())
+    if not folder.exists():
+        try:
+            others = sorted(Path(parent).glob(f"{_PREFIX}*"), key=lambda other: other.stat().st_mtime, reverse=True)
+            folder.mkdir(parents=True)
+        except OSError:  # another process is doing the same
+            return str(folder)
+        for other in others[_KEPT - 1 :]:
+            shutil.rmtree(other, ignore_errors=True)
+    return str(folder)
+
+
+@cache
+def _version() -> str:
+    """Return a hash of what compiled code depends on and numba does not compare: all sources that kernels import, and bounds checks.
+
+    An application frozen into one file has no sources; there numba compares the file itself.
+    """
+    checked = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
+    digest = hashlib.sha256(f"{numba.__version__} {checked}".encode())
+    folder = Path(__file__).parent
+    for path in [*folder.parent.glob("arrays.py"), *sorted(folder.glob("*.py"))]:
+        source = path.read_bytes()
+        digest.update(f" {path.name} {len(source)} ".encode() + source)
+    return digest.hexdigest()[:16]
+
+
 def _interruptible(load_or_compile: Callable[..., Any]) -> Callable[..., Any]:
-    """Hold Ctrl-C back while code is loaded or compiled, except where one of numba's passes begins."""
+    """Hold Ctrl-C back while code is loaded or compiled, except at the start of numba's passes."""
 
     def interruptible(*arguments: Any, **options: Any) -> Any:
         with deferred() as deliver, events.install_listener("numba:run_pass", _SafePoints(deliver)):
@@ -76,7 +132,7 @@ def _interruptible(load_or_compile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _SafePoints(events.Listener):
-    """Delivers a signal where a pass begins: an exception there leaves numba as an error in the pass would."""
+    """Deliver a signal at the start of a pass, where an exception leaves numba in the same state as an error in the pass."""
 
     def __init__(self, deliver: Callable[[], None]) -> None:
         self._deliver = deliver
@@ -91,7 +147,7 @@ class _SafePoints(events.Listener):
 
 
 class _Notice(events.Listener):
-    """Says on a terminal that kernels are compiled, how many are ready and since when, once that has taken a second."""
+    """Report on a terminal that kernels are being compiled, their number and the time, after the first second."""
 
     _PATIENCE = 1.0
 

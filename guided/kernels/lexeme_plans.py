@@ -1,14 +1,15 @@
-"""Plans of a lexer, stored: what the tokens of a group do within one lexeme, as `guided.kernels.plans` finds it.
+"""Storage of lexer plans: the effects of a token group within one lexeme, as found by `guided.kernels.plans`.
 
 `guided.kernels.lexemes` evaluates them on a stack.
 """
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array
+from guided.arrays import Int32Array, Int64Array, UInt64Array
+from guided.kernels.hashing import OFFSET, PRIME, row_slot
 from guided.kernels.jit import kernel
 
-__all__ = ["DONE", "MISSING_ROOM", "find_slots", "keep"]
+__all__ = ["DONE", "MISSING_ROOM", "keep"]
 
 DONE, MISSING_ROOM = 0, 2
 
@@ -27,13 +28,13 @@ def keep(
     edges: Int32Array,
     groups: Int32Array,
     group_nodes: Int32Array,
-    group_hashes: Int64Array,
+    group_hashes: UInt64Array,
     group_slots: Int32Array,
     counts: Int64Array,
     n_dense: int,
     is_made: bool,
 ) -> int:
-    """Store a plan: its tokens, and an edge for each action by which some leave, with the group of the nodes that do; DONE or MISSING_ROOM.
+    """Store a plan: its tokens, and an edge with a group of nodes for each action by which tokens leave; DONE or MISSING_ROOM.
 
     Parameters
     ----------
@@ -42,23 +43,23 @@ def keep(
     actions : in
         Tables.
     found_tokens, escapes : in
-        As `guided.kernels.plans.within` gave them.
+        Result of `guided.kernels.plans.within`.
     kinds : ndarray[int32], shape (n_escapes, 3), scratch
-        Of each kind of escape: the kind, and first and end of its nodes.
+        For each kind of escape: the kind, and first and end of its nodes.
     kind_of : ndarray[int32], shape (2 * n_actions,), scratch
-        -1, and -1 again afterwards.
+        -1 on entry and on return.
     plans, tokens, dense, edges, groups, group_nodes : out
         As `guided.kernels.lexemes.evaluate` takes them.
-    group_hashes : ndarray[int64], out
-        Of each group, a hash of its content.
+    group_hashes : ndarray[uint64], out
+        Hash of each group's content.
     group_slots : ndarray[int32], shape (power of two,), in and out
         Open addressing by that hash: a group, or -1.
     counts : ndarray[int64], shape (6,), in and out
-        Plans, tokens, rows of ``dense``, edges, groups and their nodes in use.
+        Numbers in use of plans, tokens, rows of ``dense``, edges, groups and their nodes.
     n_dense : int
         Plans with more tokens have a row of ``dense``.
     is_made : bool
-        Is the next row of ``dense`` made already, in place of ``found_tokens``?
+        Whether the next row of ``dense`` is already filled and replaces ``found_tokens``.
 
     Notes
     -----
@@ -113,20 +114,18 @@ def keep(
         kind_of[kinds[k, 0]] = -1
         action, begin, end = kinds[k, 0] >> 1, kinds[k, 1], kinds[k, 2]
         is_again = actions[action, 1]
-        word = np.uint64(1469598103934665603 + is_again)
+        h = OFFSET ^ np.uint64(is_again)
         is_leaf = 1
         for place in range(begin, end):
             node = group_nodes[place]
-            word = (word ^ np.uint64(node)) * np.uint64(1099511628211)
+            h = (h ^ np.uint64(node)) * PRIME
             is_leaf &= skip[node] == node + 1
-        # Why: the upper bits are the slot's, and of few nodes they would be nearly the same.
-        word = (word ^ (word >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-        content = np.int64(word >> np.uint64(1))
-        slot = np.int64(content >> 20) & wrap
+        h ^= h >> np.uint64(29)
+        slot = row_slot(h, len(group_slots))
         group = -1
         while group_slots[slot] >= 0:
             other = group_slots[slot]
-            if group_hashes[other] == content and groups[other, 1] - groups[other, 0] == end - begin:
+            if group_hashes[other] == h and groups[other, 1] - groups[other, 0] == end - begin:
                 is_equal = groups[other, 2] == is_again
                 for offset in range(end - begin):
                     is_equal = is_equal and group_nodes[groups[other, 0] + offset] == group_nodes[begin + offset]
@@ -137,7 +136,7 @@ def keep(
         if group < 0:
             group = n_groups
             group_slots[slot] = group
-            group_hashes[group] = content
+            group_hashes[group] = h
             # The nodes move down to where those of known groups were.
             for offset in range(end - begin):
                 group_nodes[n_nodes + offset] = group_nodes[begin + offset]
@@ -150,14 +149,3 @@ def keep(
     plans[plan, 1], plans[plan, 4] = counts[1], counts[3]
     counts[0], counts[4], counts[5] = plan + 1, n_groups, n_nodes
     return DONE
-
-
-@kernel
-def find_slots(hashes: Int64Array, slots: Int32Array) -> None:
-    """Enter all groups into a new table of slots."""
-    wrap = np.int64(len(slots) - 1)
-    for group in range(len(hashes)):
-        slot = np.int64(hashes[group] >> 20) & wrap
-        while slots[slot] >= 0:
-            slot = (slot + 1) & wrap
-        slots[slot] = group

@@ -1,16 +1,14 @@
-"""Frames that go on wherever a common one does: strings and keys that differ from it only in how they end.
+"""Comparison of frames with a common one: strings and keys that differ from it only in how they end.
 
-Controls of a frame are paired with those of the common one (*twins*). A control is *like* its twin where both go on by the same bytes, to
-pairs that are alike again, so the tokens that stay in the one stay in the other.
+Controls of a frame are paired with those of the common one (*twins*). A control is *like* its twin if both continue by the same bytes to
+pairs that are alike again; then the tokens that stay in one stay in the other.
 """
 
-from guided.arrays import Int32Array, UInt8Array, UInt64Array
+from guided.arrays import DEAD, UNKNOWN, Int32Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
+from guided.kernels.tables import ACTION, GUARD, WIDTH, meets
 
 __all__ = ["arrive", "is_like", "pair"]
-
-_DEAD, _UNKNOWN, _ACTION = -1, -2, -16
-_GUARD, _WIDTH = 2, 3
 
 
 @kernel
@@ -24,23 +22,19 @@ def _is_pair(
     allows: UInt64Array,
     allow: int,
 ) -> bool:
-    """Do two controls go on by the same bytes, and end by no others?"""
+    """Return whether a control continues by the same bytes as a common one, and ends only by bytes that end that one."""
     for b in range(256):
         entry, common = rows[here, b], rows[there, b]
-        if entry == _UNKNOWN or common == _UNKNOWN or (entry >= 0) != (common >= 0):
+        if entry == UNKNOWN or common == UNKNOWN or (entry >= 0) != (common >= 0):
             return False
         if entry < 0:
             # What the common one does not read, or ends with, may end the other, but not without a cell that says so.
-            if entry <= _ACTION and (common > _ACTION or actions[_ACTION - entry, 0] >= 0):
+            if entry <= ACTION and (common > ACTION or actions[ACTION - entry, 0] >= 0):
                 return False
             continue
-        guard = info[entry, _GUARD]
-        if guard >= 0 and allow >= 0:
-            is_open = False
-            for k in range(info[entry, _WIDTH]):
-                is_open |= guards[guard + k] & allows[allow + k] != 0
-            if not is_open:
-                return False
+        guard = info[entry, GUARD]
+        if guard >= 0 and allow >= 0 and not meets(guard, info[entry, WIDTH], allow, guards, allows):
+            return False
     return True
 
 
@@ -57,23 +51,23 @@ def is_like(
     twin: Int32Array,
     todo: Int32Array,
 ) -> bool:
-    """Is a control like a common one, and everything that it leads to?
+    """Return whether a control, and every control that it leads to, is like a common one.
 
     Parameters
     ----------
     rows, info, actions, guards, allows : in
-        Tables of the automaton; a row that is not known is like no other.
+        Tables of the automaton; an unknown row is not like any other.
     allow : int
-        Offset of the labels that are allowed; -1: all.
+        Offset of the allowed labels; -1: all.
     control, common : int
     twin : ndarray[int32], shape (n_controls,), scratch
-        Twin of each control met; -1 everywhere, before and after.
+        Twin of each control visited; all -1 on entry and on return.
     todo : ndarray[int32], scratch
-        Controls met. Where there are more than it holds, the answer is no.
+        Controls visited. If there is no room for all, the result is False.
 
     Notes
     -----
-    Invariant: controls in ``todo`` have twins, and those before ``i`` go on as these do. O(controls met x 256).
+    Invariant: controls in ``todo`` have twins, and those before ``i`` are like their twins. O(controls visited x 256).
     """
     twin[control], todo[0] = common, control
     count, i, answer = 1, 0, True
@@ -105,20 +99,20 @@ def pair(
     own: Int32Array,
     todo: Int32Array,
 ) -> bool:
-    """Write which control is that of each of the common ones that a common control leads to; False where there is not one of each.
+    """Map each common control reachable from a common one to its counterpart; return False if there is no such mapping.
 
     Parameters
     ----------
     rows : ndarray[int32], shape (capacity, 256), in
     control, common : int
     own : ndarray[int32], shape (n_common,), in and out
-        Own control of each common one; -1 everywhere, before.
+        Counterpart of each common control; all -1 on entry.
     todo : ndarray[int32], shape (n_common,), scratch
-        Common controls met.
+        Common controls visited.
 
     Notes
     -----
-    Invariant: common controls in ``todo`` have an own one, and those before ``i`` go on as these do. O(controls met x 256).
+    Invariant: common controls in ``todo`` have a counterpart, and those before ``i`` are like theirs. O(controls visited x 256).
     """
     own[common], todo[0] = control, common
     count, i = 1, 0
@@ -128,7 +122,7 @@ def pair(
         i += 1
         for b in range(256):
             entry, onward = rows[here, b], rows[there, b]
-            if (entry >= 0) != (onward >= 0) or (entry < 0 and entry > _ACTION and entry != _DEAD):
+            if (entry >= 0) != (onward >= 0) or (entry < 0 and entry > ACTION and entry != DEAD):
                 return False
             if onward < 0:
                 continue
@@ -144,18 +138,18 @@ def pair(
 
 @kernel
 def arrive(rows: Int32Array, control: int, data: UInt8Array, indptr: Int32Array, entries: Int32Array) -> None:
-    """The entry for the last byte of each text from a control; DEAD where the text leaves the rows before.
+    """Find the entry for the last byte of each text from a control; DEAD if the text leaves the rows before.
 
     Parameters
     ----------
     rows : ndarray[int32], shape (capacity, 256), in
     control : int
     data, indptr : in
-        CSR: the texts, of at least one byte.
+        CSR: the texts, each of at least one byte.
     entries : ndarray[int32], shape (n_texts,), out
     """
     for i in range(len(entries)):
         entry = control
         for k in range(indptr[i], indptr[i + 1]):
-            entry = rows[entry, data[k]] if entry >= 0 else _DEAD
+            entry = rows[entry, data[k]] if entry >= 0 else DEAD
         entries[i] = entry

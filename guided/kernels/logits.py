@@ -1,7 +1,7 @@
-"""Masks applied to logits: what is allowed keeps its bits, everything else becomes minus infinity.
+"""Masks applied to logits: allowed logits keep their bits, all others become minus infinity.
 
-Logits come as integers of their own size, since their bits are moved and never computed with: one loop serves every float type, and NaN.
-The mask of a row has the bit of token t at ``t & 31`` of word ``t >> 5``.
+Logits are passed as integers of their size, because their bits are moved and never computed with: one loop serves every float type, and
+NaN. The mask of a row has the bit of token t at ``t & 31`` of word ``t >> 5``.
 
 Complexity: O(rows * width), at the speed of memory.
 """
@@ -27,7 +27,7 @@ def copy_allowed(
     infinity: "np.signedinteger[Any]",
     out: IntegerArray,
 ) -> None:
-    """Write the logits to ``out``, what is refused as ``infinity``.
+    """Write the logits to ``out``, with refused ones replaced by ``infinity``.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ A mask has the bit of token t at ``t & 31`` of word ``t >> 5``, least significan
 import numpy as np
 
 from guided.arrays import Int32Array
+from guided.kernels.hashing import OFFSET, PRIME
 from guided.kernels.jit import kernel
 
 __all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs"]
@@ -21,7 +22,7 @@ def set_pairs(
     tokens: Int32Array,
     mask: Int32Array,
 ) -> None:
-    """Set the bit of ``tokens[pair]`` for each of ``pairs`` that is in the mask ``fits``, and whose count is ``least`` to ``most``."""
+    """Set the bit of ``tokens[pair]`` for each of ``pairs`` in the mask ``fits`` whose count is from ``least`` to ``most``."""
     for k in range(len(pairs)):
         pair = pairs[k]
         if least <= counts[k] <= most and fits[pair >> 5] >> np.int32(pair & 31) & 1:
@@ -31,7 +32,7 @@ def set_pairs(
 
 @kernel
 def count_classes(mask: Int32Array, class_of: Int32Array, first: Int32Array, counts: Int32Array) -> None:
-    """Write the first of a mask's tokens of each class but 0, and count them. O(words + tokens of the mask)."""
+    """Write the first token of each class but 0 in a mask, and count them. O(words + tokens of the mask)."""
     for k in range(len(mask)):
         word = mask[k]
         for b in range(32 if word else 0):
@@ -45,9 +46,9 @@ def count_classes(mask: Int32Array, class_of: Int32Array, first: Int32Array, cou
 
 @kernel
 def keep_below(mask: Int32Array, class_of: Int32Array, bounds: Int32Array, limit: int, found: Int32Array) -> int:
-    """Set the bits of a mask's tokens whose class has a bound below a limit; the largest bound of any of its tokens.
+    """Set the bits of a mask's tokens whose class has a bound below a limit, and return the largest bound of any of its tokens.
 
-    Class 0 has no bound: its tokens are left out. O(words + tokens of the mask).
+    Class 0 has no bound: its tokens are omitted. O(words + tokens of the mask).
     """
     most = -1
     for k in range(len(mask)):
@@ -66,25 +67,24 @@ def keep_below(mask: Int32Array, class_of: Int32Array, bounds: Int32Array, limit
 
 @kernel
 def content_hash(words: Int32Array) -> int:
-    """A hash of a mask's words. O(words)."""
+    """Return a hash of a mask's words. O(words)."""
     # PERF: four independent chains, since each multiplication waits for the one before (`python -m benchmarks.maskbench`).
-    a = b = c = d = np.uint64(1469598103934665603)
-    prime = np.uint64(1099511628211)
+    a = b = c = d = OFFSET
     n = len(words) // 4 * 4
     for k in range(0, n, 4):
-        a = (a ^ np.uint64(np.uint32(words[k]))) * prime
-        b = (b ^ np.uint64(np.uint32(words[k + 1]))) * prime
-        c = (c ^ np.uint64(np.uint32(words[k + 2]))) * prime
-        d = (d ^ np.uint64(np.uint32(words[k + 3]))) * prime
+        a = (a ^ np.uint64(np.uint32(words[k]))) * PRIME
+        b = (b ^ np.uint64(np.uint32(words[k + 1]))) * PRIME
+        c = (c ^ np.uint64(np.uint32(words[k + 2]))) * PRIME
+        d = (d ^ np.uint64(np.uint32(words[k + 3]))) * PRIME
     for k in range(n, len(words)):
-        a = (a ^ np.uint64(np.uint32(words[k]))) * prime
-    h = ((a * prime ^ b) * prime ^ c) * prime ^ d
+        a = (a ^ np.uint64(np.uint32(words[k]))) * PRIME
+    h = ((a * PRIME ^ b) * PRIME ^ c) * PRIME ^ d
     return int(np.int64(h >> np.uint64(1)))
 
 
 @kernel
 def are_equal(first: Int32Array, second: Int32Array) -> bool:
-    """Are two masks of one width the same?"""
+    """Return whether two masks of one width are equal."""
     for k in range(len(first)):
         if first[k] != second[k]:
             return False

@@ -1,4 +1,4 @@
-"""Strings' automata measured in characters: which states stand between two, and how many must still begin before an end."""
+"""Character counts in automata of strings: which states are between characters, and how many must still begin before an end."""
 
 from guided.arrays import BoolArray, Int32Array, UInt8Array
 from guided.kernels.jit import kernel
@@ -10,12 +10,12 @@ __all__ = ["needs", "phases"]
 def phases(
     table: Int32Array, indptr: Int32Array, steps: Int32Array, seen: UInt8Array, todo: Int32Array, found: Int32Array
 ) -> bool:
-    """The phase of each state that is reached: 1 between two characters, 2 within one. False where a state is in both.
+    """Find the phase of each reachable state: 1 between two characters, 2 within one. Returns False if a state is in both.
 
     ========  =====  ================  ====================================================================
     argument  dtype  shape             meaning
     ========  =====  ================  ====================================================================
-    table     int32  (n, k)            next state by class, negative where none
+    table     int32  (n, k)            next state by class, negative for none
     indptr    int32  (n_places + 1,)   steps of each place within a character; place 0 is between two
     steps     int32  (n_steps, 2)      class of bytes, and the place that it leads to
     seen      uint8  (n, n_places)     scratch, zeros
@@ -56,7 +56,7 @@ def needs(
     todo: Int32Array,
     found: Int32Array,
 ) -> None:
-    """Least number of characters that must begin from each state to an accepting one, by search backwards.
+    """Find the least number of characters that must begin from each state to an accepting one, by backward search.
 
     ==============  =====  =========  ====================================================================
     argument        dtype  shape      meaning
@@ -66,10 +66,10 @@ def needs(
     indptr, source  int32  CSR        inverse edges, rows (target, class)
     k               int               classes
     todo            int32  (2, n)     scratch: states of this number of characters, and of one more
-    found           int32  (n,)       out; -1 where acceptance is out of reach
+    found           int32  (n,)       out; -1 if acceptance is unreachable
     ==============  =====  =========  ====================================================================
 
-    Why the first number of a state is its least: states come in the order of their numbers, and what one adds depends on itself alone.
+    Why the first number of a state is its minimum: states are visited in order of their numbers, and a state's cost depends only on itself.
     Complexity: O(n + edges).
     """
     n = len(accepting)

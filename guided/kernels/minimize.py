@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, UInt64Array
+from guided.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
+from guided.kernels.hashing import PRIME
 from guided.kernels.jit import kernel
 
 __all__ = ["breadth_first", "distances", "equal_columns", "invert", "refine", "renumber"]
@@ -10,12 +11,12 @@ __all__ = ["breadth_first", "distances", "equal_columns", "invert", "refine", "r
 
 @kernel
 def invert(table: Int32Array, indptr: Int32Array, source: Int32Array) -> None:
-    """Inverse edges of a table, as a CSR by (target, class).
+    """Compute the inverse edges of a table, as a CSR by (target, class).
 
     ========  =====  ============  ==========================================================
     argument  dtype  shape         meaning
     ========  =====  ============  ==========================================================
-    table     int32  (n, k)        next state by class, negative where none
+    table     int32  (n, k)        next state by class, negative for none
     indptr    int32  (n k + 1,)    out; zeros on entry
     source    int32  (n_edges,)    out: sources of the edges into (target, class), ascending
     ========  =====  ============  ==========================================================
@@ -44,17 +45,22 @@ def invert(table: Int32Array, indptr: Int32Array, source: Int32Array) -> None:
 
 @kernel
 def distances(
-    accepting: BoolArray, indptr: Int32Array, source: Int32Array, k: int, distance: Int32Array, queue: Int32Array
+    accepting: BoolArray,
+    indptr: Int32Array | Int64Array,
+    source: Int32Array,
+    k: int,
+    distance: Int32Array,
+    queue: Int32Array,
 ) -> int:
-    """Least number of edges from each state to an accepting one, by breadth-first search backwards.
+    """Find the least number of edges from each state to an accepting one, by backward breadth-first search.
 
     ==============  =====  ========  =============================================
     argument        dtype  shape     meaning
     ==============  =====  ========  =============================================
     accepting       bool   (n,)
-    indptr, source  int32  CSR       inverse edges, rows (target, class)
+    indptr, source  int32  CSR       inverse edges, rows (target, class); ``indptr`` may be int64
     k               int              classes
-    distance        int32  (n,)      out; -1 where acceptance is out of reach
+    distance        int32  (n,)      out; -1 if acceptance is unreachable
     queue           int32  (n,)      scratch
     ==============  =====  ========  =============================================
 
@@ -97,7 +103,7 @@ def refine(
     scratch: Int32Array,
     touched: Int32Array,
 ) -> int:
-    """The coarsest refinement of a partition under which all members of a block go to the same block, by each class.
+    """Compute the coarsest refinement of a partition under which all members of a block go to the same block, by each class.
 
     ==============  =====  ========  ===================================================================
     argument        dtype  shape     meaning
@@ -115,8 +121,8 @@ def refine(
     ==============  =====  ========  ===================================================================
 
     Returns the number of blocks. Invariant: every block is stable under every splitter that is not in ``work``. The smaller half of a split
-    is the new block and goes to ``work``, whether or not the old one is there; missing edges need no sink state, since a stable
-    block has its edge into a splitter in all its members or in none. A block enters ``work`` once, when it is made.
+    is the new block and goes to ``work``, whether or not the old one is in it; missing edges need no sink state, because all members of a
+    stable block have an edge into a splitter or none has. A block enters ``work`` once, when it is created.
     Complexity: O(k n log n). Ref: Hopcroft 1971; arrays as in Valmari and Lehtinen 2008.
     """
     for b in range(n_blocks):
@@ -167,12 +173,12 @@ def refine(
 
 @kernel
 def breadth_first(table: Int32Array, columns: Int32Array, start: int, order: Int32Array, number: Int32Array) -> int:
-    """Number the states in order of discovery, edges taken by some columns, one after the other.
+    """Number the states in order of discovery, following edges by some columns in order.
 
     ========  =====  =======  ======================================
     argument  dtype  shape    meaning
     ========  =====  =======  ======================================
-    table     int32  (n, k)   next state, negative where none
+    table     int32  (n, k)   next state, negative for none
     columns   int32  (m,)     columns in the order they are taken
     start     int             first state
     order     int32  (n,)     out: states in their new order
@@ -199,16 +205,16 @@ def breadth_first(table: Int32Array, columns: Int32Array, start: int, order: Int
 
 @kernel
 def renumber(table: Int32Array, states: Int32Array, columns: Int32Array, number: Int32Array, out: Int32Array) -> None:
-    """Some rows and columns of a table, with the states by their new numbers.
+    """Copy some rows and columns of a table, with states renumbered.
 
     ========  =====  =======  =============================================
     argument  dtype  shape    meaning
     ========  =====  =======  =============================================
-    table     int32  (n, k)   next state, negative where none
+    table     int32  (n, k)   next state, negative for none
     states    int32  (p,)     rows
     columns   int32  (q,)     columns
-    number    int32  (n,)     new number of each state, negative where none
-    out       int32  (p, q)   out: next state, -1 where none
+    number    int32  (n,)     new number of each state, negative for none
+    out       int32  (p, q)   out: next state, -1 for none
     ========  =====  =======  =============================================
 
     O(p q).
@@ -224,24 +230,24 @@ def renumber(table: Int32Array, states: Int32Array, columns: Int32Array, number:
 def equal_columns(
     table: Int32Array, order: Int32Array, first: Int32Array, merged: Int32Array, hashes: UInt64Array
 ) -> int:
-    """Number the different columns of a table, by their first place in an order.
+    """Number the distinct columns of a table by their first position in an order.
 
     ========  ======  =======  ==============================================================================
     argument  dtype   shape    meaning
     ========  ======  =======  ==============================================================================
     table     int32   (n, k)
-    order     int32   (any,)   columns to be looked at; one may come more than once
+    order     int32   (any,)   columns to compare; one may occur more than once
     first     int32   (k,)     out: the first column of each number
     merged    int32   (k,)     -1 throughout on entry; out: number of each column that is in ``order``
     hashes    uint64  (k,)     scratch, zeros
     ========  ======  =======  ==============================================================================
 
-    Returns how many there are. O(n k), and O(n) for each column that is equal to one before.
+    Returns the number of distinct columns. O(n k), and O(n) for each column equal to an earlier one.
     """
     n, k = table.shape
     for s in range(n):
         for c in range(k):
-            hashes[c] = (hashes[c] ^ np.uint64(np.uint32(table[s, c]))) * np.uint64(1099511628211)
+            hashes[c] = (hashes[c] ^ np.uint64(np.uint32(table[s, c]))) * PRIME
     count = 0
     for c in order:
         if merged[c] >= 0:

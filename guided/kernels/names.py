@@ -1,26 +1,25 @@
 """Frames of keys: the names of a table as a trie of controls beside the common control of all other names.
 
-A node of the trie is a control. Its row is that of the common control that the same bytes lead to, but for the bytes by which names go on,
-and for the quote after a name. So is what it is live for, since names go on only as other names may.
+A node of the trie is a control. Its row is that of the common control reached by the same bytes, except for the bytes that continue a name
+and the quote after a name. Its live bytes are the common control's, because names continue only as other names may.
 """
 
 import numpy as np
 
 from guided.arrays import Int32Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
+from guided.kernels.tables import PLAN
 
 __all__ = ["fill_names"]
-
-_PLAN = 5
 
 
 @kernel
 def _put(node: int, common: int, rows: Int32Array, info: Int32Array, live: UInt8Array) -> None:
-    """A control that does as a common one."""
+    """Write a control as a copy of a common one."""
     rows[node] = rows[common]
     live[node] = live[common]
     info[node] = info[common]
-    info[node, _PLAN] = common
+    info[node, PLAN] = common
 
 
 @kernel
@@ -38,27 +37,27 @@ def fill_names(
     before: Int32Array,
     words: UInt64Array,
 ) -> int:
-    """Write the controls from ``first`` on, in the order in which the names need them; the number of them.
+    """Write the controls of the names from ``first`` on, in order of first use, and return their number.
 
     Parameters
     ----------
     data : ndarray[uint8], indptr : ndarray[int32], shape (n_texts + 1,), in
-        CSR: how names are spelled.
+        CSR: spellings of the names.
     labels : ndarray[int32], shape (n_texts,), in
-        Label of each.
+        Label of each name.
     ends : ndarray[int32], shape (n_labels,), in
         Entry for the quote after a name with each label.
     quote : int
         The byte that ends a name.
     other : int
-        The common control after the opening quote; below ``first``, as is all that it leads to.
+        The common control after the opening quote; it and all controls that it leads to are below ``first``.
     first : int
     rows, info, live : in and out
-        Tables with room for a control for each byte of the names, and one more. The guards of the controls are the caller's.
+        Tables with room for one control per byte of the names, and one more. The caller sets the guards of the controls.
     before : ndarray[int32], shape (n_bytes + 1,), out
-        The node before each node.
+        Parent of each node.
     words : ndarray[uint64], shape (n_bytes + 1, n_words), in and out
-        Zeros on entry; the labels that each node can still lead to, label 0 among them.
+        Zeros on entry; the labels that each node can still lead to, including label 0.
 
     Notes
     -----
@@ -73,7 +72,7 @@ def fill_names(
             b = data[k]
             after = rows[first + node, b] - first
             if after < 0:
-                _put(first + count, rows[info[first + node, _PLAN], b], rows, info, live)
+                _put(first + count, rows[info[first + node, PLAN], b], rows, info, live)
                 rows[first + node, b] = first + count
                 before[count] = node
                 words[count, 0] = 1

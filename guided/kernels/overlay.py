@@ -1,4 +1,4 @@
-"""Where the nodes of a trie stand in an automaton that reads the same bytes."""
+"""Simultaneous walk of a trie and an automaton over the same bytes."""
 
 from guided.arrays import Int32Array, UInt8Array
 from guided.kernels.jit import kernel
@@ -16,20 +16,20 @@ def follow(
     parent: Int32Array,
     shadow: Int32Array,
 ) -> None:
-    """The parent of each node, and the automaton's state after the node's bytes.
+    """Find the parent of each node, and the automaton's state after the node's bytes.
 
     ============  ============  =============  ====================================================
     argument      dtype         shape          meaning
     ============  ============  =============  ====================================================
     byte, depth   uint8, int32  (n,)           preorder trie without its root (`guided.kernels.trie`)
-    table         int32         (q, k)         automaton, -1 where none; state 0 is the start
+    table         int32         (q, k)         automaton, -1 for none; state 0 is the start
     classes       uint8         (256,)         column of each byte
-    path          int32         (longest,)     scratch: nodes from the root to the one at hand
+    path          int32         (longest,)     scratch: nodes from the root to the current one
     parent        int32         (n,)           out: node, -1 for the root
-    shadow        int32         (n,)           out: state, -1 where the automaton has died
+    shadow        int32         (n,)           out: state, -1 if the automaton has died
     ============  ============  =============  ====================================================
 
-    Invariant: in preorder the parent of a node of depth d is the last node met of depth d - 1. O(n).
+    Invariant: in preorder the parent of a node of depth d is the last visited node of depth d - 1. O(n).
     """
     for i in range(len(byte)):
         d = depth[i]

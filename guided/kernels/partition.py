@@ -1,4 +1,4 @@
-"""Minterms of sets of code points: pieces between the ends of intervals, put into classes by the sets that hold them."""
+"""Minterms of sets of code points: pieces between interval ends, put into classes by the sets that contain them."""
 
 from guided.arrays import Int32Array
 from guided.kernels.jit import kernel
@@ -17,7 +17,7 @@ def classify(
     moved: Int32Array,
     touched: Int32Array,
 ) -> int:
-    """Refine the classes of pieces by one set after the other.
+    """Refine the classes of pieces by each set in turn.
 
     ===========  =====  ==============  =====================================================================
     argument     dtype  shape           meaning
@@ -31,8 +31,8 @@ def classify(
     touched      int32  (n + 1,)        scratch
     ===========  =====  ==============  =====================================================================
 
-    Returns the number of classes. Invariant: two pieces have one class when the sets so far hold both or neither. Class 0 has a member
-    that is no piece, so it is never taken over by a set and stays the class of no set.
+    Returns the number of classes. Invariant: two pieces have one class if each set so far holds both or neither. Class 0 has a virtual
+    member that is not a piece, so no set takes it over and it stays the class of no set.
     Complexity: O(pieces of all intervals).
     """
     count = 1
@@ -84,7 +84,7 @@ def list_classes(
     stamp: Int32Array,
     classes: Int32Array,
 ) -> None:
-    """The classes of each set, one set after the other, as `count_classes` counts them. O(pieces of all intervals)."""
+    """List the classes of each set, one set after the other, as `count_classes` counts them. O(pieces of all intervals)."""
     n = 0
     for s in range(len(indptr) - 1):
         for i in range(indptr[s], indptr[s + 1]):

@@ -1,30 +1,27 @@
-"""Plans: the walk of a token trie within one frame, or one lexeme, on no stack.
+"""Plans: walk of a token trie within one frame or one lexeme, without a stack.
 
-Where a control reads again and again whatever is below a node, as a string does letters, the tokens there are taken without a walk: which
-bytes are below a node is a matter of the vocabulary alone (`guided.kernels.below`).
+If a control loops over everything below a node, as a string does over letters, the tokens there are taken without a walk: the bytes below
+a node depend on the vocabulary alone (`guided.kernels.below`).
 
-Tables are those of `guided.automata.pushdown` (whose constants are repeated here, since numba freezes globals).
+Tables are those of `guided.automata.pushdown`.
 """
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
+from guided.kernels.tables import ACTION, COUNTS, GUARD, NEEDS, WIDTH, meets
 
 __all__ = ["DONE", "LOOPS", "MISSING_ENTRY", "like", "walk_frame", "within"]
 
 DONE, MISSING_ENTRY = 0, 1
-
-
-_DEAD, _UNKNOWN, _ACTION = -1, -2, -16
-_COUNTS, _GUARD, _WIDTH, _NEEDS = 1, 2, 3, 6
 # Controls whose loops are kept; a power of two.
 LOOPS = 1024
 
 
 @kernel
 def _only(control: int, first: int, last: int, rows: Int32Array) -> int:
-    """Where all of these bytes lead from a control; -1 where this is not one control."""
+    """Return the control that all of these bytes lead to; -1 if there is no single one."""
     if control < 0:
         return -1
     target = rows[control, first]
@@ -36,11 +33,11 @@ def _only(control: int, first: int, last: int, rows: Int32Array) -> int:
 
 @kernel
 def _reads_characters(control: int, lead: Int64Array, rows: Int32Array, info: Int32Array) -> bool:
-    """Do all characters that begin as one of `guided.kernels.below.LEADS` says lead back to a control, by controls that count no more?"""
+    """Return whether all characters of an entry of `guided.kernels.below.LEADS` lead back to a control, with no further counting."""
     first, last, low, high, more = lead
     within = _only(control, first, last, rows)
     for k in range(more + 1):
-        if within < 0 or info[within, _COUNTS] == 1 or info[within, _NEEDS] != info[control, _NEEDS]:
+        if within < 0 or info[within, COUNTS] == 1 or info[within, NEEDS] != info[control, NEEDS]:
             return False
         within = _only(within, 0x80 if k else low, 0xBF if k else high, rows)
     return bool(within == control)
@@ -50,7 +47,7 @@ def _reads_characters(control: int, lead: Int64Array, rows: Int32Array, info: In
 def _find_loops(
     control: int, allow: int, leads: Int64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
 ) -> None:
-    """What leads from a control to itself, as in `guided.kernels.below`."""
+    """Find the bytes that lead from a control to itself, in the format of `guided.kernels.below`."""
     low = high = np.uint64(0)
     for b in range(32, 128):
         if rows[control, b] == control:
@@ -67,11 +64,24 @@ def _find_loops(
 
 
 @kernel
-def _meets(guard: int, width: int, allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
-    for k in range(width):
-        if guards[guard + k] & allows[allow + k]:
-            return True
-    return False
+def _stays(
+    node: int,
+    control: int,
+    allow: int,
+    below: UInt64Array,
+    leads: Int64Array,
+    rows: Int32Array,
+    info: Int32Array,
+    loops: UInt64Array,
+) -> bool:
+    """Return whether everything below a node leads a control back to itself.
+
+    A control of a lexer has ``allow`` -1: within a character, whatever the control can lead to can still come.
+    """
+    slot = control % LOOPS
+    if loops[slot, 0] != np.uint64(control + 1):
+        _find_loops(control, allow, leads, rows, info, loops)
+    return not (below[node, 0] & ~loops[slot, 1] or below[node, 1] & ~loops[slot, 2])
 
 
 @kernel
@@ -100,36 +110,36 @@ def walk_frame(
     most: Int32Array,
     escapes: Int32Array,
 ) -> int:
-    """The walk from a control within its frame, on no stack: every action is an escape. The number of them, or -1: use `walk`.
+    """Walk from a control within its frame, without a stack: every action is an escape. Returns their number, or -1: use `walk`.
 
     Parameters
     ----------
     byte, depth, skip, token_indptr, token_ids : in
         Trie, whole; ``depth`` is the offset of each node's byte.
     below, chars, deepest : ndarray[uint64], shape (n_nodes, 2), and ndarray[int32], shape (n_nodes,), in
-        As of `guided.kernels.below.bytes_below`.
+        As from `guided.kernels.below.bytes_below`.
     leads : ndarray[int64], shape (n, 5), in
         `guided.kernels.below.LEADS`.
     token_chars : ndarray[int32], shape (n_tokens_with_bytes,), in
         ``chars`` of the node at which each of ``token_ids`` ends.
     rows, info, actions, guards, allows : in
-        Tables; rows that are met must be known, and actions not direct.
+        Tables; visited rows must be known, and actions not direct.
     allow : int
-        Offset of the labels that are allowed; -1: all.
+        Offset of the allowed labels; -1: all.
     start : int
         Control.
     path : ndarray[int32], shape (max_depth + 1, 2), scratch
         Control, and code points read, after each byte of the path.
     loops : ndarray[uint64], shape (LOOPS, 3), scratch
-        Zeros at the start: of some controls, their number and 1, and the bytes that lead back to them.
+        Zeros on entry. For some controls: their number plus 1, and the bytes that lead back to them.
     mask, count, escapes : out
         As in `guided.kernels.pushdown.walk`; without ``count``, tokens are not counted one by one.
     most : ndarray[int32], shape (1,), out
-        The most code points that any token in ``mask`` reads or needs after it.
+        Maximum over the tokens in ``mask`` of the code points read, plus those needed after the token.
 
     Notes
     -----
-    Invariant: before node i, ``path[depth[i]]`` holds what the bytes before it lead to.
+    Invariant: before node i, ``path[depth[i]]`` holds the control and count after the bytes before it.
     O(nodes at which the control changes or a byte is not read + tokens).
     """
     path[0, 0], path[0, 1] = start, 0
@@ -139,42 +149,39 @@ def walk_frame(
         d = depth[i]
         control = path[d, 0]
         entry = rows[control, byte[i]]
-        if entry >= 0 and allow >= 0 and info[entry, _GUARD] >= 0:
-            if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
-                entry = _DEAD
+        if entry >= 0 and allow >= 0 and info[entry, GUARD] >= 0:
+            if not meets(info[entry, GUARD], info[entry, WIDTH], allow, guards, allows):
+                entry = DEAD
         if entry >= 0:
-            read = path[d, 1] + (1 if info[control, _COUNTS] == 1 else 0)
+            read = path[d, 1] + (1 if info[control, COUNTS] == 1 else 0)
             path[d + 1, 0], path[d + 1, 1] = entry, read
             for k in range(token_indptr[i], token_indptr[i + 1]):
                 token = token_ids[k]
                 mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
                 if len(count):
-                    count[token] = read + info[entry, _NEEDS]
+                    count[token] = read + info[entry, NEEDS]
             if token_indptr[i] < token_indptr[i + 1]:
-                top = max(top, read + info[entry, _NEEDS])
+                top = max(top, read + info[entry, NEEDS])
             i += 1
             if skip[i - 1] == i:
                 continue
-            slot = entry % LOOPS
-            if loops[slot, 0] != np.uint64(entry + 1):
-                _find_loops(entry, allow, leads, rows, info, loops)
-            if below[i - 1, 0] & ~loops[slot, 1] or below[i - 1, 1] & ~loops[slot, 2]:
+            if not _stays(i - 1, entry, allow, below, leads, rows, info, loops):
                 continue
             end = skip[i - 1]
             for k in range(token_indptr[i], token_indptr[end]):
                 token = token_ids[k]
                 mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
-            step = 1 if info[entry, _COUNTS] == 1 else 0
-            before = read + info[entry, _NEEDS] - step * chars[i - 1]
+            step = 1 if info[entry, COUNTS] == 1 else 0
+            before = read + info[entry, NEEDS] - step * chars[i - 1]
             top = max(top, before + step * deepest[i - 1])
             if len(count):
                 for k in range(token_indptr[i], token_indptr[end]):
                     count[token_ids[k]] = before + step * token_chars[k]
             i = end
             continue
-        if entry != _DEAD:
-            action: int = _ACTION - entry
-            if entry == _UNKNOWN or actions[action, 0] >= 0:
+        if entry != DEAD:
+            action: int = ACTION - entry
+            if entry == UNKNOWN or actions[action, 0] >= 0:
                 return -1
             escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
             escapes[n_escapes, 2], escapes[n_escapes, 3] = path[d, 1], actions[action, 1]
@@ -185,31 +192,13 @@ def walk_frame(
 
 
 @kernel
-def _stays(
-    node: int,
-    control: int,
-    below: UInt64Array,
-    leads: Int64Array,
-    rows: Int32Array,
-    info: Int32Array,
-    loops: UInt64Array,
-) -> bool:
-    """Does all that is below a node lead a control of a lexer back to itself?"""
-    slot = control % LOOPS
-    if loops[slot, 0] != np.uint64(control + 1):
-        # Why without regard to labels: within a character, whatever the control can lead to can still come.
-        _find_loops(control, -1, leads, rows, info, loops)
-    return not (below[node, 0] & ~loops[slot, 1] or below[node, 1] & ~loops[slot, 2])
-
-
-@kernel
 def within(
     byte: UInt8Array, depth: Int32Array, skip: Int32Array, token_indptr: Int32Array, token_ids: Int32Array,
     below: UInt64Array, leads: Int64Array, rows: Int32Array, info: Int32Array, guards: UInt64Array,
     allows: UInt64Array, group: Int32Array, is_again: bool, start: int, allow: int, path: Int32Array,
     loops: UInt64Array, tokens: Int32Array, escapes: Int32Array, out: Int64Array,
 ) -> int:  # fmt: skip
-    """The tokens of a group that end within the lexeme that a control stands in, and where others leave it; DONE or MISSING_ENTRY.
+    """Find the tokens of a group that end within the lexeme of a control, and where others leave it; DONE or MISSING_ENTRY.
 
     Parameters
     ----------
@@ -220,7 +209,7 @@ def within(
     group : ndarray[int32], shape (n,), in
         Nodes of the trie, none within another's subtree.
     is_again : bool
-        Is the byte of these nodes read from the control, or has it been read?
+        Whether the byte of these nodes is read from the control, or has already been read.
     start : int
         Control.
     allow : int
@@ -229,10 +218,10 @@ def within(
     loops : as in `walk_frame`
     tokens : ndarray[int32], shape (n_tokens,), out
     escapes : ndarray[int32], shape (n_nodes, 2), out
-        Twice the action, one more where the node is one of the group's and its byte the one that leaves; and the trie node.
+        Twice the action, plus one if the node is in the group and its own byte leaves; and the trie node.
     out : ndarray[int64], shape (6,), in and out
-        [0] number of tokens, [1] of escapes; [2] control and [3] byte of an entry that is missing; [4] place in the group and [5] in the
-        trie (-1: not begun) where the walk stands. Zeros and -1 at first.
+        [0] number of tokens, [1] of escapes; [2] control and [3] byte of a missing entry; [4] position in the group and [5] in the
+        trie (-1: not begun) of the walk. Zeros and -1 at first.
 
     Notes
     -----
@@ -254,22 +243,22 @@ def within(
                 i += 1
         while i < end:
             entry = rows[path[depth[i]], byte[i]]
-            if entry >= 0 and info[entry, _GUARD] >= 0:
-                if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
-                    entry = _DEAD
+            if entry >= 0 and info[entry, GUARD] >= 0:
+                if not meets(info[entry, GUARD], info[entry, WIDTH], allow, guards, allows):
+                    entry = DEAD
             if entry >= 0:
                 path[depth[i] + 1] = entry
-                after = np.int64(skip[i] if _stays(i, entry, below, leads, rows, info, loops) else i + 1)
+                after = np.int64(skip[i] if _stays(i, entry, -1, below, leads, rows, info, loops) else i + 1)
                 for k in range(token_indptr[i], token_indptr[after]):
                     tokens[n_tokens] = token_ids[k]
                     n_tokens += 1
                 i = after
                 continue
-            if entry == _UNKNOWN:
+            if entry == UNKNOWN:
                 out[0], out[1], out[2], out[3], out[4], out[5] = n_tokens, n_escapes, path[depth[i]], byte[i], g, i
                 return MISSING_ENTRY
-            if entry != _DEAD:
-                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (_ACTION - entry) + (is_again and i == group[g]), i
+            if entry != DEAD:
+                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (ACTION - entry) + (is_again and i == group[g]), i
                 n_escapes += 1
             i = np.int64(skip[i])
         i = np.int64(-1)
@@ -279,7 +268,7 @@ def within(
 
 @kernel
 def _is_same(guard: int, width: int, allow: int, base_allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
-    """Do two sets of labels let the same of a control through, and so of all that it leads to within the lexeme?"""
+    """Return whether two sets of labels agree on a control, and so on all controls that it leads to within the lexeme."""
     for k in range(width):
         differ = allows[allow + k] ^ allows[base_allow + k]
         if (differ & guards[guard + k] if guard >= 0 else differ) != 0:
@@ -295,7 +284,7 @@ def like(
     base_allow: int, base_escapes: Int32Array, path: Int32Array, loops: UInt64Array, mask: Int32Array,
     escapes: Int32Array, out: Int64Array,
 ) -> int:  # fmt: skip
-    """What `within` finds, made of what it found for the same group from another control: only where the two differ is walked.
+    """Derive the result of `within` from its result for the same group from another control, walking only where the two differ.
 
     Parameters
     ----------
@@ -304,17 +293,17 @@ def like(
     n_words : int
         Words of a set of labels.
     base_start, base_allow, base_escapes : in
-        The other control, the labels allowed there, and where tokens left its lexeme.
+        The other control, its allowed labels, and its escapes.
     path : ndarray[int32], shape (2, max_depth + 2), scratch
-        Controls of this walk and of the other; DEAD where the other had ended.
+        Controls of this walk and of the other; DEAD if the other had ended.
     mask : ndarray[int32], shape (words,), in and out
-        Bits of the other's tokens; then of these.
+        Bits of the other's tokens on entry, of these tokens on return.
     out : ndarray[int64], shape (7,), in and out
-        As in `within`, but for [0], which is not used; [6] place in ``base_escapes``.
+        As in `within`, except [0], which is unused; [6] position in ``base_escapes``.
 
     Notes
     -----
-    A control that both come to leads both to the same, as far as the same labels are allowed of those that it can lead to.
+    From a control that both reach, both continue equally if the allowed labels agree on those that it can lead to.
     O(nodes where they differ, and escapes).
     """
     n_escapes, i, e = out[1], out[5], out[6]
@@ -329,8 +318,8 @@ def like(
                 path[0, depth[i] + 1], path[1, depth[i] + 1] = start, base_start
                 i += 1
         while i < end:
-            entry, other = rows[path[0, depth[i]], byte[i]], _DEAD
-            if entry == _UNKNOWN:
+            entry, other = rows[path[0, depth[i]], byte[i]], DEAD
+            if entry == UNKNOWN:
                 out[1], out[2], out[3], out[4], out[5], out[6] = n_escapes, path[0, depth[i]], byte[i], g, i, e
                 return MISSING_ENTRY
             before = path[1, depth[i]]
@@ -338,7 +327,7 @@ def like(
                 other = rows[before, byte[i]]
             after = np.int64(skip[i])
             if before >= 0 and other == entry:
-                guard, width = (info[entry, _GUARD], info[entry, _WIDTH]) if entry >= 0 else (-1, 0)
+                guard, width = (info[entry, GUARD], info[entry, WIDTH]) if entry >= 0 else (-1, 0)
                 if guard < 0:
                     width = n_words
                 if entry < 0 or _is_same(guard, width, allow, base_allow, guards, allows):
@@ -350,15 +339,15 @@ def like(
                         e += 1
                     i = after
                     continue
-            if entry >= 0 and info[entry, _GUARD] >= 0:
-                if not _meets(info[entry, _GUARD], info[entry, _WIDTH], allow, guards, allows):
-                    entry = _DEAD
-            if other >= 0 and info[other, _GUARD] >= 0:
-                if not _meets(info[other, _GUARD], info[other, _WIDTH], base_allow, guards, allows):
-                    other = _DEAD
+            if entry >= 0 and info[entry, GUARD] >= 0:
+                if not meets(info[entry, GUARD], info[entry, WIDTH], allow, guards, allows):
+                    entry = DEAD
+            if other >= 0 and info[other, GUARD] >= 0:
+                if not meets(info[other, GUARD], info[other, WIDTH], base_allow, guards, allows):
+                    other = DEAD
             if entry >= 0:
-                path[0, depth[i] + 1], path[1, depth[i] + 1] = entry, max(other, _DEAD)
-                after = np.int64(skip[i] if _stays(i, entry, below, leads, rows, info, loops) else i + 1)
+                path[0, depth[i] + 1], path[1, depth[i] + 1] = entry, max(other, DEAD)
+                after = np.int64(skip[i] if _stays(i, entry, -1, below, leads, rows, info, loops) else i + 1)
                 for k in range(token_indptr[i], token_indptr[after]):
                     mask[token_ids[k] >> 5] |= np.int32(1) << np.int32(token_ids[k] & 31)
                 i = after
@@ -366,8 +355,8 @@ def like(
             if other >= 0:
                 for k in range(token_indptr[i], token_indptr[after]):
                     mask[token_ids[k] >> 5] &= ~(np.int32(1) << np.int32(token_ids[k] & 31))
-            if entry != _DEAD:
-                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (_ACTION - entry) + (is_again and i == group[g]), i
+            if entry != DEAD:
+                escapes[n_escapes, 0], escapes[n_escapes, 1] = 2 * (ACTION - entry) + (is_again and i == group[g]), i
                 n_escapes += 1
             i = after
         i = np.int64(-1)

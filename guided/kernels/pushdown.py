@@ -1,26 +1,44 @@
-"""The walk of a token trie over a pushdown automaton: which tokens may follow a control and a stack.
+"""Walk of a token trie over a pushdown automaton: which tokens are allowed at a control on a stack.
 
-One depth-first pass over a trie, carrying control, stack and registers of each prefix. It returns to its caller where an entry or a
-reaction is not known yet, and goes on from there when it is called again: the frames keep where it stands.
+One depth-first pass over a trie, with control, stack and registers of each prefix. It returns to its caller at an unknown entry or
+reaction, and resumes there when it is called again: the frames hold its position.
 
-Tables are those of `guided.automata.pushdown` (whose constants are repeated here, since numba freezes globals). A stack is a node: its
-top cell, the node below, and the number of cells above the lowest. Nodes from ``SCRATCH`` on are pushes of the walk itself and live in
-``pushed``, equal stacks once; the others are the caller's.
+Tables and stacks are those of `guided.kernels.tables`. The walk's own pushes are hash-consed.
 
-On request the walk also says where each token ends: in which control, on which stack, with how many code points still needed. Tokens that
-end alike are of one *class*.
+On request the walk also records the end of each token: control, stack, and code points still needed. Tokens with equal ends are of one
+*class*.
 
-Children of a node are either scanned in the order of the trie, or, where the control has few live bytes and the trie a table of
+Children of a node are either scanned in the order of the trie or, if the control has few live bytes and the trie a table of
 children, looked up byte by byte.
 
-PERF: the look-up makes a structural place of a JSON document (6 live bytes) cost 10 visits instead of 500
+PERF: with the look-up a structural position of a JSON document (6 live bytes) costs 10 visits instead of 500
 (`python -m benchmarks.maskbench`).
 """
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.kernels.hashing import find
 from guided.kernels.jit import kernel
+from guided.kernels.tables import (
+    ACTION,
+    COUNTS,
+    DEFERRED,
+    DEPENDS_ON_BYTES,
+    GUARD,
+    LIVE,
+    MANY,
+    NEEDS,
+    NOWHERE,
+    PENDING,
+    PER_CELL,
+    SCRATCH,
+    UNLIMITED,
+    WIDTH,
+    below,
+    meets,
+    top_cell,
+)  # fmt: skip
 
 __all__ = [
     "DONE",
@@ -28,57 +46,27 @@ __all__ = [
     "MISSING_LABELS",
     "MISSING_REACTION",
     "MISSING_ROOM",
-    "NOWHERE",
-    "SCRATCH",
     "enter_all",
     "walk",
 ]
 
 DONE, MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM, MISSING_LABELS = 0, 1, 2, 3, 4
 
-# A stack whose cells are not known: actions that need them are recorded instead.
-NOWHERE = -1
-SCRATCH = 1 << 29
-
-_DEAD, _UNKNOWN, _DEFERRED, _ACTION = -1, -2, -3, -16
-_UNLIMITED, _PENDING, _HANGS = 1 << 30, -2, 1 << 28
-_PER_CELL = -1
-_LIVE, _COUNTS, _GUARD, _WIDTH, _NEEDS, _MANY = 0, 1, 2, 3, 6, 16
 # Columns of a frame.
 _CONTROL, _NODE, _NEEDED, _ALLOWED, _CURSOR, _END, _ROW, _BASE = range(8)
 
 
 @kernel
-def _meets(guard: int, width: int, allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
-    for k in range(width):
-        if guards[guard + k] & allows[allow + k]:
-            return True
-    return False
-
-
-@kernel
 def _depth_of(node: int, nodes: Int32Array, pushed: Int32Array) -> int:
-    """Cells above the lowest; of a stack that is not known, those that are."""
+    """Return the number of cells above the lowest; for an unknown stack, of those that are known."""
     if node == NOWHERE:
         return 0
     return int(nodes[node, 2] if node < SCRATCH else pushed[node - SCRATCH, 2])
 
 
 @kernel
-def _reaction(action: int, cell: int, keys: Int64Array, values: Int32Array) -> int:
-    key = np.int64(action) << 32 | np.int64(cell)
-    wrap = np.int64(len(keys) - 1)
-    slot = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & wrap
-    while keys[slot] >= 0:
-        if keys[slot] == key:
-            return int(values[slot])
-        slot = (slot + 1) & wrap
-    return _UNKNOWN
-
-
-@kernel
 def _enter(first: int, second: int, third: int, rows: Int32Array, slots: Int32Array, n: int) -> int:
-    """The number of a row among the first ``n``; ``n`` if it is new, and has been entered; -1 if it is new and there is no room."""
+    """Return the number of a row among the first ``n``; ``n`` if it is new and was inserted; -1 if it is new and there is no room."""
     key = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
     key = (key + np.uint64(third)) * np.uint64(0x9E3779B97F4A7C15)
     wrap = np.int64(len(slots) - 1)
@@ -97,7 +85,7 @@ def _enter(first: int, second: int, third: int, rows: Int32Array, slots: Int32Ar
 
 @kernel
 def enter_all(rows: Int32Array, slots: Int32Array, n: int) -> None:
-    """Enter the first ``n`` rows, and no others."""
+    """Clear the table, then insert the first ``n`` rows."""
     for slot in range(len(slots)):
         slots[slot] = -1
     for k in range(n):
@@ -142,7 +130,7 @@ def walk(
     class_slots: Int32Array,
     out: Int64Array,
 ) -> int:
-    """Set the bits of all tokens that may follow; DONE, or what is missing: an entry, a reaction, room, or the labels of a cell.
+    """Set the bits of all allowed tokens; return DONE, or what is missing: an entry, a reaction, room, or the labels of a cell.
 
     Parameters
     ----------
@@ -153,13 +141,13 @@ def walk(
     token_indptr, token_ids : ndarray[int32], in
         Trie: tokens that end at each node.
     child : ndarray[int32], shape (n, 256), in
-        Row 0: the children of the root; row b + 1, where there is one: those of the root's child by byte b. -1: none.
+        Row 0: the children of the root; row b + 1, if present: those of the root's child by byte b. -1: none.
     rows, info, live, actions, results, keys, values, guards, allows, cell_allow : in
         Tables of the automaton.
     nodes : ndarray[int32], shape (n, 3), in
         The caller's stacks: cell, node below (-1: none), and number of cells above the lowest.
     frames : ndarray[int32], shape (max_depth + 2, 8), in and out
-        Frame 0 holds control, stack, registers and base (a control whose tokens ``mask`` has already, or -1) at the start.
+        Frame 0 holds control, stack, registers and base (a control whose tokens are already in ``mask``, or -1) at the start.
     pushed : ndarray[int32], shape (n, 3), in and out
         Stacks of the walk, as ``nodes``.
     pushed_slots : ndarray[int32], shape (power of two, at least 2 n,), in and out
@@ -167,20 +155,20 @@ def walk(
     mask : ndarray[int32], shape (words,), in and out
         Bits of tokens.
     count : ndarray[int32], shape (n_tokens,) or (0,), out
-        Code points that each token reads in the string that the walk began in, and that the string needs after it; not written if empty.
+        Code points that each token reads in the string where the walk began, plus those that the string needs after it; not written if
+        empty.
     escapes : ndarray[int32], shape (n, 4), out
-        Where the stack is NOWHERE, for each action that needs a cell: action, trie node, code points read, and whether the byte
-        is read again. Elsewhere, for each reaction that is deferred, or that hangs on texts where ends are asked for: action
-        and trie node.
+        If the stack is NOWHERE, for each action that needs a cell: action, trie node, code points read, and whether the byte
+        is read again. Otherwise, for each deferred reaction, or text-dependent one if ends are requested: action and trie node.
     ends : ndarray[int32], shape (n_tokens,) or (0,), in and out
-        Class of each token that may follow; not written for others, nor where the base's tokens stand, nor if empty.
+        Class of each allowed token; not written for others, nor for the base's tokens, nor if empty.
     classes : ndarray[int32], shape (n, 3), in and out
         Control, stack and code points needed of each class.
     class_slots : ndarray[int32], shape (power of two, at least 2 n,), in and out
         As ``pushed_slots``.
     out : ndarray[int64], shape (9,), in and out
-        [0] depth to go on from (-1: begin), [1] and [2] what is missing, [3] number of escapes (in and out), [4] nodes visited,
-        [5] offset of the labels allowed where the stack is NOWHERE (-1: all), [6] and [7] numbers of ``pushed`` and ``classes``
+        [0] depth at which to resume (-1: begin), [1] and [2] what is missing, [3] number of escapes (in and out), [4] nodes visited,
+        [5] offset of the allowed labels if the stack is NOWHERE (-1: all), [6] and [7] numbers of ``pushed`` and ``classes``
         (in and out), [8] number of the first class in ``ends``.
 
     Notes
@@ -193,13 +181,13 @@ def walk(
     if depth < 0:
         depth = 0
         frames[0, _CURSOR], frames[0, _END] = 0, len(byte)
-        frames[0, _ROW] = 0 if info[frames[0, _CONTROL], _LIVE] <= _MANY and frames[0, _BASE] < 0 else -1
+        frames[0, _ROW] = 0 if info[frames[0, _CONTROL], LIVE] <= MANY and frames[0, _BASE] < 0 else -1
     n_escapes = out[3]
     while depth >= 0:
         control = frames[depth, _CONTROL]
         if frames[depth, _ROW] >= 0:
             position = frames[depth, _CURSOR]
-            if position >= info[control, _LIVE]:
+            if position >= info[control, LIVE]:
                 depth -= 1
                 continue
             frames[depth, _CURSOR] = position + 1
@@ -219,15 +207,15 @@ def walk(
         entry = rows[control, b]
         if base >= 0:
             base_entry = rows[base, b]
-            if base_entry == entry and entry != _UNKNOWN:
+            if base_entry == entry and entry != UNKNOWN:
                 continue
-            if base_entry == _UNKNOWN:
+            if base_entry == UNKNOWN:
                 frames[depth, _CURSOR] = i
                 out[0], out[1], out[2], out[3] = depth, base, b, n_escapes
                 return MISSING_ENTRY
             if entry < 0 or base_entry < 0:
                 base = -1
-                if entry != _UNKNOWN:
+                if entry != UNKNOWN:
                     for k in range(token_indptr[i], token_indptr[skip[i]]):
                         token = token_ids[k]
                         mask[token >> 5] &= ~(np.int32(1) << np.int32(token & 31))
@@ -237,7 +225,7 @@ def walk(
         is_alive = True
         while True:
             if entry >= 0:
-                if info[control, _COUNTS] == 1:
+                if info[control, COUNTS] == 1:
                     if allowed == 0:
                         is_alive = False
                         break
@@ -245,74 +233,74 @@ def walk(
                     if needed > 0:
                         needed -= 1
                 control = entry
-                if allowed < info[control, _NEEDS]:
+                if allowed < info[control, NEEDS]:
                     is_alive = False
                     break
-                guard = info[control, _GUARD]
+                guard = info[control, GUARD]
                 if guard >= 0:
                     if node == NOWHERE:
                         allow: int = out[5]
                     else:
-                        cell = nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]
+                        cell = top_cell(node, nodes, pushed)
                         allow = cell_allow[cell]
-                        if allow == _PENDING:
+                        if allow == PENDING:
                             _stay(frames, depth, i)
                             out[0], out[1], out[3] = depth, cell, n_escapes
                             return MISSING_LABELS
-                    if allow >= 0 and not _meets(guard, info[control, _WIDTH], allow, guards, allows):
+                    if allow >= 0 and not meets(guard, info[control, WIDTH], allow, guards, allows):
                         is_alive = False
                 break
-            if entry == _DEAD:
+            if entry == DEAD:
                 is_alive = False
                 break
-            if entry == _UNKNOWN:
+            if entry == UNKNOWN:
                 _stay(frames, depth, i)
                 out[0], out[1], out[2], out[3] = depth, control, b, n_escapes
                 return MISSING_ENTRY
-            action: int = _ACTION - entry
+            action: int = ACTION - entry
             is_again = actions[action, 1] != 0
             if needed > 0:
                 is_alive = False
                 break
             target: int = entry
-            while target <= _ACTION:
-                action = _ACTION - target
+            while target <= ACTION:
+                action = ACTION - target
                 result: int = actions[action, 0]
                 if result < 0:
                     if node == NOWHERE:
                         escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
-                        escapes[n_escapes, 2], escapes[n_escapes, 3] = _UNLIMITED - allowed, is_again
+                        escapes[n_escapes, 2], escapes[n_escapes, 3] = UNLIMITED - allowed, is_again
                         n_escapes += 1
                         is_alive = False
                         break
-                    cell = nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]
+                    cell = top_cell(node, nodes, pushed)
                     label = actions[action, 2]
                     if label >= 0:
                         allow = cell_allow[cell]
-                        if allow == _PENDING:
+                        if allow == PENDING:
                             _stay(frames, depth, i)
                             out[0], out[1], out[3] = depth, cell, n_escapes
                             return MISSING_LABELS
                         if allow >= 0 and not (allows[allow + (label >> 6)] >> np.uint64(label & 63)) & np.uint64(1):
                             is_alive = False
                             break
-                    result = _reaction(action, cell, keys, values)
-                    if result >= _HANGS:
-                        result = _DEFERRED if len(ends) else result - _HANGS
-                    if result == _UNKNOWN:
+                    result = find(np.int64(action) << 32 | np.int64(cell), keys, values)
+                    if result >= DEPENDS_ON_BYTES:
+                        result = DEFERRED if len(ends) else result - DEPENDS_ON_BYTES
+                    if result == UNKNOWN:
                         _stay(frames, depth, i)
                         out[0], out[1], out[2], out[3] = depth, action, cell, n_escapes
                         return MISSING_REACTION
-                    if result == _DEFERRED:
+                    if result == DEFERRED:
                         escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
                         n_escapes += 1
                         is_alive = False
                         break
-                    if result == _DEAD:
+                    if result == DEAD:
                         is_alive = False
                         break
                 for _ in range(results[result, 0]):
-                    node = nodes[node, 1] if node < SCRATCH else pushed[node - SCRATCH, 1]
+                    node = below(node, nodes, pushed)
                 if results[result, 1] >= 0:
                     above = 1 + _depth_of(node, nodes, pushed)
                     push = _enter(results[result, 1], node, above, pushed, pushed_slots, out[6])
@@ -324,21 +312,21 @@ def walk(
                     node = SCRATCH + push
                 target = results[result, 2]
                 needed, allowed = results[result, 3], results[result, 4]
-                if allowed <= _PER_CELL:
-                    needed *= _depth_of(node, nodes, pushed) + allowed - _PER_CELL
+                if allowed <= PER_CELL:
+                    needed *= _depth_of(node, nodes, pushed) + allowed - PER_CELL
                     allowed = needed
             if not is_alive:
                 break
             control = target
-            guard = info[control, _GUARD]
+            guard = info[control, GUARD]
             if guard >= 0 and node != NOWHERE:
-                cell = nodes[node, 0] if node < SCRATCH else pushed[node - SCRATCH, 0]
+                cell = top_cell(node, nodes, pushed)
                 allow = cell_allow[cell]
-                if allow == _PENDING:
+                if allow == PENDING:
                     _stay(frames, depth, i)
                     out[0], out[1], out[3] = depth, cell, n_escapes
                     return MISSING_LABELS
-                if allow >= 0 and not _meets(guard, info[control, _WIDTH], allow, guards, allows):
+                if allow >= 0 and not meets(guard, info[control, WIDTH], allow, guards, allows):
                     is_alive = False
                     break
             if not is_again:
@@ -363,14 +351,14 @@ def walk(
             token = token_ids[k]
             mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
             if len(count):
-                count[token] = _UNLIMITED - allowed + info[control, _NEEDS]
+                count[token] = UNLIMITED - allowed + info[control, NEEDS]
         if skip[i] > i + 1:
             deeper = depth + 1
             frames[deeper, _CONTROL], frames[deeper, _NODE] = control, node
             frames[deeper, _NEEDED], frames[deeper, _ALLOWED] = needed, allowed
             frames[deeper, _BASE] = base
             frames[deeper, _CURSOR], frames[deeper, _END], frames[deeper, _ROW] = i + 1, skip[i], -1
-            if depth == 0 and base < 0 and len(child) > 1 and info[control, _LIVE] <= _MANY:
+            if depth == 0 and base < 0 and len(child) > 1 and info[control, LIVE] <= MANY:
                 frames[deeper, _CURSOR], frames[deeper, _ROW] = 0, int(b) + 1
             depth += 1
     out[3] = n_escapes

@@ -3,7 +3,9 @@
 import numpy as np
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
+from guided.kernels.hashing import OFFSET, PRIME, row_slot
 from guided.kernels.jit import kernel
+from guided.kernels.minimize import distances
 
 __all__ = [
     "fill_mask",
@@ -36,24 +38,24 @@ def number_functions(
     indptr: Int64Array,
     row_of: Int32Array,
 ) -> int:
-    """Number the functions that tokens have, ascending, and count their tokens.
+    """Number the functions used by tokens, ascending, and count their tokens.
 
     =============  =====  =====================  ===================================================================
     argument       dtype  shape                  meaning
     =============  =====  =====================  ===================================================================
-    node_function  int32  (n_nodes,)             function of each trie node, -1 where none
+    node_function  int32  (n_nodes,)             function of each trie node, -1 for none
     ends           int32  (n_places,)            node of each token, by the token's place in the trie's order
-    begin, end     int32  (n_ranges,)            the places to be read; tokens elsewhere have no function
-    large          int                           tokens from which on a function has a row
+    begin, end     int32  (n_ranges,)            ranges of places to read; tokens elsewhere have no function
+    large          int                           number of tokens from which a function has a row
     counts         int64  (4, n_functions + 1)   scratch, zeros
-    number         int32  (n_functions + 1,)     out: new number of function f at f + 1, -1 where no token has it; -1 at 0
+    number         int32  (n_functions + 1,)     out: new number of function f at f + 1, -1 if no token has it; -1 at 0
     size           int32  (n_functions,)         out: tokens of each function, by new number
     indptr         int64  (n_functions + 1,)     zeros on entry; out: CSR of the tokens without a row, by new number
     row_of         int32  (n_functions + 1,)     out: row of new number g at g + 1: 1 without one, else from 2; 0 at 0
     =============  =====  =====================  ===================================================================
 
     Returns the number of functions used. O(places + n_functions).
-    PERF: four counts in turn, since most tokens share a function, and a count waits for the one before it.
+    PERF: four counters in turn, because most tokens share a function, and an increment waits for the one before it.
     """
     for r in range(len(begin)):
         for p in range(np.uint64(begin[r]), np.uint64(end[r])):
@@ -85,7 +87,7 @@ def spread_tokens(
     token_function: Int32Array,
     rows: Int32Array,
 ) -> None:
-    """The function of each token by its id, and the masks of functions.
+    """Write the function of each token by its id, and the masks of functions.
 
     ==============  =====  ==================  ====================================================
     argument        dtype  shape               meaning
@@ -99,7 +101,7 @@ def spread_tokens(
     rows            int32  (n_rows, n_words)   zeros on entry; out: the tokens of each row
     ==============  =====  ==================  ====================================================
 
-    O(places). PERF: tokens without a function are written too, to row 0, since to ask would be mispredicted.
+    O(places). PERF: tokens without a function are written too, to row 0, because a branch would be mispredicted.
     """
     for r in range(len(begin)):
         for p in range(np.uint64(begin[r]), np.uint64(end[r])):
@@ -111,7 +113,7 @@ def spread_tokens(
 
 @kernel
 def list_tokens(rows: Int32Array, token_function: Int32Array, indptr: Int64Array, tokens: Int32Array) -> None:
-    """The tokens of functions that have no row, by function, ascending.
+    """List the tokens of functions without a row, by function, ascending.
 
     ==============  =====  =================  ==================================
     argument        dtype  shape              meaning
@@ -122,7 +124,7 @@ def list_tokens(rows: Int32Array, token_function: Int32Array, indptr: Int64Array
     tokens          int32  (n_listed,)        out
     ==============  =====  =================  ==================================
 
-    O(n_words + n_listed): row 1 has the bits of just these tokens, and gives them in order without a sort.
+    O(n_words + n_listed): row 1 has the bits of exactly these tokens, and yields them in order without a sort.
     """
     place = indptr.copy()
     for w in range(rows.shape[1]):
@@ -148,7 +150,7 @@ def transpose(
     functions: Int32Array,
     targets: Int32Array,
 ) -> int:
-    """Pairs by function -> pairs by state, functions ascending within a state; pairs into dead states are left out.
+    """Pairs by function -> pairs by state, functions ascending within a state; pairs into dead states are dropped.
 
     ==========  =====  ===============  ==================================================================
     argument    dtype  shape            meaning
@@ -156,7 +158,7 @@ def transpose(
     ptr         int64  (n + 1,)         pairs of each function of the walk
     src, dst    int32  (n_pairs,)
     number      int32  (n,)             new number of each function, -1 for those that no token uses
-    live        bool   (n_states,)      states from which acceptance is in reach
+    live        bool   (n_states,)      states from which acceptance is reachable
     indptr      int64  (n_states + 1,)  out: zeros on entry
     functions   int32  (n_pairs,)       out
     targets     int32  (n_pairs,)       out
@@ -205,7 +207,7 @@ def token_distances(
     sources: Int32Array,
     queue: Int32Array,
 ) -> int:
-    """Least number of tokens from each state to an accepting one, by breadth-first search backwards.
+    """Find the least number of tokens from each state to an accepting one, by backward breadth-first search.
 
     ===============  =====  ===============  =====================================================
     argument         dtype  shape            meaning
@@ -214,7 +216,7 @@ def token_distances(
     ptr, src, dst    int64,                  pairs by function
                      int32
     number           int32  (n,)             -1 for functions that no token uses
-    distance         int32  (n_states,)      out: -1 where acceptance is out of reach
+    distance         int32  (n_states,)      out: -1 if acceptance is unreachable
     indptr           int64  (n_states + 1,)  scratch, zeros
     sources          int32  (n_pairs,)       scratch
     queue            int32  (n_states,)      scratch
@@ -239,24 +241,7 @@ def token_distances(
     for s in range(n_states):
         indptr[s] = indptr[s + 1]
     indptr[n_states] = total
-    tail = 0
-    for s in range(n_states):
-        distance[s] = -1
-        if accepting[s]:
-            distance[s] = 0
-            queue[tail] = s
-            tail += 1
-    i = 0
-    while i < tail:
-        t = queue[i]
-        i += 1
-        for k in range(indptr[t], indptr[t + 1]):
-            s = sources[k]
-            if distance[s] < 0:
-                distance[s] = distance[t] + 1
-                queue[tail] = s
-                tail += 1
-    return tail
+    return distances(accepting, indptr, sources, 1, distance, queue)
 
 
 @kernel
@@ -269,7 +254,7 @@ def intern_rows(
     hashes: UInt64Array,
     slots: Int32Array,
 ) -> int:
-    """Give states with the same set of functions and the same finality the same row number.
+    """Give states with equal functions and finality the same row number.
 
     ==========  ======  ===============  ======================================================
     argument    dtype   shape            meaning
@@ -288,11 +273,11 @@ def intern_rows(
     count = 0
     wrap = np.int64(len(slots) - 1)
     for s in range(len(accepting)):
-        h = np.uint64(1469598103934665603) ^ np.uint64(accepting[s])
+        h = OFFSET ^ np.uint64(accepting[s])
         for k in range(indptr[s], indptr[s + 1]):
-            h = (h ^ np.uint64(functions[k])) * np.uint64(1099511628211)
+            h = (h ^ np.uint64(functions[k])) * PRIME
         h ^= h >> np.uint64(29)
-        slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+        slot = row_slot(h, len(slots))
         found = -1
         size = indptr[s + 1] - indptr[s]
         while slots[slot] >= 0:
@@ -333,7 +318,7 @@ def fill_mask(
     argument    dtype  shape              meaning
     ==========  =====  =================  ==========================================================
     functions   int32  (any,)             functions whose tokens are allowed
-    indptr      int64  CSR                tokens of functions that have no row
+    indptr      int64  CSR                tokens of functions without a row
     tokens      int32
     row_of      int32  (n_functions,)     row of each function; 1 for none
     rows        int32  (n_rows, n_words)  masks of single functions

@@ -1,4 +1,4 @@
-"""Equal columns of a decision tree over bytes as one."""
+"""Merging of equal columns of a decision tree over bytes."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def narrow(
     columns: Int32Array,
     counts: Int32Array,
 ) -> None:
-    """Number the bytes by what they do first in a character and inside of one.
+    """Number the bytes by their effect as first byte of a character and inside one.
 
     ========  =====  ================  ========================================================================
     argument  dtype  shape             meaning
@@ -32,12 +32,12 @@ def narrow(
     byte      int32  (w,)              the byte of each column, all different
     hashes    int64  (w,)              scratch
     firsts    int32  (256,)            out: distinct values of ``root``
-    kept      int32  (w,)              out: one column of each kind, without those of nothing at all
+    kept      int32  (w,)              out: one column of each kind, without columns that have no values
     further   int32  (256,)            scratch
     pairs     int32  (256 * (w + 1),)  scratch
     classes   uint8  (256,)            out: class of each byte
     columns   int32  (256, 2)          out: for each class its number in ``firsts``, and len(firsts) + that in ``kept``, 0 for none
-    counts    int32  (3,)              out: how many firsts, kept and classes
+    counts    int32  (3,)              out: number of firsts, kept and classes
     ========  =====  ================  ========================================================================
 
     O(n_nodes w + 256 x distinct values).

@@ -1,4 +1,4 @@
-"""The trie of sorted tokens as preorder arrays. See `guided.vocabulary.trie` for what the arrays mean."""
+"""Trie of sorted tokens as preorder arrays. `guided.vocabulary.trie` describes the arrays."""
 
 from guided.arrays import Int32Array, Int64Array, UInt8Array
 from guided.kernels.jit import kernel
@@ -16,18 +16,18 @@ def build_trie(
     token_node: Int32Array,
     path: Int32Array,
 ) -> int:
-    """Number of nodes of the trie of ``n`` nonempty byte strings in ascending order, equal ones included.
+    """Build the trie of ``n`` nonempty byte strings in ascending order, with duplicates, and return its number of nodes.
 
     ==============  =====  ===============  ========  ===================================================
     argument        dtype  shape            in / out  meaning
     ==============  =====  ===============  ========  ===================================================
-    ``data``        u1     (total,)         in        the strings one after the other
+    ``data``        u1     (total,)         in        the concatenated strings
     ``offsets``     i8     (n + 1,)         in        string t is ``data[offsets[t]:offsets[t + 1]]``
     ``byte``        u1     (total,)         out       label of the edge into a node
     ``depth``       i4     (total,)         out       offset of that byte in the strings through the node
     ``skip``        i4     (total,)         out       first node after the node's subtree
     ``token_node``  i4     (n,)             out       last node of string t
-    ``path``        i4     (longest,)       scratch   nodes of the string before, from the first byte on
+    ``path``        i4     (longest,)       scratch   nodes of the previous string, from the first byte on
     ==============  =====  ===============  ========  ===================================================
 
     Invariant: before string t, ``path[:length]`` are the nodes of string t - 1, and exactly these have no ``skip`` yet.

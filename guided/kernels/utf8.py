@@ -1,22 +1,23 @@
 """Edges by character classes -> edges by bytes: the decision tree of UTF-8 over a partition, and its expansion per state.
 
-Values in the tree: a class c >= 0; -1 for bytes that spell nothing; -2 - j for inner node j. Inner nodes have a column for each
+Values in the tree: a class c >= 0; -1 for invalid bytes; -2 - j for inner node j. Inner nodes have a column for each
 continuation byte 0x80..0xBF; children have lower numbers than their parents.
 """
 
 import numpy as np
 
 from guided.arrays import Int32Array, Int64Array, UInt64Array
+from guided.kernels.hashing import OFFSET, PRIME, row_slot
 from guided.kernels.jit import kernel
 
-__all__ = ["CELLS_SPENT", "DONE", "MORE_STATES", "expand", "refill", "utf8_tree"]
+__all__ = ["CELLS_SPENT", "DONE", "MORE_STATES", "expand", "utf8_tree"]
 
 DONE, MORE_STATES, CELLS_SPENT = 0, 1, 2
 
 
 @kernel
 def _class_if_uniform(starts: Int32Array, classes: Int32Array, low: int, span: int) -> int:
-    """Class of low..low + span - 1 where it is one, -1 where that is no text, -2 where it is mixed."""
+    """Return the class of low..low + span - 1 if it is uniform, -1 if it is not text, -2 if it is mixed."""
     if low > 0x10FFFF:
         return -1
     i = np.searchsorted(starts, low, side="right") - 1
@@ -27,7 +28,7 @@ def _class_if_uniform(starts: Int32Array, classes: Int32Array, low: int, span: i
 
 @kernel
 def _uniform(c: int, level: int, uniform: Int32Array, tree: Int32Array, count: int) -> tuple[int, int]:
-    """The node whose every leaf, ``level`` bytes below, is class c: (value, nodes so far)."""
+    """Return the node whose leaves, ``level`` bytes below, are all class c: (value, nodes so far)."""
     value = c
     for depth in range(level):
         if uniform[depth, c] == -1:
@@ -41,20 +42,20 @@ def _uniform(c: int, level: int, uniform: Int32Array, tree: Int32Array, count: i
 
 @kernel
 def utf8_tree(starts: Int32Array, classes: Int32Array, uniform: Int32Array, root: Int32Array, tree: Int32Array) -> int:
-    """The decision tree of a partition of the code points.
+    """Build the decision tree of a partition of the code points.
 
     ========  =====  ==================  ====================================================================
     argument  dtype  shape               meaning
     ========  =====  ==================  ====================================================================
     starts    int32  (n,)                first code points of the intervals, from 0
     classes   int32  (n,)                their classes, -1 for surrogates
-    uniform   int32  (3, n_classes)      scratch, -1 throughout: nodes all of whose leaves are one class
+    uniform   int32  (3, n_classes)      scratch, -1 throughout: nodes whose leaves are all of one class
     root      int32  (256,)              out: value by first byte
     tree      int32  (cap, 64)           out: inner nodes; cap >= 6 n + 3 n_classes + 64
     ========  =====  ==================  ====================================================================
 
     Returns the number of inner nodes. Overlong spellings, surrogates and values above 0x10FFFF have no path (RFC 3629).
-    Complexity: O(64 (n + n_classes)): only blocks that an interval's end cuts get nodes of their own.
+    Complexity: O(64 (n + n_classes)): only blocks that contain an interval's end get nodes of their own.
     """
     count = 0
     row2, row3 = np.empty(64, np.int32), np.empty(64, np.int32)
@@ -131,13 +132,13 @@ def utf8_tree(starts: Int32Array, classes: Int32Array, uniform: Int32Array, root
 
 @kernel
 def _same_wide_row(s: int, table: Int32Array, wide: Int32Array, row_slots: Int32Array) -> int:
-    """An earlier state that goes where s goes by all classes of ``wide``, or -1; then s is entered."""
-    h = np.uint64(1469598103934665603)
+    """Return an earlier state with the same targets by all classes of ``wide``, or insert s and return -1."""
+    h = OFFSET
     for i in range(len(wide)):
-        h = (h ^ np.uint64(table[s, wide[i]] + 2)) * np.uint64(1099511628211)
+        h = (h ^ np.uint64(table[s, wide[i]] + 2)) * PRIME
         h ^= h >> np.uint64(31)
     wrap = np.int64(len(row_slots) - 1)
-    slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+    slot = row_slot(h, len(row_slots))
     while row_slots[slot] >= 0:
         x = row_slots[slot]
         same = True
@@ -166,7 +167,7 @@ def expand(
     cursor: Int64Array,
     max_cells: int,
 ) -> int:
-    """Expand the edges of states from ``cursor`` on into bytes; equal intermediate states are one state.
+    """Expand the edges of states from ``cursor`` on into bytes; equal intermediate states are merged.
 
     =========  ======  ===================  ==============================================================================
     argument   dtype   shape                meaning
@@ -178,15 +179,15 @@ def expand(
     out        int32   (cap, r + m)         out: rows 0..n-1 are the states of ``table``, -1 throughout on entry
     slots      int32   (2^p > 2 cap,)       open addressing table of intermediate states, -1 where free
     hashes     uint64  (cap,)               hash of each intermediate state's row
-    mapped     int32   (n_nodes,)           scratch: target of each node for the state at hand
+    mapped     int32   (n_nodes,)           scratch: target of each node for the current state
     row_slots  int32   (2^p > 2 n,)         open addressing table of states by their wide classes, -1 where free
     cursor     int64   (3,)                 in and out: first state not done, states so far (n at first), cells computed
     max_cells  int                          budget of cells of intermediate rows computed
     =========  ======  ===================  ==============================================================================
 
     Returns DONE; MORE_STATES: call again with more room; or CELLS_SPENT.
-    Invariant: intermediate states are interned by their rows, so they are distinct languages when the states of ``table`` are.
-    Complexity: O(n (r + n_wide)), and O(n_nodes m) for each way in which states go on by wide classes.
+    Invariant: intermediate states are interned by their rows, so they are distinct languages if the states of ``table`` are.
+    Complexity: O(n (r + n_wide)), and O(n_nodes m) for each distinct row over the wide classes.
     """
     n, r = table.shape[0], len(root)
     n_nodes, m = tree.shape
@@ -208,7 +209,7 @@ def expand(
                 return CELLS_SPENT
             for j in range(n_nodes):
                 mapped[j] = -1
-                h = np.uint64(1469598103934665603)
+                h = OFFSET
                 some = False
                 for c in range(m):
                     v = tree[j, c]
@@ -219,11 +220,11 @@ def expand(
                         t = mapped[-2 - v]
                     out[count, r + c] = t
                     some = some or t >= 0
-                    h = (h ^ np.uint64(t + 2)) * np.uint64(1099511628211)
+                    h = (h ^ np.uint64(t + 2)) * PRIME
                     h ^= h >> np.uint64(31)
                 if not some:
                     continue
-                slot = np.int64(h & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
+                slot = row_slot(h, len(slots))
                 found = -1
                 while slots[slot] >= 0:
                     x = slots[slot]
@@ -255,14 +256,3 @@ def expand(
                 out[s, c] = mapped[-2 - v]
     cursor[0], cursor[1] = n, count
     return DONE
-
-
-@kernel
-def refill(hashes: UInt64Array, first: int, count: int, slots: Int32Array) -> None:
-    """Enter states first..count-1 by their hashes into an empty open addressing table (int32, 2^p entries of -1)."""
-    wrap = np.int64(len(slots) - 1)
-    for x in range(first, count):
-        slot = np.int64(hashes[x] & np.uint64(0x7FFFFFFFFFFFFFFF)) & wrap
-        while slots[slot] >= 0:
-            slot = (slot + 1) & wrap
-        slots[slot] = x

@@ -1,5 +1,6 @@
-"""Lark grammars: what Lark's lexer and LALR parser do, as tables.
+"""Lark grammars compiled to tables that reproduce Lark's contextual lexer and LALR parser.
 
-Reading order: `loading` and `tables` (Lark reads a grammar and builds; its objects become arrays), `program`, `ordered` and `scanner` (the
-terminals of all contexts as one automaton over bytes), `stacks`, `indents` and `prefix` (the readings of a text that has begun).
+Reading order: `loading` and `tables` (Lark loads a grammar; its tables become arrays), `program`, `ordered` and `scanner` (the terminals of
+all contexts as one byte automaton), `stacks` and `indents`, `viability` and `hypotheses` (the hypotheses about a prefix of a text),
+`machine`. `prefix` is the slow twin of `hypotheses`, for tests.
 """

@@ -1,107 +1,256 @@
-"""`Analysis`: Lark's LALR analysis within a budget, with what takes Lark longest done in less time.
+"""`Analysis`: Lark's LALR analysis within a budget, with faster versions of its slowest steps.
 
-States, transitions, reductions and the resolution of conflicts are Lark's own. Replaced are two steps whose results hang on nothing but the
-items: which transitions include which (rules are looked up by their origin, not searched), and the propagation of lookaheads (sets of
-terminals are bits of an integer). Where rules that derive nothing follow each other in a circle, Lark's own propagation is taken: there its
-sets share their memory, and what comes out hangs on their order.
+Items, states, reductions and conflict resolution are Lark's own. The replaced steps depend only on the rules:
 
-Complexity: that of DeRemer and Pennello; O(items) for a transition's includes, of its own rules only.
+- nullable symbols (Lark also computes FIRST and FOLLOW by rounds over all rules; LALR uses neither);
+- closures of states: each rule is expanded once;
+- directly-read sets: once per state instead of per transition into it, as bits of an integer;
+- the includes relation: rules are looked up by origin instead of searched;
+- lookahead propagation.
+
+If nullable rules form a cycle in the reads relation, Lark's own propagation runs instead: its sets then share memory, and the result
+depends on their order.
+
+Complexity: that of DeRemer and Pennello; O(items) for a transition's includes, of its own rules only. Every step is budgeted.
 Ref: DeRemer and Pennello, "Efficient Computation of LALR(1) Look-Ahead Sets" (1982).
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from lark.exceptions import GrammarError
+from lark.grammar import NonTerminal, Rule, Terminal
+from lark.parsers.grammar_analysis import LR0ItemSet, RulePtr
 from lark.parsers.lalr_analysis import LALR_Analyzer
 
-from guided.errors import LimitError
+from guided.automata.steps import Steps
+from guided.lalr.items import derived
 
-__all__ = ["ITEM", "Analysis"]
+__all__ = ["Analysis"]
 
-# An item of a closure takes Lark about as long as this many elementary steps.
-ITEM = 500
+# Step cost of an item of a state, a table entry, an edge between transitions, and 64 terminals of a set.
+_ITEM, _ENTRY, _EDGE, _WORD = 500, 500, 100, 2
 _TOO_MANY = "the grammar has too many states"
 
 
+class _Item(RulePtr):
+    """An interned item, compared by identity, with a link to the next item of its rule once that is known."""
+
+    __slots__ = ("after",)
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __init__(self, rule: Rule, index: int) -> None:
+        super().__init__(rule, index)
+        self.after: _Item | None = None
+
+
 class Analysis(LALR_Analyzer):
-    """The analysis of one grammar; ``budget``: the most items.
+    """The analysis of one grammar.
+
+    Parameters
+    ----------
+    steps : Steps
+    parser_conf : lark.common.ParserConf
+        Rules and starts.
 
     Raises
     ------
     LimitError
-        There are more.
+        The budget is exceeded.
+    lark.exceptions.GrammarError
+        A rule is defined twice, or not at all.
     """
 
-    def __init__(self, budget: int, parser_conf: Any) -> None:
-        self.budget, self.spent = budget, 0
-        super().__init__(parser_conf)
+    def __init__(self, steps: Steps, parser_conf: Any) -> None:
+        # Why: Lark's own constructor is not called because it computes sets that are not needed.
+        self.debug = self.strict = False
+        self.nonterminal_transitions = []
+        self._steps = steps
+        rules = list(parser_conf.rules)
+        if len(rules) != len(set(rules)):
+            twice = [rule for rule, count in Counter(rules).items() if count > 1]
+            raise GrammarError(f"Rules defined twice: {', '.join(map(str, twice))}")
+        roots = [Rule(NonTerminal(f"$root_{start}"), [NonTerminal(start)]) for start in parser_conf.start]
+        self.lr0_rules_by_origin = {}
+        for rule in (*rules, *roots):
+            self.lr0_rules_by_origin.setdefault(rule.origin, []).append(rule)
+        for rule in (*rules, *roots):
+            for symbol in rule.expansion:
+                if not symbol.is_term and symbol not in self.lr0_rules_by_origin:
+                    raise GrammarError(f"Using an undefined rule: {symbol}")
+        self.NULLABLE = derived([(rule.origin, rule.expansion) for rule in rules], ())
+        self._begin = {rule: _Item(rule, 0) for rule in (*rules, *roots)}
+        self._expanded: dict[Any, frozenset[_Item]] = {}
+        self._last: dict[Rule, int] = {}
+        # Bit of each terminal.
+        self._bits: dict[Any, int] = {}
+        # Nonterminal transitions are numbered. For each: the directly-read terminals, the transitions that it reads, those that it
+        # includes, and its lookback (the states where its rules end, with the rules).
+        self._number: dict[LR0ItemSet, dict[Any, int]] = {}
+        self._directly_read: list[int] = []
+        self._reads: list[list[int]] = []
+        self._includes: list[list[int]] = []
+        self._lookback: list[list[tuple[LR0ItemSet, Rule]]] = []
+        self.lr0_start_states = {
+            start: self._state(frozenset([self._begin[root]]))
+            for start, root in zip(parser_conf.start, roots, strict=True)
+        }
 
-    def expand_rule(self, *args: Any, **options: Any) -> Any:
-        """The items of a rule, which are counted."""
-        items = super().expand_rule(*args, **options)
-        self.spent += 1 + len(items)
-        if self.spent > self.budget:
-            raise LimitError("steps", ITEM * self.spent, ITEM * self.budget, _TOO_MANY)
-        return items
+    def compute_lr0_states(self) -> None:
+        """Compute the states that the starts reach, and their transitions."""
+        states = list(self.lr0_start_states.values())
+        known: dict[frozenset[_Item], LR0ItemSet] = {}
+        for state in states:
+            moved: dict[Any, list[_Item]] = {}
+            for item in state.closure:
+                assert isinstance(item, _Item), "all items are made here"
+                side, index = item.rule.expansion, item.index
+                if index < len(side):
+                    if item.after is None:
+                        item.after = _Item(item.rule, index + 1)
+                    moved.setdefault(side[index], []).append(item.after)
+            for symbol, items in moved.items():
+                kernel = frozenset(items)
+                target = known.get(kernel)
+                if target is None:
+                    target = known[kernel] = self._state(kernel)
+                    states.append(target)
+                state.transitions[symbol] = target
+        self.lr0_itemsets = set(states)
+
+    def _state(self, kernel: frozenset[_Item]) -> LR0ItemSet:
+        self._spend(_ITEM * (1 + len(kernel)))
+        closure = set(kernel)
+        for symbol in {item.next for item in kernel if not item.is_satisfied}:
+            if not symbol.is_term:
+                begun = self._expansion(symbol)
+                self._spend(_ITEM * (1 + len(begun)))
+                closure.update(begun)
+        return LR0ItemSet(kernel, closure)  # type: ignore[no-untyped-call]
+
+    def _expansion(self, symbol: Any) -> frozenset[_Item]:
+        """Return the initial items of all rules that a symbol can start with."""
+        found = self._expanded.get(symbol)
+        if found is None:
+            work = [symbol]
+            symbols, rules = {symbol}, list[Rule]()
+            for one in work:
+                for rule in self.lr0_rules_by_origin[one]:
+                    rules.append(rule)
+                    if rule.expansion and not rule.expansion[0].is_term and rule.expansion[0] not in symbols:
+                        symbols.add(rule.expansion[0])
+                        work.append(rule.expansion[0])
+                self._spend(_ITEM * len(self.lr0_rules_by_origin[one]))
+            found = self._expanded[symbol] = frozenset(self._begin[rule] for rule in rules)
+        return found
+
+    def _spend(self, count: int) -> None:
+        self._steps.spend(count, _TOO_MANY)
+
+    def compute_reads_relations(self) -> None:
+        """Compute, for each nonterminal transition, the directly-read terminals and the nullable transitions that follow."""
+        for state in self.lr0_itemsets:
+            for symbol in state.transitions:
+                if not symbol.is_term:
+                    self._number.setdefault(state, {})[symbol] = len(self.nonterminal_transitions)
+                    self.nonterminal_transitions.append((state, symbol))
+        ends = {(root, item.next) for root in self.lr0_start_states.values() for item in root.kernel}
+        end = self._bit(Terminal("$END"))
+        behind: dict[LR0ItemSet, tuple[int, list[int]]] = {}
+        for transition in self.nonterminal_transitions:
+            state, symbol = transition
+            target = state.transitions[symbol]
+            if target not in behind:
+                terminals = sum(self._bit(other) for other in target.transitions if other.is_term)
+                empty = [number for other, number in self._number.get(target, {}).items() if other in self.NULLABLE]
+                behind[target] = terminals, empty
+            terminals, empty = behind[target]
+            self._directly_read.append(terminals | (end if transition in ends else 0))
+            self._reads.append(empty)
+            self._spend(_EDGE + _WORD * len(self._bits) // 64)
+
+    def _bit(self, terminal: Any) -> int:
+        return 1 << self._bits.setdefault(terminal, len(self._bits))
 
     def compute_includes_lookback(self) -> None:
-        """Of each transition by a rule, those that include it, and the states where the rule ends that began there."""
-        items: dict[Any, dict[Any, list[Any]]] = {}
-        satisfied: dict[Any, dict[Any, Any]] = {}
-        for state in self.lr0_itemsets:
-            items[state], satisfied[state] = {}, {}
+        """Compute the includes and lookback relations of each nonterminal transition."""
+        self._includes = [[] for _ in self.nonterminal_transitions]
+        self._lookback = [[] for _ in self.nonterminal_transitions]
+        for state, numbers in self._number.items():
             for item in state.closure:
-                items[state].setdefault(item.rule.origin, []).append(item)
-                if item.is_satisfied:
-                    satisfied[state][item.rule] = item.rule
-        for transition in self.nonterminal_transitions:
-            state, origin = transition
-            lookback = self.lookback[transition]
-            for item in items[state].get(origin, ()):
                 rule = item.rule
-                first, target = self._last_needed(rule.expansion), state
+                number = numbers.get(rule.origin)
+                if number is None:
+                    continue
+                first, target = self._last_needed(rule), state
+                self._spend(_EDGE * (1 + len(rule.expansion) - item.index))
                 for place in range(item.index, len(rule.expansion)):
                     symbol = rule.expansion[place]
-                    if place >= first and (target, symbol) in self.reads:
-                        self.includes[target, symbol].add(transition)
+                    if place >= first and not symbol.is_term:
+                        self._includes[self._number[target][symbol]].append(number)
                     target = target.transitions[symbol]
-                if item.index == 0 and rule in satisfied[target]:
-                    lookback.add((target, satisfied[target][rule]))
+                if item.index == 0:
+                    self._lookback[number].append((target, rule))
 
-    def _last_needed(self, expansion: list[Any]) -> int:
-        """Place of the last symbol behind which all may derive nothing."""
-        place = len(expansion) - 1
-        while place > 0 and expansion[place] in self.NULLABLE:
-            place -= 1
+    def _last_needed(self, rule: Rule) -> int:
+        """Return the index of the last symbol that is followed only by nullable symbols."""
+        place = self._last.get(rule)
+        if place is None:
+            place = len(rule.expansion) - 1
+            while place > 0 and rule.expansion[place] in self.NULLABLE:
+                place -= 1
+            self._last[rule] = place
         return place
 
     def compute_lookaheads(self) -> None:
-        """The terminals by which each state reduces."""
-        transitions = self.nonterminal_transitions
-        number = {transition: place for place, transition in enumerate(transitions)}
-        terminals: dict[Any, int] = {}
-        read = [
-            sum(1 << terminals.setdefault(terminal, len(terminals)) for terminal in self.directly_reads[transition])
-            for transition in transitions
-        ]
-        if not _propagated(read, lambda node: [number[other] for other in self.reads[transitions[node]]]):
+        """Compute the terminals on which each state reduces."""
+        read, symbols = list(self._directly_read), list(self._bits)
+        edges = sum(map(len, self._reads)) + sum(map(len, self._includes))
+        self._spend((_EDGE + _WORD * len(symbols) // 64) * edges)
+        if not _propagated(read, self._reads.__getitem__):
+            self._spend(_WORD * len(symbols) * (edges + len(read)))
+            self.write_out()
             super().compute_lookaheads()  # type: ignore[no-untyped-call]
+            self._spend(_ENTRY * sum(len(rules) for state in self.lr0_itemsets for rules in state.lookaheads.values()))
             return
-        _propagated(read, lambda node: [number[other] for other in self.includes[transitions[node]]])
+        _propagated(read, self._includes.__getitem__)
         ahead: dict[tuple[Any, Any], int] = {}
-        for transition, follow in zip(transitions, read, strict=True):
-            for reduced in self.lookback[transition]:
+        for number, follow in enumerate(read):
+            for reduced in self._lookback[number]:
                 ahead[reduced] = ahead.get(reduced, 0) | follow
-        symbols = list(terminals)
         for (state, rule), follow in ahead.items():
-            while follow:
-                low = follow & -follow
-                state.lookaheads[symbols[low.bit_length() - 1]].add(rule)
-                follow ^= low
+            self._spend(_ENTRY * follow.bit_count())
+            for symbol in _members(follow, symbols):
+                state.lookaheads[symbol].add(rule)
+
+    def write_out(self) -> None:
+        """Store the relations in Lark's format: sets of transitions, by transition."""
+        transitions, symbols = self.nonterminal_transitions, list(self._bits)
+
+        def sets(numbers: list[list[int]]) -> dict[Any, set[Any]]:
+            return {
+                transition: {transitions[other] for other in others}
+                for transition, others in zip(transitions, numbers, strict=True)
+            }
+
+        self.reads, self.includes = sets(self._reads), sets(self._includes)
+        self.lookback = {one: set(ends) for one, ends in zip(transitions, self._lookback, strict=True)}
+        self.directly_reads = {
+            one: set(_members(terminals, symbols))
+            for one, terminals in zip(transitions, self._directly_read, strict=True)
+        }
+
+
+def _members(bits: int, symbols: list[Any]) -> list[Any]:
+    """Return the symbols of a set; bit i stands for symbol i."""
+    # Why: clearing the lowest bit repeatedly would copy the number each time.
+    return [symbol for symbol, digit in zip(symbols, f"{bits:b}"[::-1], strict=False) if digit == "1"]
 
 
 def _propagated(sets: list[int], successors: Callable[[int], list[int]]) -> bool:
-    """Add to each node's set those of all nodes that it leads to; False where nodes lead to each other. Without recursion."""
+    """Add to each node's set those of all reachable nodes; return False if there is a cycle. No recursion."""
     is_plain, count = True, len(sets)
     low, stack = [0] * count, list[int]()
     for root in range(count):

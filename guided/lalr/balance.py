@@ -1,8 +1,8 @@
-"""Do the rules of a grammar keep an Indenter's counts, so that the parser's stack tells them?
+"""Checks that the rules of a grammar keep an Indenter's counts balanced, so that the parser's stack determines them.
 
-An Indenter counts open parentheses and open blocks beside the parser. Where each rule closes what it opens, in order, and nothing within
-parentheses derives a line's end or a block, the counts are those of the stack: a DEDENT can come wherever the parser can read one,
-a closing parenthesis too, and newlines are left out exactly where the parser has no use for them.
+An Indenter counts open parentheses and open blocks independently of the parser. If each rule closes what it opens, in order, and nothing
+inside parentheses derives a line's end or a block, the counts follow from the stack: a DEDENT or a closing parenthesis can come wherever
+the parser can read it, and newlines are dropped exactly where the parser does not expect them.
 """
 
 from collections.abc import Collection
@@ -14,25 +14,25 @@ __all__ = ["imbalance"]
 
 
 def imbalance(tables: LalrTables, items: Items) -> str:
-    """The rule that breaks the counts, for people; empty where there is none."""
-    said = tables.indentation
-    if said is None:
+    """Describe the rule that breaks the counts; empty if there is none."""
+    indentation = tables.indentation
+    if indentation is None:
         return ""
     numbers = {name: number for number, name in enumerate(tables.symbols[: tables.end])}
-    opening = {numbers[name] for name in said.opening if name in numbers}
-    closing = {numbers[name] for name in said.closing if name in numbers}
-    lines = {numbers[name] for name in (said.newline, said.indent, said.dedent) if name in numbers}
+    opening = {numbers[name] for name in indentation.opening if name in numbers}
+    closing = {numbers[name] for name in indentation.closing if name in numbers}
+    lines = {numbers[name] for name in (indentation.newline, indentation.indent, indentation.dedent) if name in numbers}
     broken = _deriving(items, lines)
     for rule, side in enumerate(items.sides):
         if not _closes(side, opening, closing) or not _closes(
-            side, {numbers.get(said.indent, -1)}, {numbers.get(said.dedent, -1)}
+            side, {numbers.get(indentation.indent, -1)}, {numbers.get(indentation.dedent, -1)}
         ):
-            return f"{tables.rules[rule]} does not close what it opens"
+            return f"{tables.rules[rule]} has unbalanced parentheses or indents"
         depth = 0
         for symbol in side:
             depth -= symbol in closing
             if depth > 0 and symbol in broken:
-                return f"{tables.rules[rule]} has lines within parentheses"
+                return f"{tables.rules[rule]} has line ends within parentheses"
             depth += symbol in opening
     return ""
 
@@ -47,7 +47,7 @@ def _closes(side: tuple[int, ...], opening: Collection[int], closing: Collection
 
 
 def _deriving(items: Items, symbols: Collection[int]) -> set[int]:
-    """The symbols, and the rules' symbols that derive one of them."""
+    """Return these symbols and every nonterminal that derives one of them."""
     users: dict[int, set[int]] = {}
     for origin, side in zip(items.origins, items.sides, strict=True):
         for symbol in side:

@@ -1,13 +1,12 @@
-"""Texts whose ignored parts are short: the scanner and the tables of a grammar with at most so many ignored characters in a run.
+"""Bounds on ignored text: scanner and tables of a grammar whose runs of ignored characters have a maximum length.
 
-A *run* is a maximal sequence of ignored lexemes: what stands before the first token, between two tokens, or after the last one. The bounded
-language has the texts of the grammar all of whose runs have at most ``limit`` characters. Texts are lexed as without the bound: a run that
-is too long is an error, it is never read as something else.
+A *run* is a maximal sequence of ignored lexemes: before the first token, between two tokens, or after the last one. The bounded language
+contains the texts of the grammar whose runs all have at most ``limit`` characters. Lexing does not change: a run that is too long is an
+error and is never read as something else.
 
-The bound is part of the automaton. The scanner's states are multiplied by the characters of the run so far, where they can still lead to
-ignored text; so are the left classes, which carry that number from one lexeme to the next. An ignored lexeme that makes its run too long
-ends as a terminal of its own, `TOO_LONG`, which no state of the parser expects. So lexer, liveness and masks need to know nothing of
-bounds.
+The bound is part of the automaton. Scanner states that can still lead to ignored text are multiplied by the number of characters of the
+current run, and so are the left classes, which carry that number from one lexeme to the next. An ignored lexeme that makes its run too long
+ends as a separate terminal, `TOO_LONG`, which no parser state expects. Lexer, liveness and masks therefore need no knowledge of bounds.
 
 Complexity: O(states that lead to ignored text x limit).
 """
@@ -25,16 +24,16 @@ from guided.limits import Limits
 
 __all__ = ["TOO_LONG", "bounded_scanner", "bounded_tables"]
 
-# Name of the terminal of ignored text that is too long. Lark gives no terminal such a name.
+# Terminal of ignored text that is too long. Lark never gives a terminal such a name.
 TOO_LONG = "%ignore: too long"
-# Elementary steps of a compile that a state takes, most of them in what is asked of the scanner later.
+# Step cost of a state, most of it spent later by queries on the scanner.
 _STATE_COST = 15_000
-# It matches nothing: the scanner gives its label to others' matches.
+# Matches nothing: the scanner assigns the label to matches of other terminals.
 _NO_TEXT = r"[^\s\S]"
 
 
 def bounded_tables(tables: LalrTables) -> LalrTables:
-    """The tables with the terminal `TOO_LONG`, which has the number that followed the terminals and is expected nowhere."""
+    """Return the tables with the terminal `TOO_LONG`, numbered after the existing terminals and expected nowhere."""
     number = len(tables.lexer.terminals)
 
     def shifted(symbols: Int32Array) -> Int32Array:
@@ -52,38 +51,38 @@ def bounded_tables(tables: LalrTables) -> LalrTables:
 
 
 def bounded_scanner(scanner: Scanner, limit: int, limits: Limits) -> Scanner:
-    """The scanner of the same lexer for `bounded_tables`.
+    """Return the scanner of the same lexer for `bounded_tables`.
 
     Parameters
     ----------
     scanner : Scanner
         Of the tables without the bound.
     limit : int
-        Characters of ignored text in a run, at most.
+        Maximum number of ignored characters in a run.
 
     Raises
     ------
     LimitError
-        There are too many states for ``steps`` of ``limits``.
+        The states exceed the budget ``steps`` of ``limits``.
     """
     return _Product(scanner, limit, limits).made()
 
 
 class _Product:
-    """Pairs of a state and the characters of the run up to there, numbered as they are met."""
+    """Pairs of a state and the number of characters in the current run, numbered in order of discovery."""
 
     def __init__(self, scanner: Scanner, limit: int, limits: Limits) -> None:
         self.scanner, self.limits, self.ignored = scanner, limits, scanner.n_terminals
         self.rows: list[list[int]] = scanner.table.tolist()
         self.leads_to_ignored = self._leading()
         begun = sum(self.leads_to_ignored[state] for state in np.unique(scanner.starts).tolist() if state >= 0)
-        # Each of these has a state for each length of a run; where there is none, the bound does not matter.
+        # Each start that leads to ignored text has a state for each run length; without such a start the bound has no effect.
         self.limit = limit if begun else 0
         self.n_runs = self.limit + 1
         self._check(begun * self.n_runs)
-        said = np.concatenate([scanner.events, scanner.ends])
-        back = said[said[:, 0] == self.ignored, 1]
-        # Beyond this a run is too long whatever its last lexeme gives back.
+        match = np.concatenate([scanner.events, scanner.ends])
+        back = match[match[:, 0] == self.ignored, 1]
+        # Run lengths saturate here: the run is too long even if its last lexeme ends `back` characters earlier.
         self.most = self.limit + 1 + int(back.max(initial=0))
         self.counts = self._counts()
         self.numbers: dict[tuple[int, int], int] = {}
@@ -134,9 +133,9 @@ class _Product:
         if steps > self.limits.steps:
             raise LimitError("steps", steps, self.limits.steps, "max_ignored is too large for this grammar")
 
-    def _said(self, said: list[int], run: int) -> tuple[int, int, int]:
-        """A match with the bound: what it is, and the left class behind it."""
-        label, back, left = said
+    def _said(self, match: list[int], run: int) -> tuple[int, int, int]:
+        """Return a match under the bound: its label, and the left class after it."""
+        label, back, left = match
         if label == NOTHING:
             return NOTHING, back, left
         if label != self.ignored:
@@ -146,16 +145,16 @@ class _Product:
         return self.ignored + 1, back, left * self.n_runs + run - back
 
     def _counts(self) -> list[int]:
-        """Of each column: does its byte begin a character?"""
+        """Return, per column, 1 if its bytes start a character, else 0."""
         found = [1] * self.scanner.table.shape[1]
         for byte in range(0x80, 0xC0):
             found[int(self.scanner.classes[byte])] = 0
         return found
 
     def _leading(self) -> list[bool]:
-        """Can a state still lead to ignored text?"""
-        said = zip(self.scanner.events.tolist(), self.scanner.ends.tolist(), strict=True)
-        found = [event[0] == self.ignored or end[0] == self.ignored for event, end in said]
+        """Return whether each state can still lead to ignored text."""
+        match = zip(self.scanner.events.tolist(), self.scanner.ends.tolist(), strict=True)
+        found = [event[0] == self.ignored or end[0] == self.ignored for event, end in match]
         sources: list[set[int]] = [set() for _ in found]
         for state, row in enumerate(self.rows):
             for target in set(row) - {DEAD}:

@@ -1,16 +1,16 @@
-"""Cells of the LALR parser's stack: a state, and what may follow each rule that is under way there.
+"""Stack symbols of the LALR parser: a state, plus the terminals that may follow each rule in progress.
 
-A state of an LALR table does not tell which terminals can come: a lookahead that it reduces by may be refused further down the stack. What
-decides is, for each number of cells j and rule A that a reduction from here may take off and go on with, the set of terminals that can
-then be fed: ``follow(j, A)``. These sets of a stack are a function of its top cell's and of the state that is pushed, so a
-cell, a state with its sets, says exactly what can be fed to every stack that it is the top of. They are what a canonical LR(1) parser
-would keep apart, made for the stacks that texts meet, with Lark's resolution of conflicts.
+The top LALR state alone does not determine which terminals the parser accepts: a state deeper in the stack may reject a lookahead by which
+the top state reduces. The missing information is ``follow(j, A)``: for each reduction to A that may pop j cells from here, the terminals
+that can be fed afterwards. The follow sets of a stack are a function of those of the cell below and the state that is pushed. A *cell*, a
+state with its follow sets, therefore determines exactly which terminals every stack with it on top accepts. Cells make the distinctions
+of a canonical LR(1) parser, restricted to stacks that occur and with Lark's conflict resolution.
 
-A cell also carries the indents of its text (`guided.lalr.indents`), where an Indenter reads the tokens: those of the top cell are those of
-the text. Cells below the top carry none, so that they are shared.
+If the grammar has an Indenter, the top cell also carries the indents of the text (`guided.lalr.indents`). Cells below the top carry
+none, so that they are shared.
 
-Complexity: O(actions of the states on the way) for a new cell; O(1) for one that is known.
-Ref: Knuth, "On the Translation of Languages from Left to Right" (1965): LR(1) items; here they are found from the table.
+Complexity: O(actions of the states on the way) for a new cell; O(1) for a known one.
+Ref: Knuth, "On the Translation of Languages from Left to Right" (1965): LR(1) items; here they are derived from the table.
 """
 
 from dataclasses import dataclass
@@ -25,65 +25,63 @@ from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["Cell", "Cells", "bits"]
 
-# Reductions in a row that read nothing: rules that derive themselves end nowhere.
+# Maximum number of consecutive reductions without input: cyclic rules never end.
 _ENDLESS = 10_000
 
 
 class Cell(NamedTuple):
-    """One cell.
+    """A stack symbol of the parser.
 
     Attributes
     ----------
     state : int
-        Of the table.
+        Parser state.
     follows : tuple of int
-        For each entry of ``Cells.pending[state]``, the terminals that can be fed once it is reduced, as bits.
+        For each entry of ``Cells.pending[state]``, the terminals that can be fed after its reduction, as bits.
     expected : int
         The terminals that can be fed to a stack with this cell on top, as bits.
     indents : Indents or None
-        None for a cell that is not the top of a text's stack, and without an Indenter.
-    alive : int
-        Its number in ``Cells.coaccessible``, where there is one: what leads on to the end of a text.
+        None without an Indenter, and for cells below the top.
+    coaccessible_cell : int
+        Its cell number in ``Cells.coaccessible``, which decides liveness; -1 without one.
     """
 
     state: int
     follows: tuple[int, ...]
     expected: int
     indents: Indents | None = None
-    alive: int = -1
+    coaccessible_cell: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class _Reductions:
-    """What a state does: terminals that are shifted, as bits, and (rule, length, terminals) for each reduction."""
+    """The actions of a state: shifted terminals as bits, and (rule, length, terminals) for each reduction."""
 
     shifts: int
     reductions: tuple[tuple[int, int, int], ...]
 
 
 class Cells:
-    """The cells of one grammar, numbered in the order in which they are met.
+    """The cells of one grammar, numbered in order of discovery; cell 0 is the bottom of the stack.
 
     Parameters
     ----------
     tables : LalrTables
     start : Start
     limit : int
-        The most cells.
+        Maximum number of cells.
     coaccessible : Coaccessible, optional
-        Of the same start, where some stacks lead nowhere.
+        For the same start, if some stacks are dead ends.
 
     Attributes
     ----------
     known : list of Cell
     pending : list of dict
-        By state: of each (cells taken off, rule) its place in ``follows``.
+        By state: (number of cells popped, rule) -> index in ``follows``.
     actions, gotos : list of dict of int to int
         The table by state.
     rules : list of (int, int)
         Symbol and length of each rule.
-
-    The cell of the empty stack is 0.
     """
 
     def __init__(self, tables: LalrTables, start: Start, limit: int, coaccessible: Coaccessible | None = None) -> None:
@@ -93,36 +91,36 @@ class Cells:
         self.gotos = _by_state(tables.goto_indptr, tables.goto_symbol, tables.goto_state)
         self.rules = list(zip(tables.rule_origin.tolist(), tables.rule_length.tolist(), strict=True))
         self.pending = self._pending()
-        self._does = [self._reductions(row) for row in self.actions]
+        self._state_actions = [self._reductions(row) for row in self.actions]
         self.known: list[Cell] = []
         self._numbers: dict[Cell, int] = {}
         self._pushed: dict[tuple[int, int], int] = {}
-        # Of each cell, the terminals that can be fed after a rule has been reduced upon it.
+        # By cell: the terminals that can be fed after a symbol is reduced onto it.
         self._upon: list[dict[int, int]] = []
-        bottom = Cell(start.state, (), 0, alive=-1 if coaccessible is None else coaccessible.first)
+        bottom = Cell(start.state, (), 0, coaccessible_cell=-1 if coaccessible is None else coaccessible.first)
         self.known.append(bottom)
         self._upon.append({})
         self.known[0] = bottom._replace(expected=self._expected(0, [], bottom.state, []))
         self._numbers[self.known[0]] = 0
 
     def number(self, cell: Cell) -> int:
-        """The number of a cell."""
+        """Return the number of a cell, adding it if it is new."""
         found = self._numbers.get(cell)
         if found is None:
             found = self._numbers[cell] = len(self.known)
             if found >= self._limit:
-                raise LimitError("states", found + 1, self._limit, "the grammar's stacks differ in too many ways")
+                raise LimitError("states", found + 1, self._limit, "the grammar has too many distinct parser stacks")
             self.known.append(cell)
             self._upon.append({})
         return found
 
     def with_indents(self, number: int, indents: Indents | None) -> int:
-        """The same cell with other indents."""
+        """Return the same cell with other indents."""
         cell = self.known[number]
         return number if cell.indents == indents else self.number(cell._replace(indents=indents))
 
     def push(self, below: int, state: int) -> int:
-        """The cell of a state on top of another cell."""
+        """Return the cell of a state on top of another cell."""
         key = below, state
         found = self._pushed.get(key)
         if found is None:
@@ -137,13 +135,13 @@ class Cells:
                 follows.append(self.upon(below, rule))
             else:
                 follows.append(under.follows[self.pending[under.state][cells - 1, rule]])
-        alive = -1 if self.coaccessible is None else self.coaccessible.above(under.alive, state)
+        coaccessible_cell = -1 if self.coaccessible is None else self.coaccessible.above(under.coaccessible_cell, state)
         expected = self._expected(below, [state], state, follows)
-        return self.number(Cell(state, tuple(follows), expected, None, alive))
+        return self.number(Cell(state, tuple(follows), expected, None, coaccessible_cell))
 
     def _expected(self, number: int, above: list[int], state: int, follows: list[int]) -> int:
-        """The terminals that can be fed to a cell, which is new; ``above``: its state, where it stands on a cell that is known."""
-        does, pending = self._does[state], self.pending[state]
+        """Return the terminals that a new cell accepts; ``above``: its state, if it is pushed on a known cell."""
+        does, pending = self._state_actions[state], self.pending[state]
         expected = does.shifts
         for rule, length, terminals in does.reductions:
             if length:
@@ -153,27 +151,27 @@ class Cells:
         return expected
 
     def upon(self, number: int, rule: int) -> int:
-        """The terminals that can be fed after a rule has been reduced upon a cell, as bits."""
+        """Return the terminals that can be fed after `rule` is reduced onto a cell, as bits."""
         found = self._upon[number].get(rule)
         if found is None:
             found = self._upon[number][rule] = self._reduced_upon(number, rule)
         return found
 
     def _reduced_upon(self, number: int, rule: int) -> int:
-        """Without recursion: chains of unit rules are as long as users make them."""
+        """Compute `upon` iteratively: chains of unit rules can be arbitrarily long."""
         cell, known = self.known[number], self._upon[number]
         gotos = self.gotos[cell.state]
         if rule not in gotos:
             return 0
-        # The rules that are reduced upon this same cell, one after the other; a rule that is met again derives itself.
+        # Symbols reduced onto this same cell through chains of unit rules; a repeated symbol is a cycle.
         order, seen, work = [], {rule}, [rule]
         while work:
             order.append(work.pop())
-            for other, length, _ in self._does[gotos[order[-1]]].reductions:
+            for other, length, _ in self._state_actions[gotos[order[-1]]].reductions:
                 if length == 1 and other in gotos and other not in seen and other not in known:
                     seen.add(other)
                     work.append(other)
-        needs = {symbol: self._does[gotos[symbol]] for symbol in order}
+        needs = {symbol: self._state_actions[gotos[symbol]] for symbol in order}
         found = {symbol: does.shifts | self._accepts(gotos[symbol]) for symbol, does in needs.items()}
         for symbol, does in needs.items():
             for other, length, terminals in does.reductions:
@@ -196,11 +194,11 @@ class Cells:
         return found[rule]
 
     def _accepts(self, state: int) -> int:
-        """``$END``, as bits, where the text has been read once a reduction leads to this state."""
+        """Return ``$END`` as bits if a reduction that leads to this state accepts the text."""
         return 1 << self.end if state == self.end_state else 0
 
     def _fed(self, number: int, above: list[int], terminals: int) -> int:
-        """Which of these terminals can be fed to a cell with further states above it. One by one: an empty rule is reduced."""
+        """Return which of these terminals can be fed to a cell with states above it, testing each because an empty rule is reduced."""
         found = 0
         for terminal in bits(terminals):
             if self._feeds(number, list(above), terminal):
@@ -240,7 +238,7 @@ class Cells:
         return _Reductions(shifts, tuple((rule, length, terminals) for (rule, length), terminals in found.items()))
 
     def _pending(self) -> list[dict[tuple[int, int], int]]:
-        """Of each state, the (cells, rule) of reductions that are on their way there, with their places."""
+        """Return, by state, the (cells, rule) pairs of reductions in progress there, with their indices."""
         before: list[set[int]] = [set() for _ in self.actions]
         for state in range(len(self.actions)):
             for action in self.actions[state].values():
@@ -266,7 +264,7 @@ class Cells:
 
 
 def bits(word: int) -> list[int]:
-    """The bits that are set, ascending."""
+    """Return the positions of the set bits, ascending."""
     found = []
     while word:
         low = word & -word

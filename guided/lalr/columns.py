@@ -1,7 +1,7 @@
-"""Where a newline under way may still end: the columns that an Indenter can be told.
+"""Columns at which a newline that is being read may still end.
 
-Nearly always anywhere, since another line break begins a new line. Where none can come, the column only grows, and all ways on are tried,
-up to the first column beyond the innermost block.
+Nearly always every column is possible, because another line break starts a new line. If no line break can follow, the column only grows,
+and all continuations are explored up to the first column beyond the innermost block.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Columns:
     Parameters
     ----------
     free : frozenset of int
-        Scanner states behind a line break from which spaces lead to any column.
+        Scanner states after a line break from which spaces lead to any column.
     """
 
     def __init__(self, scanner: Scanner, indenter: Indenter, free: frozenset[int]) -> None:
@@ -31,7 +31,7 @@ class Columns:
         self._rows: list[list[int]] = scanner.table.tolist()
         self._matches: list[bool] = (scanner.events[:, 0] == indenter.newline).tolist()
         self._ends: list[bool] = (scanner.ends[:, 0] == indenter.newline).tolist()
-        # By column of the table: a byte of each kind that counts differently.
+        # By table column: one byte for each distinct effect on the text column.
         self._bytes: list[dict[tuple[int, bool], int]] = [{} for _ in range(scanner.table.shape[1])]
         for byte, place in enumerate(scanner.classes.tolist()):
             self._bytes[place].setdefault((indenter.column(1, byte), byte == _BREAK), byte)
@@ -46,15 +46,18 @@ class Columns:
         self._is_free = _leading(sources, {state for state, row in enumerate(self._rows) if row[line_break] in free})
 
     def counts(self, scanned: int) -> bool:
-        """Can a lexeme under way become a newline?"""
+        """Return whether the current lexeme can become a newline."""
         return self._indenter.newline >= 0 and scanned in self._counting
 
-    def hangs(self, scanned: int) -> bool:
-        """Does it hang on the column whether a lexeme under way can become a newline?"""
+    def is_restricted(self, scanned: int) -> bool:
+        """Return whether the columns at which the current lexeme can end as a newline are restricted."""
         return self.counts(scanned) and scanned not in self._is_free
 
     def within(self, scanned: int, column: int, indents: Indents) -> frozenset[int] | None:
-        """The columns at which a lexeme may end, those beyond the innermost block as the first of them; None if all."""
+        """Return the columns at which a lexeme may end; None if all.
+
+        Columns beyond the innermost block are represented by the first of them.
+        """
         if self._indenter.newline < 0 or scanned in self._is_free:
             return None
         if scanned not in self._counting:
@@ -88,7 +91,7 @@ class Columns:
 
 
 def _leading(sources: Sequence[set[int]], targets: set[int]) -> set[int]:
-    """The states that lead to some, those among them."""
+    """Return the states from which some target is reachable, including the targets."""
     found, work = set(targets), list(targets)
     while work:
         for source in sources[work.pop()] - found:

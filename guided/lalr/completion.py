@@ -1,48 +1,49 @@
-"""`Completion`: a short way to the end of a text of a Lark grammar, byte by byte.
+"""`Completion`: a short way to complete a text of a Lark grammar, byte by byte.
 
-*The policy.* At a place it weighs, for each reading, the terminals that the lexeme at hand can still become, and where it has ended, those
-that the next one can be: the bytes to a lexeme of the terminal, and what the stack that it leads to costs (`guided.lalr.costs`). The
-first byte of the cheapest is taken that can be read and leads to what was meant; white space comes in where nothing else ends a lexeme.
-The policy looks at the place only, so what it gives from a place on the way is the rest.
+*The policy.* For each hypothesis of a configuration, it considers the terminals that the current lexeme can become and, if that lexeme has
+ended, those of the next one. Each costs the bytes to a lexeme of the terminal plus the cost of the resulting stack (`guided.lalr.costs`).
+It takes the first byte of the cheapest option that can be read and starts the intended lexeme; white space is used where nothing else ends
+a lexeme. The policy depends only on the configuration, so the rest of a completion is the completion from there.
 
-*The search.* Costs are estimates, since conflicts and lookaheads forbid what they count on. So a policy's way is followed to the end of
-the text before it is trusted. A place from which it does not get there is left on the shortest way, the first in the order of bytes, to
-one from which it does; then the next places on that way have the same rest. Where no such place is found within a number of steps, there
-is no completion: the text cannot be ended, or `Completion.given_up` says that not all was searched.
+*The search.* Costs are estimates, because conflicts and lookaheads can rule out a path. Before a policy path is trusted, it is therefore
+followed to the end of the text. From a configuration where it fails, a breadth-first search in byte order finds the shortest way to one
+where it succeeds; the later configurations on that way have the same rest. If there is no such configuration, the text cannot be ended.
 
-Invariant: a place's completion, once given, is never another.
+Each policy step and each searched byte spends `_STEPS` of the call's budget (``call_steps`` of the limits).
 
-Complexity: O(terminals that can come) for a byte met first; O(1) for each later.
+Invariant: the completion of a configuration never changes once it has been returned.
+
+Complexity: O(terminals that can follow) for a new byte; O(1) for a cached one.
 """
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from guided.automata.pushdown import KEPT, Pushdown, action_entry
-from guided.automata.stacks import Place, Stacks
-from guided.errors import LimitError
-from guided.lalr.costs import NEVER, Costs
+from guided.automata.stacks import Configuration, Stacks
+from guided.lalr.costs import INFINITE, Costs
+from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
-from guided.lalr.readings import Reader, Reading
+from guided.lalr.lexeme_paths import LexemePaths, preference
 from guided.lalr.tasks import Ended
-from guided.lalr.ways import Ways, preference
 
 __all__ = ["Completion"]
 
 _NONE: frozenset[int] = frozenset()
-# So many bytes without coming closer to the end, and a policy's way leads nowhere.
+# Maximum number of consecutive bytes that do not reduce the cost, before a policy path counts as failed.
 _MOST_ASTRAY = 500
-# Steps of one search, of the policy or of a byte.
-_MOST_STEPS = 20_000
+# Steps of the call budget for each policy step and each searched byte.
+_STEPS = 25
+_NOT_FOUND = "the bounded search found no text that completes the prefix"
 
 
 class _Option(NamedTuple):
-    """A lexeme to go on with, ordered by cost: its first byte, and where that should lead, if the lexeme at hand is to end before it."""
+    """A candidate lexeme, ordered by cost: its first byte, and the configuration before it if the current lexeme must end first."""
 
     cost: int
     label: int
     byte: int
-    meant: Place | None
+    meant: Configuration | None
 
 
 class Completion:
@@ -51,89 +52,86 @@ class Completion:
     Parameters
     ----------
     automaton : Pushdown
-    reader : Reader
-    readings : callable
-        The readings that a control stands for.
+    reader : HypothesisReader
+    hypotheses : callable
+        Maps a control to its hypotheses.
     action : callable
-        The action of a task; ``again``: is its byte read again?
+        Maps a task to its action; ``again``: whether the byte is read again.
     groups : list of list of int
-        The bytes that can come; those that lead to the same from every state together.
-
-    Attributes
-    ----------
-    given_up : LimitError or None
-        Set once a search has run out of steps: then a place without a completion may have one.
+        The bytes that can occur, grouped by equal behavior in every state.
     """
 
     def __init__(
         self,
         automaton: Pushdown,
-        reader: Reader,
-        readings: Callable[[int], frozenset[Reading]],
+        reader: HypothesisReader,
+        hypotheses: Callable[[int], frozenset[Hypothesis]],
         action: Callable[..., int],
         groups: list[list[int]],
     ) -> None:
-        self._automaton, self._reader, self._readings, self._action = automaton, reader, readings, action
-        self._bytes = sorted((min(alike, key=preference) for alike in groups), key=preference)
-        self._ways = Ways(reader.lexing, sorted(byte for alike in groups for byte in alike))
+        self._automaton, self._reader, self._hypotheses, self._action = automaton, reader, hypotheses, action
+        self._bytes = sorted((min(group, key=preference) for group in groups), key=preference)
+        self._paths = LexemePaths(reader.lexing, sorted(byte for group in groups for byte in group))
         self._stacks = Stacks(automaton)
         self._costs = Costs(reader.cells, self._stacks, self._weights())
         self._fed: dict[tuple[int, int, int, int], int] = {}
-        # The next byte of each place whose completion is known; none where no completion was found.
-        self._steps: dict[Place, bytes] = {}
-        # Places that the policy brings to the end, and those that it does not.
-        self._leads: dict[Place, bool] = {}
-        self._left = 0
-        self.given_up: LimitError | None = None
+        # The next byte of each configuration whose completion is known; empty if there is none.
+        self._steps: dict[Configuration, bytes] = {}
+        # Whether the policy reaches the end from a configuration.
+        self._leads: dict[Configuration, bool] = {}
 
     def _weights(self) -> list[int]:
         lexing, indenter = self._reader.lexing, self._reader.indenter
         starts = sorted({state for row in lexing.starts for state in row if state >= 0})
         found = []
         for label in range(self._reader.end):
-            lengths = [away for state in starts if (away := self._ways.least(state, label)) > 0]
-            found.append(min(lengths) + 1 if lengths else NEVER)
-        # An INDENT takes a blank of its newline, a DEDENT nothing.
+            lengths = [away for state in starts if (away := self._paths.least(state, label)) > 0]
+            found.append(min(lengths) + 1 if lengths else INFINITE)
+        # An INDENT costs one blank of its newline, a DEDENT nothing.
         for weight, terminal in enumerate(reversed(indenter.following)):
             found[terminal] = weight
         return found
 
     def node(self, cell: int, below: int) -> int:
-        """The stack of a cell on another stack (-1: none)."""
+        """Return the stack with a cell on top of another stack (-1: none)."""
         return self._stacks.push(cell, below)
 
     def next(self, control: int, cell: int, below: int) -> bytes:
-        """The next byte of the completion of a place where the text cannot end; empty where no completion was found."""
-        place = control, self.node(cell, below), *KEPT
-        if place not in self._steps:
-            self._left = _MOST_STEPS
-            if not self._arrives(place):
-                self._search(place)
-        return self._steps[place]
+        """Return the next byte of the completion of a configuration where the text cannot end; empty if there is none.
+
+        Raises
+        ------
+        LimitError
+            The call takes too many steps.
+        """
+        configuration = control, self.node(cell, below), *KEPT
+        if configuration not in self._steps and not self._arrives(configuration):
+            self._search(configuration)
+        return self._steps[configuration]
 
     # The search
 
-    def _arrives(self, place: Place) -> bool:
-        """Does the policy come to the end of the text? The steps on the way are noted."""
-        path: dict[Place, bytes] = {}
-        least, astray = NEVER, 0
-        first, leads = place, True
-        while not self._stacks.is_end(place):
-            known = self._leads.get(place)
+    def _arrives(self, configuration: Configuration) -> bool:
+        """Return whether the policy reaches the end of the text, and record the steps on the way."""
+        path: dict[Configuration, bytes] = {}
+        least, astray = INFINITE, 0
+        first, leads = configuration, True
+        while not self._stacks.is_end(configuration):
+            known = self._leads.get(configuration)
             if known is not None:
                 leads = known
                 break
             step = None
-            cost = self._costs.of(place[1])
+            cost = self._costs.of(configuration[1])
             astray = 0 if cost < least else astray + 1
             least = min(cost, least)
-            if place not in path and astray <= _MOST_ASTRAY and self._left > 0:
-                self._left -= 1
-                step = self._policy(place)
+            if configuration not in path and astray <= _MOST_ASTRAY:
+                self._automaton.tables.steps.spend(_STEPS, _NOT_FOUND)
+                step = self._policy(configuration)
             if step is None:
                 leads = False
                 break
-            path[place], place = step
+            path[configuration], configuration = step
         if leads:
             self._steps.update(path)
             self._leads.update(dict.fromkeys(path, True))
@@ -141,24 +139,19 @@ class Completion:
             self._leads[first] = False
         return leads
 
-    def _search(self, start: Place) -> None:
-        """Note the way to the nearest place from which the policy comes to the end."""
-        came: dict[Place, tuple[Place, bytes]] = {}
+    def _search(self, start: Configuration) -> None:
+        """Record the way to the nearest configuration from which the policy reaches the end."""
+        came: dict[Configuration, tuple[Configuration, bytes]] = {}
         seen, work = {start}, [start]
-        for place in work:
+        for configuration in work:
             for value in self._bytes:
                 byte = bytes([value])
-                after = self._stacks.read(place, byte)
-                self._left -= 1
-                if self._left <= 0:
-                    advice = "no text was found that completes what has been read, but not all was searched"
-                    self.given_up = LimitError("steps", _MOST_STEPS + 1, _MOST_STEPS, advice)
-                    self._steps[start] = b""
-                    return
+                after = self._stacks.read(configuration, byte)
+                self._automaton.tables.steps.spend(_STEPS, _NOT_FOUND)
                 if after is None or after in seen:
                     continue
                 seen.add(after)
-                came[after] = place, byte
+                came[after] = configuration, byte
                 if self._stacks.is_end(after) or self._arrives(after):
                     while after != start:
                         after, byte = came[after]
@@ -169,102 +162,104 @@ class Completion:
 
     # The policy
 
-    def _policy(self, place: Place) -> tuple[bytes, Place] | None:
-        """The byte that seems the shortest way, and where it leads."""
+    def _policy(self, configuration: Configuration) -> tuple[bytes, Configuration] | None:
+        """Return the byte of the cheapest option that works, and the configuration after it."""
         for thorough in (False, True):
-            for option in sorted(self._options(place, thorough=thorough), key=lambda option: option[:3]):
+            for option in sorted(self._options(configuration, thorough=thorough), key=lambda option: option[:3]):
                 byte = bytes([option.byte])
-                after = self._stacks.read(place, byte)
+                after = self._stacks.read(configuration, byte)
                 if after is not None and (option.meant is None or self._is_meant(after, option)):
                     return byte, after
         return None
 
-    def _is_meant(self, after: Place, option: _Option) -> bool:
-        """Has the byte begun the lexeme that was meant, so that no other reading is left?"""
+    def _is_meant(self, after: Configuration, option: _Option) -> bool:
+        """Return whether the byte has started the intended lexeme, so that no other hypothesis is left."""
         assert option.meant is not None
         meant = self._stacks.read(option.meant, bytes([option.byte]))
         return meant is not None and self._bare(meant) == self._bare(after)
 
-    def _bare(self, place: Place) -> set[tuple[int, int]]:
-        """Stack and scanner's state of each reading of a place."""
-        return {(self._upon(place[1], one.above), one.scanned) for one in self._readings(place[0])}
+    def _bare(self, configuration: Configuration) -> set[tuple[int, int]]:
+        """Return stack and scanner state of each hypothesis of a configuration."""
+        return {(self._upon(configuration[1], one.above), one.scanned) for one in self._hypotheses(configuration[0])}
 
     def _upon(self, node: int, above: tuple[int, ...]) -> int:
         for cell in above:
             node = self._stacks.push(cell, node)
         return node
 
-    def _options(self, place: Place, *, thorough: bool) -> Iterator[_Option]:
-        for reading in sorted(self._readings(place[0]), key=_order):
-            if reading.scanned < 0:
+    def _options(self, configuration: Configuration, *, thorough: bool) -> Iterator[_Option]:
+        for hypothesis in sorted(self._hypotheses(configuration[0]), key=_order):
+            if hypothesis.scanned < 0:
                 continue
-            node = self._upon(place[1], reading.above)
-            yield from self._onward(reading, node, None, thorough=thorough)
-            for label, back, left in () if reading.is_fresh else self._ways.said(reading.scanned):
-                after = None if back else self._ended(node, Ended(label, reading.column, left, reading.watchers))
+            node = self._upon(configuration[1], hypothesis.above)
+            yield from self._onward(hypothesis, node, None, thorough=thorough)
+            for label, back, left in () if hypothesis.is_fresh else self._paths.matches(hypothesis.scanned):
+                after = None if back else self._ended(node, Ended(label, hypothesis.column, left, hypothesis.watchers))
                 if after is None:
                     continue
-                for one in sorted(self._readings(after[0]), key=_order):
+                for one in sorted(self._hypotheses(after[0]), key=_order):
                     if one.scanned >= 0:
                         yield from self._onward(one, self._upon(after[1], one.above), after, thorough=thorough)
 
-    def _onward(self, reading: Reading, node: int, meant: Place | None, *, thorough: bool) -> Iterator[_Option]:
-        """The lexemes that the one at hand can become; of a fresh one, up to the first that is as cheap as can be."""
-        reader, ways, scanned = self._reader, self._ways, reading.scanned
+    def _onward(
+        self, hypothesis: Hypothesis, node: int, meant: Configuration | None, *, thorough: bool
+    ) -> Iterator[_Option]:
+        """Yield the lexemes that the current one can become; for a fresh one, up to the first of least possible cost."""
+        reader, paths, scanned = self._reader, self._paths, hypothesis.scanned
         cell = self._stacks.top(node)[0]
         labels = reader.cells.known[cell].expected | 1 << reader.lexing.ignored
         is_line = labels & reader.newline and not reader.indents(cell).parentheses
-        # Within parentheses a newline is ignored.
+        # Inside parentheses a newline is ignored.
         labels = labels & ~reader.newline if is_line else labels | reader.newline
         found: list[_Option] = []
-        least = self._costs.of(node) if reading.is_fresh and not thorough else -1
-        for away, label in ways.ways(scanned, labels):
+        least = self._costs.of(node) if hypothesis.is_fresh and not thorough else -1
+        for away, label in paths.reachable(scanned, labels):
             if not away:
                 continue
-            text, said = ways.way(scanned, label)
-            cost = away + 1 + self._after(node, said, NO_NEWLINE)
-            if cost < NEVER:
+            text, match = paths.path(scanned, label)
+            cost = away + 1 + self._after(node, match, NO_NEWLINE)
+            if cost < INFINITE:
                 found.append(_Option(cost, label, text[0], meant))
             if cost <= least:
                 break
         if is_line:
-            found.extend(self._lines(reading, node, meant))
+            found.extend(self._lines(hypothesis, node, meant))
         yield from found
 
-    def _lines(self, reading: Reading, node: int, meant: Place | None) -> Iterator[_Option]:
-        """Newlines of an Indenter, up to the columns that it can take."""
-        reader, ways = self._reader, self._ways
+    def _lines(self, hypothesis: Hypothesis, node: int, meant: Configuration | None) -> Iterator[_Option]:
+        """Yield newlines of an Indenter, up to each column that it accepts."""
+        reader, paths = self._reader, self._paths
         label = reader.indenter.newline
         columns = reader.indents(self._stacks.top(node)[0]).columns
-        line = ways.line(reading.scanned, label)
+        line = paths.line(hypothesis.scanned, label)
         for column in (*columns, columns[-1] + 1):
             texts = [] if line is None else [line + b" " * column]
-            if NO_NEWLINE < reading.column < column:
-                texts.append(b" " * (column - reading.column))
+            if NO_NEWLINE < hypothesis.column < column:
+                texts.append(b" " * (column - hypothesis.column))
             for text in texts:
-                state = ways.walked(reading.scanned, text)
-                for said in ways.said(state) if state >= 0 else ():
-                    if said[0] != label:
+                state = paths.walked(hypothesis.scanned, text)
+                for match in paths.matches(state) if state >= 0 else ():
+                    if match[0] != label:
                         continue
-                    cost = len(text) + 1 + self._after(node, said, column)
-                    if cost < NEVER:
+                    cost = len(text) + 1 + self._after(node, match, column)
+                    if cost < INFINITE:
                         yield _Option(cost, label, text[0], meant)
 
-    def _after(self, node: int, said: tuple[int, int, int], column: int) -> int:
-        """The cost of a stack after a lexeme; NEVER where it cannot come."""
-        label, _, left = said
+    def _after(self, node: int, match: tuple[int, int, int], column: int) -> int:
+        """Return the cost of a stack after a lexeme; INFINITE if the parser rejects it."""
+        label, _, left = match
         key = node, label, left, column
         found = self._fed.get(key)
         if found is None:
             after = self._ended(node, Ended(label, column, left, _NONE))
-            found = self._fed[key] = NEVER if after is None else self._costs.of(after[1])
+            found = self._fed[key] = INFINITE if after is None else self._costs.of(after[1])
         return found
 
-    def _ended(self, node: int, task: Ended) -> Place | None:
-        """Where the next lexeme begins, after one has ended."""
-        return self._stacks.react(action_entry(self._action(task, again=True)), node)
+    def _ended(self, node: int, task: Ended) -> Configuration | None:
+        """Return the configuration in which the next lexeme starts after one has ended."""
+        return self._stacks.after_action(action_entry(self._action(task, again=True)), node)
 
 
-def _order(reading: Reading) -> tuple[object, ...]:
-    """An order of the readings of a place that is the same in every process."""
-    return *reading[:-1], sorted(reading.watchers)
+def _order(hypothesis: Hypothesis) -> tuple[object, ...]:
+    """Sort key that orders the hypotheses of a configuration equally in every process."""
+    return *hypothesis[:-1], sorted(hypothesis.watchers)

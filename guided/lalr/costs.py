@@ -1,11 +1,12 @@
-"""`Costs`: about how many bytes a parser's stack is away from the end of the text.
+"""`Costs`: estimates of how many bytes a parser stack is away from the end of the text.
 
-A terminal costs the bytes of its shortest lexeme and one more. *rest* of a state says what it costs to come to a reduction that takes so
-many cells off and goes on with a rule: the least over the table's transitions, a rule costing what its own cheapest reading costs there
-(Knuth's generalization of Dijkstra's algorithm, since a rule's reading is made of others). A stack adds what each such reduction costs
-from the cells that it uncovers; those numbers are a function of the top cell and of the numbers below, the counterpart of `Cell.follows`.
+A terminal costs the bytes of its shortest lexeme plus one. *rest* of a state is the least cost to reach a reduction of a rule that pops a
+given number of cells, over the table's transitions; a nonterminal costs as much as its cheapest derivation there (Knuth's generalization of
+Dijkstra's algorithm, because derivations are nested). A stack adds the cost of continuing on the cells that each such reduction uncovers;
+these numbers are a function of the top cell and the numbers below, the counterpart of `Cell.follows`.
 
-An estimate from below: lookaheads are left out but for reductions after which nothing can be fed, and so is what separates lexemes.
+The estimate is a lower bound: it ignores lookaheads, except for reductions after which no terminal can be fed, and ignores separators
+between lexemes.
 
 Complexity: O(transitions x pending reductions x log) once; O(pending + unit rules) for a new stack.
 Ref: Knuth, "A Generalization of Dijkstra's Algorithm" (1977).
@@ -16,10 +17,10 @@ from heapq import heappop, heappush
 from guided.automata.stacks import Stacks
 from guided.lalr.cells import Cells
 
-__all__ = ["NEVER", "Costs"]
+__all__ = ["INFINITE", "Costs"]
 
-# The cost of what cannot be.
-NEVER = 1 << 40
+# Infinite cost.
+INFINITE = 1 << 40
 
 
 class Costs:
@@ -29,21 +30,24 @@ class Costs:
     ----------
     cells : Cells
     stacks : Stacks
-        Whose nodes are asked about.
+        Owner of the nodes.
     weights : list of int
-        Of each terminal.
+        Cost of each terminal.
     """
 
     def __init__(self, cells: Cells, stacks: Stacks, weights: list[int]) -> None:
         self._cells, self._stacks = cells, stacks
         self._rest = _rest(cells, weights)
-        # Of each node, the cost after each pending reduction, and after rules that are reduced upon it.
+        # By node: the cost after each pending reduction, and after each rule that is reduced onto it.
         self._after: dict[int, tuple[int, ...]] = {}
         self._upon: dict[int, dict[int, int]] = {}
         self._whole: dict[int, int] = {}
 
     def of(self, node: int) -> int:
-        """About how many bytes a stack, between lexemes, is away from the end; 0 where nothing need be read, NEVER where none is known."""
+        """Return the approximate number of bytes from a stack between lexemes to the end of the text.
+
+        0 if the text can end, INFINITE if no way is known.
+        """
         found = self._whole.get(node)
         if found is None:
             found = self._whole[node] = self._of(node)
@@ -57,13 +61,13 @@ class Costs:
         rest = self._rest[state]
         if below < 0:
             rules = [rule for taken, rule in rest if not taken]
-            return min((rest[0, rule] + self._reduced_upon(node, rule) for rule in rules), default=NEVER)
+            return min((rest[0, rule] + self._reduced_upon(node, rule) for rule in rules), default=INFINITE)
         after = self._pending(node)
         places = cells.pending[state]
-        return min((cost + after[places[key]] for key, cost in rest.items() if key[0]), default=NEVER)
+        return min((cost + after[places[key]] for key, cost in rest.items() if key[0]), default=INFINITE)
 
     def _pending(self, node: int) -> tuple[int, ...]:
-        """The cost after each pending reduction of a stack's top state."""
+        """Return the cost after each pending reduction of a stack's top state."""
         path = []
         while node not in self._after:
             path.append(node)
@@ -82,7 +86,7 @@ class Costs:
         known = cells.known[cell]
         under = cells.pending[cells.known[self._stacks.top(below)[0]].state]
         return tuple(
-            NEVER
+            INFINITE
             if not known.follows[place]
             else self._reduced_upon(below, rule)
             if taken == 1
@@ -91,7 +95,7 @@ class Costs:
         )
 
     def _reduced_upon(self, node: int, rule: int) -> int:
-        """The cost after a rule has been reduced upon a stack whose own costs are known."""
+        """Return the cost after a rule is reduced onto a stack whose own costs are known."""
         known = self._upon.setdefault(node, {})
         if rule in known:
             return known[rule]
@@ -99,14 +103,14 @@ class Costs:
         state, after = cells.known[cell].state, self._pending(node)
         gotos, places = cells.gotos[state], cells.pending[state]
         if rule not in gotos:
-            return NEVER
-        # Rules of one symbol go on upon the same stack: all that may follow are found together.
+            return INFINITE
+        # Unit rules reduce further on the same stack: solve for the whole chain at once.
         found, chains, work = dict[int, int](), dict[int, list[tuple[int, int]]](), [rule]
         while work:
             symbol = work.pop()
             if symbol in found:
                 continue
-            target, least = gotos[symbol], NEVER
+            target, least = gotos[symbol], INFINITE
             if target == cells.end_state or cells.actions[target].get(cells.end, -1) >= 0:
                 least = 0
             for (taken, other), cost in self._rest[target].items():
@@ -129,14 +133,14 @@ class Costs:
                 if least + cost < found[before]:
                     found[before] = least + cost
                     heappush(queue, (least + cost, before))
-        known.update({symbol: min(least, NEVER) for symbol, least in found.items()})
+        known.update({symbol: min(least, INFINITE) for symbol, least in found.items()})
         return known[rule]
 
 
 def _rest(cells: Cells, weights: list[int]) -> list[dict[tuple[int, int], int]]:
-    """By state: the least cost of coming to a reduction that takes (cells off, rule); of (0, rule), of reading the rule from there."""
+    """Return, by state, the least cost to a reduction (cells popped, rule); (0, rule) is the cost of reading the rule from there."""
     n = len(cells.actions)
-    # How each state is come to: from which state, by which symbol.
+    # Predecessors of each state: (state, symbol).
     before: list[list[tuple[int, int]]] = [[] for _ in range(n)]
     found: list[dict[tuple[int, int], int]] = [{} for _ in range(n)]
     queue: list[tuple[int, int, int, int]] = []
@@ -157,8 +161,8 @@ def _rest(cells: Cells, weights: list[int]) -> list[dict[tuple[int, int], int]]:
         found[state][taken, rule] = cost
         if taken:
             for source, symbol in before[state]:
-                weight = weights[symbol] if symbol < cells.end else found[source].get((0, symbol), NEVER)
-                if weight < NEVER and (taken > 1 or rule in cells.gotos[source]):
+                weight = weights[symbol] if symbol < cells.end else found[source].get((0, symbol), INFINITE)
+                if weight < INFINITE and (taken > 1 or rule in cells.gotos[source]):
                     heappush(queue, (cost + weight, source, taken - 1, rule))
         else:
             for (deeper, other), own in found[cells.gotos[state][rule]].items() if rule in cells.gotos[state] else ():

@@ -1,15 +1,16 @@
-"""`DeadEnds`: can a reading of a prefix still become a text?
+"""`DeadEnds`: decides whether a hypothesis about a prefix can still become a text.
 
-A reading (a hypothesis of `guided.lalr.prefix`) is live if some lexeme that it can become leads the parser and the lexer where a text can
-end. There are two ways to know:
+A hypothesis (`guided.lalr.hypotheses`) is live if some lexeme that it can become leads the parser and the lexer to the end of a text. Two
+methods decide this:
 
-- *assured*: it is proved that every stack with certain states on top can be completed behind certain controls (`guided.lalr.assured`).
-  A reading is live if it gets to one of these, which is nearly always with its next lexeme; otherwise what it can become is searched;
-- *cells*: where not all is assured, letters and cells (`guided.lalr.letters`, `guided.lalr.coaccessible`) decide at once.
+- *safe states*: a proof that every stack with certain states on top can be completed after certain controls (`guided.lalr.safe_states`).
+  A hypothesis is live if it reaches one of them, nearly always with its next lexeme; otherwise a search follows its lexemes;
+- *cells*: if the proof does not cover every state, lookaheads and cells (`guided.lalr.lookahead_classes`, `guided.lalr.coaccessible`)
+  decide at once.
 
-Where neither can (too many letters; an Indenter, whose columns are no part of a stack; lexemes that have ended but may be watched for ever,
-as ``/`` before ``*`` where comments begin so), what a search refutes is dead, and what it does not get to the end of counts as live:
-`DeadEnds.notes` says so.
+In three cases neither is exact: too many lookaheads; an Indenter, whose columns are not part of a stack; and ended lexemes that may be
+watched forever, as ``/`` before ``*`` where comments start that way. Then a hypothesis that the search refutes is dead, and one that the
+search cannot exhaust counts as live. `DeadEnds.notes` reports these cases.
 """
 
 from collections import deque
@@ -19,15 +20,15 @@ import numpy as np
 
 from guided.automata.steps import Steps
 from guided.errors import LimitError
-from guided.lalr.adjacent import Adjacent
-from guided.lalr.assured import assured_states
 from guided.lalr.balance import imbalance
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.columns import Columns
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.items import Items, items_of, productive
-from guided.lalr.letters import Letters, letters_of
 from guided.lalr.lexemes import Control, Lexemes, Outcomes
+from guided.lalr.lexical_follow import LexicalFollow
+from guided.lalr.lookahead_classes import LookaheadClasses, lookahead_classes
+from guided.lalr.safe_states import safe_states
 from guided.lalr.scanner import Scanner
 from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables, Start
@@ -35,34 +36,34 @@ from guided.limits import Limits
 
 __all__ = ["DeadEnds"]
 
-# Readings that a search looks at.
+# Maximum number of configurations in a search; beyond it a hypothesis counts as live.
 _MOST_SEARCHED = 500
-# Steps of a construction or question: about a second.
+# Step budget of the construction and of each query: about one second.
 _MOST_STEPS = 100_000_000
 
 
 class DeadEnds:
-    """What of one start's readings is live.
+    """Liveness of the hypotheses of one start symbol.
 
     Parameters
     ----------
     stacks : Stacks
         Of the same start.
     limits : Limits
-        ``steps`` bounds the construction, and each question.
+        ``steps`` bounds the construction and each query.
 
     Attributes
     ----------
     stacks : Stacks
     lexemes : Lexemes
     columns : Columns
-    letters : Letters or None
+    lookaheads : LookaheadClasses or None
     cells : Coaccessible or None
-        The cells of stacks; both are None where all is assured without them, or where they were too many.
+        The cells of stacks. Both are None if the proof suffices without them, or if they exceeded the budget.
     unproductive : tuple of str
-        Rules and terminals that no text is ever read for.
+        Rules and terminals that derive no readable text.
     doubts : tuple of str
-        Where a reading may count as live although it is not; empty where all answers are exact.
+        Reasons why a dead hypothesis may count as live; empty if all answers are exact.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, stacks: Stacks, limits: Limits) -> None:
@@ -72,42 +73,42 @@ class DeadEnds:
         self._label, self._end = len(tables.lexer.terminals), tables.end
         self._indenter = indenter = Indenter(tables)
         self.lexemes = Lexemes(scanner, self._steps)
-        self.letters: Letters | None = None
+        self.lookaheads: LookaheadClasses | None = None
         self.cells: Coaccessible | None = None
         self._cell_of: list[int] = []
         items = items_of(tables, start)
-        self._adjacent = Adjacent(tables, self.lexemes, indenter.newline)
-        self.columns = Columns(scanner, indenter, self._adjacent.columns)
+        self._lexical_follow = LexicalFollow(tables, self.lexemes, indenter.newline)
+        self.columns = Columns(scanner, indenter, self._lexical_follow.columns)
         of_indenter = indenter.newline, indenter.indent, indenter.dedent
-        self._assured = assured_states(
-            tables, items, start, self._adjacent, scanner.first_left, of_indenter, self._steps
+        self._safe_states = safe_states(
+            tables, items, start, self._lexical_follow, scanner.first_left, of_indenter, self._steps
         )
         doubts = self._endless(tables, items)
-        # Text that is ignored may lead nowhere where it looks ahead, or the next lexeme looks behind: the proof is not about it.
+        # The proof does not cover ignored text that looks ahead or is followed by a lexeme that looks behind; it may be a dead end.
         of_ignored = np.concatenate([scanner.events, scanner.ends])
         of_ignored = of_ignored[of_ignored[:, 0] == self._label]
         looks_around = scanner.starts.shape[1] > scanner.n_runs or bool((of_ignored[:, 1] > 0).any())
         if tables.indentation is not None:
             doubts += self._uncounted(tables, items)
-        elif (doubts or looks_around or not self._assured.is_complete) and self._make_cells(
+        elif (doubts or looks_around or not self._safe_states.is_complete) and self._make_cells(
             tables, items, start, scanner.first_left
         ):
             doubts = []
-        if self.cells is None and not self._assured.is_complete:
-            doubts.append("too much hangs on its conflicts or on where its terminals end")
+        if self.cells is None and not self._safe_states.is_complete:
+            doubts.append("the check of its conflicts and of where its terminals end was too large")
         self.doubts = tuple(doubts)
         self.unproductive = self._unproductive(tables, items)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is unproductive and in doubt, for people."""
+        """Unproductive symbols and doubts as messages for users."""
         return (
-            *(f"no text is ever read for {name}" for name in self.unproductive),
+            *(f"{name} occurs in no accepted text" for name in self.unproductive),
             *(f"dead ends are possible: {doubt}" for doubt in self.doubts),
         )
 
     def cell(self, node: int) -> int:
-        """The cell of a node of the stacks, where there are cells."""
+        """Return the cell of a node of the stacks; requires `cells`."""
         assert self.cells is not None, "asked only where there are cells"
         chain = []
         while node >= len(self._cell_of) or self._cell_of[node] < 0:
@@ -121,9 +122,9 @@ class DeadEnds:
         return found
 
     def certain(self, tables: LalrTables, start: Start) -> list[int] | None:
-        """Of each state of the scanner, labels that its lexeme may have at once, or a letter later, and a text comes of any stack then.
+        """Return, per scanner state, the labels that its lexeme may get now or one letter later and that leave every stack completable.
 
-        None where that is no question: where cells decide, and where there are doubts. An Indenter's newline is taken to do no harm.
+        None if the query does not apply: if cells decide, or if there are doubts. An Indenter's newline is assumed to be harmless.
         """
         if self.cells is not None or self.doubts:
             return None
@@ -131,14 +132,14 @@ class DeadEnds:
         for symbol, value in zip(tables.action_symbol.tolist(), tables.action_value.tolist(), strict=True):
             if value >= 0:
                 after[symbol].add(value)
-        # Text that is ignored stands behind what was fed last.
+        # Ignored text can follow any terminal that was fed.
         anywhere = set[int]().union({start.state}, *after)
-        can_come, contexts = self._assured.can_come, self._contexts
-        # What a newline brings with it comes in no lexeme of its own.
+        can_come, contexts = self._safe_states.can_come, self._contexts
+        # INDENT and DEDENT follow a newline without lexemes of their own.
         with_newline = sum(1 << symbol for symbol in self._indenter.following)
         newline = self._indenter.newline
         if newline >= 0:
-            # White space behind a newline is the newline's own.
+            # White space after a newline belongs to the newline.
             brought = set[int]().union(*(after[symbol] for symbol in (newline, *self._indenter.following)))
             anywhere -= {state for state in brought if state not in can_come}
             after[newline] = set()
@@ -149,19 +150,19 @@ class DeadEnds:
                 return None
             return {(contexts[state], can_come[state] & ~with_newline) for state in states}
 
-        return self._adjacent.certain(wanted)
+        return self._lexical_follow.certain(wanted)
 
-    def assures(self, state: int, control: Control) -> bool:
-        """Does a text come of every stack with a state of the parser on top, behind a control? A lower bound."""
-        wanted = self._assured.can_come.get(state)
-        return wanted is not None and self._adjacent.allows(self._contexts[state], control, wanted)
+    def is_safe(self, state: int, control: Control) -> bool:
+        """Return whether every stack with `state` on top is proved completable after a control; a lower bound."""
+        wanted = self._safe_states.can_come.get(state)
+        return wanted is not None and self._lexical_follow.allows(self._contexts[state], control, wanted)
 
     def renew(self) -> None:
-        """A question begins: it has the whole budget of steps."""
+        """Reset the step budget for a new query."""
         self._steps.spent = 0
 
     def is_live(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None = None) -> bool:
-        """Can a reading become a text?
+        """Return whether a hypothesis can become a text.
 
         Parameters
         ----------
@@ -171,13 +172,13 @@ class DeadEnds:
             Where the lexeme may end if it becomes an Indenter's newline; anywhere if None.
         """
         self.renew()
-        if self.cells is not None and self.letters is not None:
-            letters = self.letters.of(outcomes, self._contexts[self.stacks.states[node]])
-            return bool(letters & self.cells.live(self.cell(node)))
+        if self.cells is not None and self.lookaheads is not None:
+            lookaheads = self.lookaheads.of(outcomes, self._contexts[self.stacks.states[node]])
+            return bool(lookaheads & self.cells.live(self.cell(node)))
         return self._search(node, indents, outcomes, columns)
 
     def _search(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None) -> bool:
-        """Breadth first over lexemes, until one leads to what is assured."""
+        """Search breadth first over lexemes for a proved state."""
         seen: set[tuple[int, Indents, Control]] = set()
         work = deque([(node, indents, outcomes, columns)])
         while work:
@@ -187,7 +188,7 @@ class DeadEnds:
             for label, control in outcomes.lexemes:
                 for target, counts in self._fed(node, indents, label, columns):
                     state = self.stacks.states[target]
-                    if self.assures(state, control):
+                    if self.is_safe(state, control):
                         return True
                     key = target, counts, control
                     if key not in seen:
@@ -200,7 +201,7 @@ class DeadEnds:
     def _fed(
         self, node: int, indents: Indents, label: int, columns: frozenset[int] | None
     ) -> Iterator[tuple[int, Indents]]:
-        """Stacks and counts after a lexeme, for each column that it may end at."""
+        """Yield the stacks and indents after a lexeme, for each column at which it may end."""
         newline = self._indenter.newline
         if label == self._label or (label == newline and indents.parentheses):
             yield node, indents
@@ -226,36 +227,36 @@ class DeadEnds:
         return True
 
     def _make_cells(self, tables: LalrTables, items: Items, start: Start, first_left: int) -> bool:
-        """Make letters and cells, unless they are too many."""
+        """Build lookaheads and cells; return False if they exceed the budget."""
         first = self._contexts[start.state], Control(first_left, frozenset(), (), False)
         try:
-            self.letters = letters_of(tables, items, self.lexemes, first, self._steps)
-            self.cells = Coaccessible(tables, items, start, self.letters, self._steps)
+            self.lookaheads = lookahead_classes(tables, items, self.lexemes, first, self._steps)
+            self.cells = Coaccessible(tables, items, start, self.lookaheads, self._steps)
         except LimitError:
-            self.letters = None
+            self.lookaheads = None
             return False
         self._cell_of.append(self.cells.first)
         return True
 
     def _endless(self, tables: LalrTables, items: Items) -> list[str]:
-        """Lexemes that have ended and may be watched for ever."""
-        names = (*(terminal.name for terminal in tables.lexer.terminals), "text that is ignored")
-        endless = self._adjacent.endless(items, self._contexts)
-        return [f"what follows {names[b]} may always turn out to be {names[a]}" for a, b in endless]
+        """Describe the ended lexemes that may be watched forever."""
+        names = (*(terminal.name for terminal in tables.lexer.terminals), "ignored text")
+        endless = self._lexical_follow.endless(items, self._contexts)
+        return [f"the lexer may read any text after {names[b]} as part of {names[a]}" for a, b in endless]
 
     def _uncounted(self, tables: LalrTables, items: Items) -> list[str]:
-        """Where an Indenter's counts are not those of the stack."""
+        """Describe how an Indenter's counts can differ from those of the stack."""
         found = []
         broken = imbalance(tables, items)
         if broken:
-            found.append(f"an Indenter counts what the rules do not: {broken}")
-        if not self._adjacent.columns_are_free:
-            found.append(f"{tables.symbols[self._indenter.newline]} cannot end at any column")
+            found.append(f"the Indenter's counts can differ from the rules: {broken}")
+        if not self._lexical_follow.columns_are_free:
+            found.append(f"{tables.symbols[self._indenter.newline]} cannot end at every indentation")
         return found
 
     def _unproductive(self, tables: LalrTables, items: Items) -> tuple[str, ...]:
-        """Rules and terminals that states of the parser wait for in vain."""
-        readable = self._adjacent.readable(items, self._contexts)
+        """Return the rules and terminals that parser states expect but no text contains."""
+        readable = self._lexical_follow.readable(items, self._contexts)
         if self._indenter.newline in readable:
             readable |= {self._indenter.indent, self._indenter.dedent}
         found = productive(items, readable)

@@ -1,10 +1,10 @@
-"""`Examples`: short texts that show what was found out about a grammar: where a conflict is met, or a rule that has no text is waited for.
+"""`Examples`: short texts that illustrate findings about a grammar, such as a conflict or a rule that derives no text.
 
-An *example* is a string of terminals that brings the parser to a state, found best first: paths in the graph of states, by the bytes of
-their shortest lexemes, rules spelled by their cheapest strings of terminals. Each is checked on the parser's own stacks before it is
-given. Of a conflict, it is one where the rule that is not reduced could have been, and the terminal could have come after it all the same.
+An *example* is a string of terminals that brings the parser to a state, found best first: paths in the graph of states, ordered by the
+bytes of their shortest lexemes, with rules spelled by their cheapest strings of terminals. Each is checked on the parser's own stacks
+before it is returned. For a conflict, the rejected rule could have been reduced in the example, and the terminal could have followed it.
 
-Bounded by `_MOST_PATHS`: a grammar may have no such example, where what a conflict forbids is never met.
+Bounded by `_MOST_PATHS`. A conflict whose rejected action could never have succeeded has no example.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,27 +13,27 @@ from itertools import count
 from typing import NamedTuple
 
 from guided.lalr.items import items_of
+from guided.lalr.lexeme_paths import preference
 from guided.lalr.lexing import last_characters
+from guided.lalr.prefix_position import PrefixPositions
 from guided.lalr.scanner import NOTHING, Scanner
-from guided.lalr.standing import Standings
 from guided.lalr.tables import Conflict, LalrTables, Start
-from guided.lalr.ways import preference
 
 __all__ = ["Example", "Examples"]
 
-# Paths that a search looks at, and terminals of an example.
+# Maximum number of paths in a search, and of terminals in an example.
 _MOST_PATHS, _LONGEST = 5_000, 200
 _NEVER = 1 << 40
 
 
 class Example(NamedTuple):
-    """What stands before a place.
+    """Text before a position.
 
     Attributes
     ----------
     terminals : tuple of str
     text : str or None
-        A text that Lark lexes as these terminals; None where no simple one was found.
+        A text that Lark lexes as these terminals; None if no simple one was found.
     """
 
     terminals: tuple[str, ...]
@@ -47,14 +47,14 @@ class Examples:
     ----------
     tables : LalrTables
     scanner : Scanner
-        Of the tables' lexer.
+        Built from the lexer of ``tables``.
     start : Start
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
         self._tables, self._start = tables, start
         self._items = items_of(tables, start)
-        self._standings = Standings(tables, scanner, start)
+        self._standings = PrefixPositions(tables, scanner, start)
         self._stacks = self._standings.stacks
         self._lexemes = _lexemes(scanner)
         self._separators = [
@@ -72,7 +72,7 @@ class Examples:
         ]
 
     def conflict(self, conflict: Conflict) -> Example | None:
-        """What stands before the terminal where a conflict is met and both ways go on; None where none was found."""
+        """Return text before the terminal of a conflict where both actions can continue; None if none was found."""
         items, tables = self._items, self._tables
         terminal = tables.symbols.index(conflict.terminal)
         rule = tables.rules.index(conflict.rule)
@@ -98,7 +98,7 @@ class Examples:
         return self._first(states, is_met)
 
     def waited(self, name: str) -> Example | None:
-        """What stands before a place where a terminal or rule is waited for."""
+        """Return text before a position where the parser expects a terminal or rule."""
         symbol = self._tables.symbols.index(name)
         states = [
             state
@@ -108,23 +108,23 @@ class Examples:
         return self._first(states, lambda _: True)
 
     def states_after(self, terminal: int) -> list[int]:
-        """The parser's states in which a terminal has just been read."""
+        """Return the parser states in which a terminal has just been read."""
         return [state for state in self._items.states if self._items.reached_by[state] == terminal]
 
     def waited_in(self, state: int) -> set[int]:
-        """The terminals with a pattern that a state of the parser waits for."""
+        """Return the terminals with a pattern that a parser state expects."""
         return {terminal for terminal in self._items.actions[state] if terminal < len(self._tables.lexer.terminals)}
 
     def waited_behind(self, terminal: int, other: int) -> Example | None:
-        """What stands before a terminal that is waited for directly behind another."""
+        """Return text before a terminal that the parser expects directly after another."""
         return self._first([one for one in self.states_after(terminal) if other in self.waited_in(one)], lambda _: True)
 
     def spelled(self, terminals: tuple[int, ...]) -> Example:
-        """The example of some terminals from the start on."""
+        """Return the example of these terminals, from the start."""
         return Example(tuple(self._tables.symbols[terminal] for terminal in terminals), self._text(terminals))
 
     def _first(self, states: list[int], is_met: Callable[[tuple[int, ...]], bool]) -> Example | None:
-        """The cheapest way to one of some states whose stack meets a condition."""
+        """Return the cheapest way to one of these states whose stack meets a condition."""
         for path, symbols in self._paths(states):
             if is_met(path):
                 terminals = self._terminals(symbols)
@@ -133,7 +133,7 @@ class Examples:
         return None
 
     def _paths(self, states: list[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Stacks of states with one of some on top, and the symbols between them, cheapest first."""
+        """Yield stacks of states with one of these on top, and the symbols between them, cheapest first."""
         away = self._away(states)
         wanted, ticket = set(states), count()
         queue = [(away.get(self._start.state, _NEVER), next(ticket), 0, (self._start.state,), ())]
@@ -152,7 +152,7 @@ class Examples:
                     heappush(paths, (onward + away[target], next(ticket), onward, (*path, target), (*symbols, symbol)))
 
     def _away(self, states: list[int]) -> dict[int, int]:
-        """The cost from each state to the nearest of some."""
+        """Return the cost from each state to the nearest of these."""
         sources: dict[int, list[tuple[int, int]]] = {}
         for state in self._items.states:
             for symbol, target in self._edges[state]:
@@ -170,7 +170,7 @@ class Examples:
         return found
 
     def _derivations(self) -> tuple[list[int], dict[int, int]]:
-        """What the cheapest text of each symbol costs, and the rule that it begins with."""
+        """Return the cost of each symbol's cheapest text, and the rule that it starts with."""
         items, end = self._items, self._tables.end
         costs = [_NEVER] * len(self._tables.symbols)
         for terminal in range(end):
@@ -199,7 +199,7 @@ class Examples:
         return costs, rule_of
 
     def _terminals(self, symbols: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The terminals of some symbols, rules by their cheapest text; None where they are many."""
+        """Return the terminals of these symbols, rules by their cheapest text; None if there are too many."""
         found: list[int] = []
         work = list(reversed(symbols))
         while work:
@@ -213,7 +213,7 @@ class Examples:
         return tuple(found)
 
     def _leads_to(self, terminals: tuple[int, ...], path: tuple[int, ...]) -> bool:
-        """Does the parser have this stack after some terminals, but for what the next one reduces?"""
+        """Return whether the parser has this stack after some terminals, up to reductions by the next one."""
         node = 0
         for terminal in terminals:
             node = self._stacks.feed(node, terminal)
@@ -226,7 +226,7 @@ class Examples:
         return self._is_reduced(tuple(reversed(states)), path)
 
     def _is_reduced(self, states: tuple[int, ...], path: tuple[int, ...]) -> bool:
-        """Is a stack another after some reductions?"""
+        """Return whether reductions turn one stack into another."""
         items, seen = self._items, set[tuple[int, ...]]()
         work = [states]
         while work:
@@ -244,7 +244,7 @@ class Examples:
         return False
 
     def _shifts(self, states: tuple[int, ...], terminal: int) -> bool:
-        """Can a terminal come on a stack of states?"""
+        """Return whether a terminal is accepted on a stack of states."""
         items = self._items
         for _ in range(_LONGEST):
             action = items.actions[states[-1]].get(terminal)
@@ -263,7 +263,7 @@ class Examples:
         return False
 
     def _text(self, terminals: tuple[int, ...]) -> str | None:
-        """A text that Lark's lexer reads as some terminals: their shortest lexemes, separated by what is ignored where they have to be."""
+        """Return a text that Lark lexes as these terminals: their shortest lexemes, separated by ignored text where necessary."""
         text, node = b"", 0
         for terminal in terminals:
             node = self._stacks.feed(node, terminal)
@@ -280,7 +280,7 @@ class Examples:
 
 
 def _lexemes(scanner: Scanner) -> dict[int, bytes]:
-    """A shortest lexeme of each label, those that people can read first; that of ignored text has the number of terminals as its label."""
+    """Return a shortest lexeme of each label, preferring readable ones; ignored text has the number of terminals as its label."""
     order = sorted(range(256), key=preference)
     found: dict[int, bytes] = {}
     texts: dict[int, bytes] = {int(state): b"" for state in scanner.starts.ravel().tolist() if state >= 0}

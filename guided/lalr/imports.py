@@ -1,8 +1,8 @@
-"""Where ``%import`` may look when a grammar is given as text: nowhere but among the grammars that come with Lark.
+"""Restricts ``%import`` of grammars given as text to the grammars bundled with Lark.
 
-Lark tries its import sources in order, then folders of its own choice: for a relative import that of the running script or the
-current one. `packaged_only` stands behind the folders that the caller names and before those: it answers every import from Lark's
-package or refuses it, so that a text that strangers wrote opens no file.
+Lark tries its import sources in order, then folders of its own choice: for a relative import, the folder of the running script or the
+current one. `packaged_only` is placed after the caller's folders and before Lark's defaults. It serves every import from Lark's package or
+refuses it, so that an untrusted text opens no file.
 """
 
 from importlib.resources import files
@@ -18,19 +18,19 @@ _SUFFIX = ".lark"
 
 
 def packaged_only(base_path: Any, grammar_path: str) -> tuple[Any, str]:
-    """The text of an imported grammar of Lark's package, as an import source of Lark.
+    """Return the text of a grammar bundled with Lark; an import source for Lark.
 
     Parameters
     ----------
     base_path : None, str or PackageResource
         None for an absolute import, the folder for a relative one.
     grammar_path : str
-        Path of the file, relative.
+        Relative path of the file.
 
     Raises
     ------
     GrammarError
-        It is no grammar of Lark's package.
+        Lark's package has no such grammar.
     """
     is_relative = isinstance(base_path, str)
     name = grammar_path.replace("\\", "/").removesuffix(_SUFFIX)

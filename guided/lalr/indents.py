@@ -1,9 +1,9 @@
-"""Indentation as Lark's Indenter counts it: from tokens to tokens, with a state that can be copied.
+"""Indentation as Lark's Indenter counts it: a pure function from tokens to tokens with an explicit state.
 
-Outside of parentheses a newline token is followed by INDENT where its column is larger than the last one, by DEDENTs where it is smaller,
-and must then be equal. The column is that of the token's text behind its last newline: a space counts 1, a tab as many as the Indenter
-says, and any other character nothing, so the spaces of a comment at the end of a text count. Within parentheses newlines are
-dropped. At the end of a text stand DEDENTs.
+Outside of parentheses, a newline token is followed by INDENT if its column exceeds the current one, and by DEDENTs if it is smaller, in
+which case it must equal the column of an open block. The column is that of the token's text after its last newline: a space counts 1, a tab
+counts the Indenter's tab width, and any other character 0, so the spaces of a comment at the end of a text count. Inside parentheses
+newlines are dropped. At the end of a text, DEDENTs close all open blocks.
 
 The state is (columns, open parentheses); all functions are pure.
 """
@@ -14,37 +14,37 @@ from guided.lalr.tables import LalrTables
 
 __all__ = ["NO_NEWLINE", "Indenter", "Indents"]
 
-# The column of a token without a newline: Lark's Indenter breaks on those.
+# The column of a token without a newline, on which Lark's Indenter fails.
 NO_NEWLINE = -1
 _NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
 
 
 class Indents(NamedTuple):
-    """Columns of the open blocks, the innermost last, and how many parentheses are open."""
+    """Columns of the open blocks, innermost last, and the number of open parentheses."""
 
     columns: tuple[int, ...] = (0,)
     parentheses: int = 0
 
 
 class Indenter:
-    """What an Indenter does to the tokens of a grammar."""
+    """Lark's Indenter of one grammar."""
 
     def __init__(self, tables: LalrTables) -> None:
-        said = tables.indentation
+        indentation = tables.indentation
         numbers = {name: number for number, name in enumerate(tables.symbols[: tables.end])}
-        self.newline = numbers.get(said.newline, -1) if said else -1
-        self.opening = {numbers[name] for name in said.opening if name in numbers} if said else set()
-        self.closing = {numbers[name] for name in said.closing if name in numbers} if said else set()
-        # A terminal that the grammar does not have is one that no state reads.
-        self.indent = numbers.get(said.indent, -1) if said else -1
-        self.dedent = numbers.get(said.dedent, -1) if said else -1
-        self._tab = said.tab if said else 0
-        # Terminals that a newline may bring with it, and whether there are parentheses in which it is dropped.
+        self.newline = numbers.get(indentation.newline, -1) if indentation else -1
+        self.opening = {numbers[name] for name in indentation.opening if name in numbers} if indentation else set()
+        self.closing = {numbers[name] for name in indentation.closing if name in numbers} if indentation else set()
+        # -1 for a terminal that the grammar does not have: no state reads it.
+        self.indent = numbers.get(indentation.indent, -1) if indentation else -1
+        self.dedent = numbers.get(indentation.dedent, -1) if indentation else -1
+        self._tab = indentation.tab if indentation else 0
+        # Terminals that may follow a newline token, and whether there are parentheses in which newlines are dropped.
         self.following = tuple(number for number in (self.indent, self.dedent) if number >= 0)
         self.drops = bool(self.opening)
 
     def column(self, column: int, byte: int) -> int:
-        """The column of a token's text after one more byte."""
+        """Return the column of a token's text after one more byte."""
         if byte == _NEWLINE:
             return 0
         if column == NO_NEWLINE:
@@ -52,7 +52,7 @@ class Indenter:
         return column + (1 if byte == _SPACE else self._tab if byte == _TAB else 0)
 
     def tokens(self, indents: Indents, terminal: int, column: int) -> tuple[tuple[int, ...], Indents] | None:
-        """What the parser gets for a terminal, and the state after it; None where Lark breaks off."""
+        """Return the tokens that the parser gets for a terminal, and the state after it; None if Lark fails."""
         columns, parentheses = indents
         if terminal != self.newline:
             parentheses += (terminal in self.opening) - (terminal in self.closing)
@@ -63,7 +63,7 @@ class Indenter:
             return None
         if column > columns[-1]:
             if min(self.indent, self.dedent) < 0:
-                # Every block is begun and closed in the end.
+                # A block needs both INDENT and DEDENT.
                 return None
             return (terminal, self.indent), Indents((*columns, column), 0)
         kept = columns
@@ -74,5 +74,5 @@ class Indenter:
         return (terminal, *[self.dedent] * (len(columns) - len(kept))), Indents(kept, 0)
 
     def at_end(self, indents: Indents) -> tuple[int, ...]:
-        """What the parser gets at the end of a text, before ``$END``."""
+        """Return the tokens that the parser gets at the end of a text, before ``$END``."""
         return (self.dedent,) * (len(indents.columns) - 1)

@@ -1,20 +1,23 @@
-"""LR(0) items of a grammar's tables: which rules are under way in a state of the parser, and which symbols derive nothing.
+"""LR(0) items reconstructed from a grammar's tables, and productive symbols.
 
-The tables say what the parser does, not why. An *item* (rule, dot) is a rule of which the symbols before the dot have been read; the
-*kernel* of a state are those with something before the dot. It is the same whichever way the state was reached, so one way is enough.
-A symbol is *productive* where it derives some string of terminals that the lexer can read.
+The tables contain actions, but not the items behind them. An *item* (rule, dot) is a rule whose symbols before the dot have been read; the
+*kernel* of a state is its set of items with something before the dot. It is the same on every path to the state, so one path suffices.
+A symbol is *productive* if it derives some string of terminals that the lexer can read.
 
-O(states * rules that can begin there). Not here: lookaheads, conflicts.
+O(states * rules that can start there). Not handled here: lookaheads, conflicts.
 Ref: DeRemer and Pennello, Efficient computation of LALR(1) look-ahead sets, 1982.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from guided.lalr.tables import LalrTables, Start
 
-__all__ = ["Item", "Items", "items_of", "productive"]
+__all__ = ["Item", "Items", "derived", "items_of", "productive"]
+
+Symbol = TypeVar("Symbol", bound=Hashable)
 
 # Rule and dot.
 Item = tuple[int, int]
@@ -22,7 +25,7 @@ Item = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Items:
-    """The items of what one start reaches.
+    """The items reachable from one start.
 
     Attributes
     ----------
@@ -31,13 +34,13 @@ class Items:
     kernels : list of tuple of (int, int)
         By state: its items with something before the dot.
     reached_by : list of int
-        By state: the symbol that leads to it; -1 for the start, and where the start does not lead.
+        By state: the symbol that leads to it; -1 for the start and for unreachable states.
     actions, gotos : list of dict of int to int
         By state, as in the tables.
     origins : list of int
-        By rule: the symbol on its left.
+        By rule: its left-hand symbol.
     sides : list of tuple of int
-        By rule: the symbols on its right.
+        By rule: its right-hand symbols.
     rules_of : dict of int to list of int
         The rules of a symbol.
     """
@@ -52,13 +55,13 @@ class Items:
     rules_of: dict[int, list[int]]
 
     def after(self, state: int, symbol: int) -> int:
-        """The state after a symbol that can be read in a state."""
+        """Return the state after a symbol that can be read in a state."""
         found = self.gotos[state].get(symbol)
         return self.actions[state][symbol] if found is None else found
 
 
 def items_of(tables: LalrTables, start: Start) -> Items:
-    """The items of a start."""
+    """Return the items of a start."""
     numbers = {name: number for number, name in enumerate(tables.symbols)}
     sides = [tuple(numbers[name] for name in rule.partition(":")[2].split()) for rule in tables.rules]
     actions = _by_state(tables.action_indptr.tolist(), tables.action_symbol.tolist(), tables.action_value.tolist())
@@ -93,16 +96,25 @@ def items_of(tables: LalrTables, start: Start) -> Items:
 
 
 def productive(items: Items, readable: Collection[int]) -> set[int]:
-    """The symbols that derive a string of the terminals that can be read, those terminals among them."""
-    found = set(readable)
-    waiting: dict[int, list[int]] = {}
+    """Return the symbols that derive a string of readable terminals, including those terminals."""
+    return derived(list(zip(items.origins, items.sides, strict=True)), readable)
+
+
+def derived(rules: Sequence[tuple[Symbol, Sequence[Symbol]]], known: Iterable[Symbol]) -> set[Symbol]:
+    """Return the symbols that derive a possibly empty string of known symbols, including the known ones.
+
+    Each rule counts its missing symbols: O(total length of the rules).
+    Ref: Dowling and Gallier, "Linear-time algorithms for testing the satisfiability of propositional Horn formulae" (1984).
+    """
+    found = set(known)
+    waiting: dict[Symbol, list[int]] = {}
     missing = []
-    for rule, side in enumerate(items.sides):
+    for rule, (_, side) in enumerate(rules):
         needed = {symbol for symbol in side if symbol not in found}
         missing.append(len(needed))
         for symbol in needed:
             waiting.setdefault(symbol, []).append(rule)
-    work = [items.origins[rule] for rule, count in enumerate(missing) if count == 0]
+    work = [rules[rule][0] for rule, count in enumerate(missing) if count == 0]
     while work:
         symbol = work.pop()
         if symbol in found:
@@ -111,7 +123,7 @@ def productive(items: Items, readable: Collection[int]) -> set[int]:
         for rule in waiting.get(symbol, ()):
             missing[rule] -= 1
             if missing[rule] == 0:
-                work.append(items.origins[rule])
+                work.append(rules[rule][0])
     return found
 
 

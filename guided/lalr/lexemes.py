@@ -1,12 +1,12 @@
-"""What the next lexeme can become, exactly: the scanner over characters, with what lexemes that have ended still forbid.
+"""Exact lookahead of the lexer: what the next lexeme can become, subject to the longest-match constraints of ended lexemes.
 
-Where a lexeme has ended, what may follow hangs on a *control*: what stands to the left for terminals that look behind, the
-watchers (scanner states of lexemes that must not go on to a longer match), the characters that have been read beyond the lexeme and are
-read again, and whether the text ends with them. An *outcome* is what a lexeme can become (a label) with the control behind it. All
-that a text can still be is told by outcomes and by the parser's stack; the letters of the text itself do not matter.
+After a lexeme, its *control* determines what may follow: the left context of terminals that look behind, the watchers (scanner states of
+lexemes that must not reach a longer match), the characters that were read beyond the lexeme and are read again, and whether the text ends
+with them. An *outcome* is a label that a lexeme can get, with the control after it. Outcomes and the parser's stack determine every
+continuation; the characters of the text itself do not matter.
 
-Characters are taken from `Scanner.examples`, so there are no states inside of characters here. O(states * letters) for an outcome set
-without watchers, times the watchers that stay alive together with the lexeme; budgeted by `Steps`, remembered.
+A letter here is a class of characters, represented by one of `Scanner.examples`, so no state lies inside a character. O(states * letters)
+for an outcome set without watchers, times the number of watcher sets that stay alive together with the lexeme; budgeted by `Steps`, cached.
 """
 
 from collections.abc import Sequence
@@ -23,22 +23,22 @@ __all__ = ["Control", "Lexemes", "Outcomes"]
 _NONE: frozenset[int] = frozenset()
 _NO_TEXT = -1
 _STEP_COST = 20
-_TOO_MANY = "its terminals leave too much open"
+_TOO_MANY = "the grammar's terminals overlap in too many ways"
 
 
 class Control(NamedTuple):
-    """What a lexeme that has ended says of the text behind it.
+    """Constraints that an ended lexeme places on the text after it.
 
     Attributes
     ----------
     left : int
         Left class at its end.
     watchers : frozenset of int
-        Scanner states, after all characters of ``rest``, that may not meet a match.
+        Scanner states, after all characters of ``rest``, that must not reach a match.
     rest : tuple of int
-        Letters behind the lexeme that have been read.
+        Letters that have been read after the lexeme.
     is_end : bool
-        The text ends behind them.
+        The text ends after them.
     """
 
     left: int
@@ -48,21 +48,21 @@ class Control(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What a text can become next: labels with controls; and may it end before another lexeme?"""
+    """What a text can become next: labels with controls, and whether the text may end before another lexeme."""
 
     lexemes: frozenset[tuple[int, Control]]
     can_end: bool
 
 
 class Lexemes:
-    """The lexemes of a scanner.
+    """Lookahead queries on a scanner.
 
     Attributes
     ----------
     rows : list of list of int
-        Next state by letter, of the states between characters.
+        Next state by letter, for states between characters.
     is_between : list of bool
-        Is a state one between characters?
+        Whether a state is between characters.
     """
 
     def __init__(self, scanner: Scanner, steps: Steps) -> None:
@@ -86,9 +86,9 @@ class Lexemes:
         self.examples = [scanner.examples[number] for number in kept]
         self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
         self.rows: list[list[int]] = self.columns.tolist()
-        self.goes_on: list[bool] = ((scanner.table >= 0).any(axis=1) | (scanner.ends[:, 0] != NOTHING)).tolist()
+        self.may_continue: list[bool] = ((scanner.table >= 0).any(axis=1) | (scanner.ends[:, 0] != NOTHING)).tolist()
         self._kept = self._lengths()
-        # Begins of characters: where they lead each state.
+        # Incomplete characters, each as the map from every state to the state after it.
         self._partials = [np.arange(len(self._table), dtype=np.int32)]
         self._partial_of: dict[bytes, int] = {}
         self._partial_rows: dict[tuple[int, int], int] = {}
@@ -99,11 +99,11 @@ class Lexemes:
         self._watched: dict[frozenset[int], list[frozenset[int] | None]] = {}
 
     def letter(self, character: str) -> int:
-        """The letter that stands for a character; -1 where no state goes on with it."""
+        """Return the letter of a character; -1 if no state continues with it."""
         return self._letters.get(self._after(character.encode())[self._between].tobytes(), -1)
 
     def begun(self, context: int, control: Control) -> Outcomes:
-        """What can come behind a lexeme, in a context of the lexer."""
+        """Return the outcomes after a lexeme, in a context of the lexer."""
         key = context, control
         found = self._begun.get(key)
         if found is None:
@@ -111,7 +111,7 @@ class Lexemes:
         return found
 
     def fresh(self, state: int, watchers: frozenset[int]) -> Outcomes:
-        """What can come where a lexeme begins in a state of the scanner, which may be DEAD."""
+        """Return the outcomes of a lexeme that starts in a scanner state, which may be DEAD."""
         key = state, watchers
         found = self._fresh.get(key)
         if found is None:
@@ -121,15 +121,15 @@ class Lexemes:
             found = self._fresh[key] = Outcomes(frozenset(lexemes), self._may_end(watchers))
         return found
 
-    def met(self, state: int, text: bytes, watchers: frozenset[int]) -> frozenset[tuple[int, Control]]:
-        """What a lexeme is that has just met a match in a state between characters; none where it has not."""
+    def outcomes_of_match(self, state: int, text: bytes, watchers: frozenset[int]) -> frozenset[tuple[int, Control]]:
+        """Return the outcomes of a lexeme that has just reached a match, between characters; empty if it has not."""
         found: set[tuple[int, Control]] = set()
         if self.is_between[state] and self.events[state][0] != NOTHING:
             self._arrived(state, self._spelled(_last(text, self.events[state][1])), watchers, found)
         return frozenset(found)
 
-    def going(self, state: int, text: bytes, watchers: frozenset[int]) -> Outcomes:
-        """What a lexeme under way can become: state after its last byte, which may stand inside a character."""
+    def outcomes_of_lexeme(self, state: int, text: bytes, watchers: frozenset[int]) -> Outcomes:
+        """Return the outcomes of the current lexeme, given the state after its last byte, which may be inside a character."""
         if self.is_between[state]:
             found = _last(text, self._kept[state]) if self._kept[state] else b""
             key = state, found, watchers
@@ -175,7 +175,7 @@ class Lexemes:
         return found
 
     def _partial(self, text: bytes) -> int:
-        """The number of the begin of a character: two after which every state goes on alike are one."""
+        """Return the number of an incomplete character; two with the same effect on every state share a number."""
         partial = 0
         for byte in text:
             partial = self._read(partial, int(self._classes[byte]))
@@ -207,7 +207,7 @@ class Lexemes:
             text = self._cut((*text, letter), state)
             label, back, after = self.events[state]
             if label != NOTHING:
-                own = self._advanced(state, rest[i + 1 :]) if self.goes_on[state] else _NONE
+                own = self._advanced(state, rest[i + 1 :]) if self.may_continue[state] else _NONE
                 if own is not None:
                     behind = text[len(text) - back :] + rest[i + 1 :]
                     found.add((label, Control(after, watchers | own, behind, is_end)))
@@ -229,11 +229,11 @@ class Lexemes:
         *,
         is_fresh: bool = False,
     ) -> None:
-        """Add what reading on leads to, at a state between characters."""
+        """Add the outcomes of reading on from a state between characters."""
         if not watchers and not is_fresh:
             found |= self._freely(state, text)
             return
-        # Invariant: what has been met is what some letter led to; the begin may be met again, with its match.
+        # Invariant: `seen` holds only items reached by a letter; the first item may be reached again, with its match.
         seen: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
         work = [(state, text, watchers, is_fresh)]
         while work:
@@ -255,7 +255,7 @@ class Lexemes:
                         found |= self._freely(target, read)
 
     def _freely(self, state: int, text: tuple[int, ...]) -> frozenset[tuple[int, Control]]:
-        """What a lexeme under way can become where nothing watches."""
+        """Return the outcomes of the current lexeme if there are no watchers."""
         key = state, text
         known = self._free.get(key)
         if known is not None:
@@ -282,20 +282,20 @@ class Lexemes:
     def _arrived(
         self, state: int, text: tuple[int, ...], watchers: frozenset[int], found: set[tuple[int, Control]]
     ) -> None:
-        """Add the match that has just been met."""
+        """Add the match that has just been reached."""
         label, back, left = self.events[state]
         if label != NOTHING:
-            own = watchers | {state} if self.goes_on[state] else watchers
+            own = watchers | {state} if self.may_continue[state] else watchers
             found.add((label, Control(left, own, text[len(text) - back :], False)))
 
     def _ended(self, state: int, text: tuple[int, ...], found: set[tuple[int, Control]]) -> None:
-        """Add the match if the text ends here."""
+        """Add the match that counts if the text ends here."""
         label, back, left = self.ends[state]
         if label != NOTHING:
             found.add((label, Control(left, _NONE, text[len(text) - back :], True)))
 
     def _moves(self, watchers: frozenset[int]) -> list[frozenset[int] | None]:
-        """The watchers after each letter; None where one meets a match."""
+        """Return the watchers after each letter; None for a letter on which one matches."""
         found = self._watched.get(watchers)
         if found is None:
             found = [self._moved(watchers, self.rows, letter) for letter in range(len(self.examples))]
@@ -303,7 +303,7 @@ class Lexemes:
         return found
 
     def _moved(self, watchers: frozenset[int], rows: list[list[int]], step: int) -> frozenset[int] | None:
-        """The watchers after a letter or byte; None where one meets a match."""
+        """Return the watchers after a letter or byte; None if one matches."""
         if not watchers:
             return watchers
         moved = {rows[watcher][step] for watcher in watchers} - {DEAD}
@@ -323,7 +323,7 @@ class Lexemes:
         return text[len(text) - kept :] if len(text) > kept else text
 
     def _lengths(self) -> list[int]:
-        """Of each state: how many of the last letters a match there or later may lie back."""
+        """Return, per state, how many of the last letters a match there or later may look back at."""
         kept = [max(event[1], end[1]) for event, end in zip(self.events, self.ends, strict=True)]
         sources: list[set[int]] = [set() for _ in kept]
         for state in self._between.tolist():
@@ -339,19 +339,19 @@ class Lexemes:
         return kept
 
     def _after(self, character: bytes) -> Int32Array:
-        """Where each state goes with a character: int32, shape (n_states,)."""
+        """Return the state that each state reaches with a character: int32, shape (n_states,)."""
         moved = np.arange(len(self._table), dtype=np.int32)
         for byte in character:
             moved = np.where(moved >= 0, self._table[moved, self._classes[byte]], DEAD).astype(np.int32)
         return moved
 
     def _spelled(self, text: bytes) -> tuple[int, ...]:
-        """The letters of some characters."""
+        """Return the letters of a UTF-8 text."""
         return tuple(map(self.letter, text.decode()))
 
 
 def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
-    """The states that whole characters lead to, ascending."""
+    """Return the states reached by whole characters, ascending."""
     found = np.zeros(len(scanner.table), np.bool_)
     work = np.unique(scanner.starts[scanner.starts >= 0])
     while len(work):
@@ -363,7 +363,7 @@ def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
 
 
 def _begin_of_last(text: bytes) -> int:
-    """Where the last character of some UTF-8 begins, which may be incomplete."""
+    """Return the offset of the last character of UTF-8 text, which may be incomplete."""
     place = len(text) - 1
     while place > 0 and text[place] & 0xC0 == 0x80:
         place -= 1
@@ -371,7 +371,7 @@ def _begin_of_last(text: bytes) -> int:
 
 
 def _last(text: bytes, count: int) -> bytes:
-    """The last characters of some UTF-8 that ends with one, as many as there are up to a count."""
+    """Return the last characters of UTF-8 text that ends with a whole one, at most `count` of them."""
     place = len(text)
     while count and place:
         place = _begin_of_last(text[:place])

@@ -1,10 +1,11 @@
-"""Lark's lexers for texts that nobody has looked at: the same lexers, without what may take for ever.
+"""Lark's lexers for untrusted grammars: the same lexers, without steps that may take exponential time.
 
-Lark compares all terminals with each other to warn of overlaps, which is exponential in what the terminals look like; here they are
-only checked as it checks them otherwise. And Lark asks `re` whether a regex terminal matches a string terminal whole, which may
-take exponential time too; here the regex terminal's own scanner is asked.
+Lark compares all terminals with each other to warn of overlaps, which is exponential in their patterns; here each terminal only gets
+Lark's other checks. Lark compiles the terminals of each parser state into one pattern, which this package does not use. And Lark asks
+`re` whether a regex terminal matches a string terminal whole, which may take exponential time; here the regex terminal's own scanner
+decides.
 
-The classes are plugins of Lark (``_plugins``); what they build is what Lark builds.
+The classes are plugins of Lark (``_plugins``); the resulting lexers equal Lark's.
 """
 
 import re
@@ -15,6 +16,7 @@ from typing import Any
 
 from lark.lexer import BasicLexer, ContextualLexer, PatternRE, PatternStr, Scanner, TerminalDef, UnlessCallback
 
+from guided.automata.steps import Steps
 from guided.errors import GrammarError
 from guided.lalr.scanner import Scanner as OwnScanner
 from guided.lalr.scanner import scanner_of, terminal_tree
@@ -25,16 +27,24 @@ from guided.patterns.first import first_characters
 
 __all__ = ["lexer_plugins"]
 
-# Whether a regular expression matches a text whole.
+# Step cost of a terminal of a lexer, and of a string terminal that a regex terminal may match.
+_TERMINAL, _PAIR = 300, 50
+_TOO_MANY = "the grammar has too many terminals in too many states"
+# Full match: (pattern, text) -> whether the pattern matches the whole text.
 _Whole = Callable[[str, str], bool]
 
 
-def lexer_plugins(limits: Limits) -> dict[str, type]:
-    """The lexers, as plugins of Lark. What they raise: `GrammarError` as Lark's, `LimitError` where a terminal passes a budget."""
-    whole = _matcher(limits)
+def lexer_plugins(limits: Limits, steps: Steps) -> dict[str, type]:
+    """Return the lexers as plugins of Lark.
+
+    They raise `GrammarError` where Lark refuses terminals, and `LimitError` if terminals exceed a budget.
+    """
+    whole, groups = _matcher(limits), cache(_groups)
+    checked: set[TerminalDef] = set()
 
     class Basic(BasicLexer):
         def __init__(self, conf: Any, _: object = None) -> None:
+            steps.spend(_TERMINAL * len(conf.terminals), _TOO_MANY)
             if not conf.skip_validation:
                 _validate(conf.terminals, conf.ignore, conf.g_regex_flags)
                 conf = copy(conf)
@@ -45,8 +55,8 @@ def lexer_plugins(limits: Limits) -> dict[str, type]:
         def scanner(self) -> Scanner:
             """The scanner, built on first use. ``_build_scanner`` returns it or sets it, depending on Lark's version."""
             if self._scanner is None:
-                terminals, self.callback = _without_keywords(self.terminals, whole)
-                self._scanner = _scanner(terminals, self.g_regex_flags)
+                terminals, self.callback = _without_keywords(self.terminals, whole, steps)
+                self._scanner = _Tried(terminals, self.g_regex_flags, groups)
             return self._scanner
 
     class Contextual(ContextualLexer):
@@ -56,43 +66,75 @@ def lexer_plugins(limits: Limits) -> dict[str, type]:
             super().__init__(conf, states, always_accept)
             for lexer in {id(lexer): lexer for lexer in self.lexers.values()}.values():
                 assert isinstance(lexer, Basic), "made by BasicLexer below"
-                _validate(lexer.terminals, lexer.ignore_types, lexer.g_regex_flags)
+                _check_ignored(lexer.terminals, lexer.ignore_types)
+                _validate([one for one in lexer.terminals if one not in checked], (), lexer.g_regex_flags)
+                checked.update(lexer.terminals)
 
     Contextual.BasicLexer = Basic
     return {"BasicLexer": Basic, "ContextualLexer": Contextual}
 
 
+class _Tried(Scanner):
+    """The terminals that a scanner tries, in order. It never matches, so their combined pattern is not compiled."""
+
+    def __init__(
+        self, terminals: list[TerminalDef], flags: int, groups: Callable[[str, str, int], tuple[str, ...]]
+    ) -> None:
+        names = [name for one in terminals for name in groups(str(one.name), one.pattern.to_regexp(), flags)]
+        if len(names) != len(set(names)):
+            # Lark's own scanner refuses them.
+            super().__init__(terminals, flags, re, False)  # type: ignore[no-untyped-call]
+        self.terminals = terminals
+
+
+def _groups(name: str, pattern: str, flags: int) -> tuple[str, ...]:
+    """Return the group names of a terminal's pattern, including its own; the own name twice if it cannot be compiled as a group."""
+    if "(" not in pattern:
+        return (name,)
+    try:
+        return tuple(re.compile(f"(?P<{name}>{pattern})", flags).groupindex)
+    except re.error:
+        return name, name
+
+
 def _validate(terminals: Collection[TerminalDef], ignored: Collection[str], flags: int) -> None:
-    """As `BasicLexer` does."""
+    """Check terminals as `BasicLexer` does."""
     for terminal in terminals:
         try:
-            re.compile(terminal.pattern.to_regexp(), flags)
+            if isinstance(terminal.pattern, PatternRE) or terminal.pattern.flags:
+                re.compile(terminal.pattern.to_regexp(), flags)
         except re.error as error:
             raise GrammarError(f"its pattern {terminal.pattern} cannot be compiled: {error}", terminal.name) from None
         if terminal.pattern.min_width == 0:
-            raise GrammarError("it may match nothing at all, which Lark's lexers refuse", terminal.name)
+            raise GrammarError("it can match the empty string, which Lark's lexers reject", terminal.name)
+    _check_ignored(terminals, ignored)
+
+
+def _check_ignored(terminals: Collection[TerminalDef], ignored: Collection[str]) -> None:
     for name in sorted(set(ignored) - {terminal.name for terminal in terminals}):
-        raise GrammarError("it is ignored but not defined", name)
+        raise GrammarError("it is in %ignore but not defined", name)
 
 
-def _without_keywords(terminals: Collection[TerminalDef], whole: _Whole) -> tuple[list[TerminalDef], dict[str, Any]]:
-    """As Lark's ``_create_unless``: the terminals that are tried, and what retypes the tokens of those that match others whole."""
-    strings = [terminal for terminal in terminals if isinstance(terminal.pattern, PatternStr)]
+def _without_keywords(
+    terminals: Collection[TerminalDef], whole: _Whole, steps: Steps
+) -> tuple[list[TerminalDef], dict[str, Any]]:
+    """Return the terminals to try, and the callbacks that retype tokens that match a keyword, as Lark's ``_create_unless``."""
+    strings: dict[int, list[TerminalDef]] = {}
+    for terminal in terminals:
+        if isinstance(terminal.pattern, PatternStr):
+            strings.setdefault(terminal.priority, []).append(terminal)
     embedded: set[TerminalDef] = set()
     callbacks: dict[str, Any] = {}
     for owner in terminals:
         if not isinstance(owner.pattern, PatternRE):
             continue
-        same = [string for string in strings if string.priority == owner.priority]
-        keywords = [string for string in same if whole(owner.pattern.to_regexp(), string.pattern.value)]
+        same, pattern = strings.get(owner.priority, []), owner.pattern.to_regexp()
+        steps.spend(_PAIR * len(same), _TOO_MANY)
+        keywords = [string for string in same if whole(pattern, string.pattern.value)]
         if keywords:
-            callbacks[owner.name] = UnlessCallback(_scanner(keywords, 0))
+            callbacks[owner.name] = UnlessCallback(_Tried(keywords, 0, lambda name, *_: (name,)))
             embedded.update(string for string in keywords if set(string.pattern.flags) <= set(owner.pattern.flags))
     return [terminal for terminal in terminals if terminal not in embedded], callbacks
-
-
-def _scanner(terminals: list[TerminalDef], flags: int) -> Scanner:
-    return Scanner(terminals, flags, re, False)  # type: ignore[no-untyped-call]
 
 
 def _matcher(limits: Limits) -> _Whole:

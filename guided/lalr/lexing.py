@@ -1,31 +1,32 @@
-"""`Lexing`: what the scanner's states mean, apart from any stack.
+"""`Lexing`: properties of scanner states that do not depend on the stack.
 
-What can still come of a lexeme, whether it may go on, how much of its text an event may ask for, and where a lexeme that goes on may in
-truth have ended: `Lexing.may_part` says where no context lets it, so that hardly any text has two readings.
+For each state: the labels that the lexeme can still get, whether it may continue, how much of its text an event may look back at, and where
+a lexeme that continues may have ended instead. `Lexing.may_part` rules out splits that no context allows, so that hardly any text has two
+hypotheses.
 
-Labels are numbers of terminals, and `Lexing.ignored` for text that is ignored; sets of them are bits of an integer.
+A label is the number of a terminal, or `Lexing.ignored` for ignored text. Sets of labels are bits of an integer.
 
-Complexity: O(states x columns) once; what is asked is remembered.
+Complexity: O(states x columns) once; query results are cached.
 """
 
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.caching import cached_property
-from guided.kernels.outlasts import outlasts
+from guided.kernels.outlive import can_outlive
 from guided.lalr.indents import Indenter
 from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.tables import LalrTables
 
-__all__ = ["Lexing", "Said", "last_characters", "leading"]
+__all__ = ["Lexing", "Match", "last_characters", "leading"]
 
-# A match: its label, the characters read since its end, the left class there.
-Said = tuple[int, int, int]
-# So many pairs of states are searched: two readings are kept where that is not enough.
+# A match: its label, the number of characters read since its end, the left class at its end.
+Match = tuple[int, int, int]
+# Maximum number of state pairs in a search; beyond it both hypotheses are kept.
 _MOST_PAIRS = 1 << 16
-# What an Indenter tells apart.
+# Bytes that an Indenter distinguishes.
 _BLANKS = (0x09, 0x0A, 0x20)
-# The second byte of characters, where it is not any byte that goes on with one.
+# Range of the second UTF-8 byte after lead bytes that do not allow all of 0x80 to 0xBF.
 _SECOND = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
 
 
@@ -38,26 +39,26 @@ class Lexing:
     scanner : Scanner
     indenter : Indenter
     alphabet : bytes, length 256
-        1 for each byte that can come.
+        1 for each byte that can occur.
 
     Attributes
     ----------
     rows : list of list of int
-        Next state by column of bytes, or DEAD.
+        Next state by byte column, or DEAD.
     classes : list of int
         Column of each byte.
-    events, ends : list of (Said or None)
-        The match met in a state, and the match if the text ends there.
+    events, ends : list of (Match or None)
+        The match reached in a state, and the match if the text ends there.
     labels : list of int
-        The labels that a state can still lead to, its own among them.
-    goes_on : list of bool
-        May a lexeme be longer than it is in a state, or its end say something else?
+        The labels that a state can still lead to, including its own, as bits.
+    may_continue : list of bool
+        Whether a lexeme may continue from a state, or match at the end of the text.
     tails : list of int
-        How many of the last whole characters an event there or later may ask for; -1: no event asks for any.
+        How many of the last whole characters an event in this or a later state may look back at; -1 if none does.
     starts : list of list of int
-        First state of a lexeme, by the parser's context and the left class.
+        First state of a lexeme, by parser context and left class.
     contexts : list of int
-        By the parser's state.
+        Context of each parser state.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, indenter: Indenter, alphabet: bytes) -> None:
@@ -70,13 +71,13 @@ class Lexing:
             [target if column in open_columns else DEAD for column, target in enumerate(row)]
             for row in scanner.table.tolist()
         ]
-        self.events = [self._said(*said) for said in scanner.events.tolist()]
-        self.ends = [self._said(*said) for said in scanner.ends.tolist()]
-        said = zip(self.events, self.ends, strict=True)
+        self.events = [self._said(*match) for match in scanner.events.tolist()]
+        self.ends = [self._said(*match) for match in scanner.ends.tolist()]
+        match = zip(self.events, self.ends, strict=True)
         self.labels = leading(
-            self.rows, [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in said]
+            self.rows, [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in match]
         )
-        self.goes_on = [
+        self.may_continue = [
             end is not None or any(target >= 0 for target in row) for end, row in zip(self.ends, self.rows, strict=True)
         ]
         self.tails = self._tails()
@@ -86,8 +87,8 @@ class Lexing:
         for terminal, target in zip(tables.action_symbol.tolist(), tables.action_value.tolist(), strict=True):
             if target >= 0:
                 self._contexts_after[terminal].add(self.contexts[target])
-        self._settled: dict[tuple[int, int], Said | None] = {}
-        self._parts: dict[tuple[Said, bytes, int], bool] = {}
+        self._settled: dict[tuple[int, int], Match | None] = {}
+        self._parts: dict[tuple[Match, bytes, int], bool] = {}
 
     def _said(self, label: int, back: int, left: int) -> tuple[int, int, int] | None:
         if label == NOTHING:
@@ -95,11 +96,11 @@ class Lexing:
         return self.ignored if label == self._ignored_label else label, back, left
 
     def _tails(self) -> list[int]:
-        """Of each state, how many of the last whole characters an event there or later may ask for; -1: no event asks for any."""
+        """Return, per state, how many of the last whole characters an event there or later may look back at; -1 if none does."""
         inside = {self.classes[byte] for byte in range(0x80, 0xC0)}
         within = [any(row[column] >= 0 for column in inside) for row in self.rows]
         found = [
-            max(said[1] if said else 0 for said in pair) or -1 for pair in zip(self.events, self.ends, strict=True)
+            max(match[1] if match else 0 for match in pair) or -1 for pair in zip(self.events, self.ends, strict=True)
         ]
         sources: list[set[int]] = [set() for _ in found]
         for state, row in enumerate(self.rows):
@@ -108,7 +109,7 @@ class Lexing:
         work = [state for state, count in enumerate(found) if count > 0]
         while work:
             state = work.pop()
-            # A character ends where a state between characters is met, and only then counts.
+            # A character counts only once it is complete, in a state between characters.
             before = found[state] - (not within[state])
             for source in sources[state]:
                 if before >= (0 if within[source] else 1) and found[source] < before:
@@ -117,7 +118,7 @@ class Lexing:
         return found
 
     def kept(self, text: bytes, scanned: int) -> bytes:
-        """Of what has been read of a lexeme, what an event may ask for."""
+        """Return the part of a lexeme's text that a later event may look back at."""
         if self.tails[scanned] < 0:
             return b""
         lead = len(text) - 1
@@ -126,35 +127,35 @@ class Lexing:
         end = lead if len(text) - lead < _length(text[lead]) else len(text)
         return last_characters(text[:end], min(self.tails[scanned], _count(text[:end]))) + text[end:]
 
-    def arrived(self, scanned: int, byte: int) -> tuple[Said | None, bool]:
-        """The match met in a state after a byte, and whether the lexeme may go on.
+    def arrived(self, scanned: int, byte: int) -> tuple[Match | None, bool]:
+        """Return the match reached in a state after a byte, and whether the lexeme may continue.
 
-        A character that only shows that the lexeme has ended before it does so by its first byte, if all characters with it do.
+        If every character with this first byte shows that the lexeme ended before it, the match is reported at the first byte.
         """
         event = self.events[scanned]
         if byte < 0xC0 or event is not None:
-            return event, self.goes_on[scanned]
+            return event, self.may_continue[scanned]
         key = scanned, byte
         if key not in self._settled:
             low, high = _SECOND.get(byte, (0x80, 0xBF))
             self._settled[key] = self._settles(scanned, low, high, _length(byte) - 2)
         event = self._settled[key]
-        return event, event is None and self.goes_on[scanned]
+        return event, event is None and self.may_continue[scanned]
 
-    def _settles(self, scanned: int, low: int, high: int, left: int) -> Said | None:
-        """The match one character back that all characters lead to, whose next byte is in a range; None where they differ."""
-        found: set[Said | None] = set()
+    def _settles(self, scanned: int, low: int, high: int, left: int) -> Match | None:
+        """Return the match one character back that all characters with this range of next bytes reach; None if they differ."""
+        found: set[Match | None] = set()
         for target in {self.rows[scanned][self.classes[byte]] for byte in range(low, high + 1)}:
             if target < 0:
                 return None
             event = self._settles(target, 0x80, 0xBF, left - 1) if left else self.events[target]
             found.add(event)
-            if event is None or event[1] != 1 or (not left and self.goes_on[target]) or len(found) > 1:
+            if event is None or event[1] != 1 or (not left and self.may_continue[target]) or len(found) > 1:
                 return None
         return found.pop()
 
-    def alike(self, alphabet: bytes, has_indents: bool) -> list[list[int]]:
-        """Bytes that lead to the same from every state, but for those that cannot come."""
+    def byte_classes(self, alphabet: bytes, has_indents: bool) -> list[list[int]]:
+        """Return the classes of bytes that behave alike in every state, without bytes that cannot occur."""
         found: dict[tuple[int, int], list[int]] = {}
         for byte in range(256):
             if alphabet[byte]:
@@ -162,31 +163,31 @@ class Lexing:
                 found.setdefault((self.classes[byte], own), []).append(byte)
         return list(found.values())
 
-    def may_part(self, event: Said, behind: bytes, scanned: int) -> bool:
-        """Where a lexeme goes on to a state, may it, in some context, have ended before it all the same?
+    def may_part(self, event: Match, behind: bytes, scanned: int) -> bool:
+        """Return whether a lexeme that continues to state `scanned` may, in some context, have ended with `event` instead.
 
-        Not where the next lexeme cannot begin so, or cannot end without the first one meeting another event.
-        ``behind``: all that has been read since the lexeme may have ended.
+        It cannot if the next lexeme cannot start with `behind`, or cannot end before the first one reaches another event.
+        ``behind``: all text since the possible end.
         """
         key = event, behind, scanned
         found = self._parts.get(key)
         if found is None:
             begun = self._begun(event, behind)
             found = self._parts[key] = None in begun or any(
-                state is not None and self._outlasts(state, scanned) for state in begun
+                state is not None and self._can_outlive(state, scanned) for state in begun
             )
         return found
 
-    def may_be(self, event: Said, behind: bytes) -> bool:
-        """Can what stands behind a lexeme come there, in some context?"""
+    def may_be(self, event: Match, behind: bytes) -> bool:
+        """Return whether the text `behind` can follow a lexeme in some context."""
         key = event, behind, DEAD
         found = self._parts.get(key)
         if found is None:
             found = self._parts[key] = not behind or bool(self._begun(event, behind))
         return found
 
-    def _begun(self, event: Said, text: bytes) -> set[int | None]:
-        """The states that lexemes behind a match may have come to, in some context; None where one may have ended within the text."""
+    def _begun(self, event: Match, text: bytes) -> set[int | None]:
+        """Return the states that lexemes after a match reach over a text, in all contexts; None stands for an end within the text."""
         label, _, left = event
         found: set[int | None] = set()
         for starts in self.after(label):
@@ -200,7 +201,7 @@ class Lexing:
         return found
 
     def after(self, label: int) -> list[list[int]]:
-        """The starts of the contexts in which the parser may be after a lexeme."""
+        """Return the start states of each context that the parser may be in after a lexeme."""
         if label == self.ignored:
             return self.starts
         fed = {label}
@@ -213,26 +214,29 @@ class Lexing:
             for context in {context for terminal in fed for context in self._contexts_after[terminal]}
         ]
 
-    def _outlasts(self, state: int, watcher: int) -> bool:
-        """Can a lexeme end, or outlive a watcher, without the watcher meeting an event? True as well where that takes too long to say."""
+    def _can_outlive(self, state: int, watcher: int) -> bool:
+        """Return whether a lexeme can end, or outlive a watcher, before the watcher reaches an event.
+
+        True also if the search is cut off.
+        """
         rows, columns, has_match, has_end, seen = self._pairs
         work: Int32Array = np.empty((_MOST_PAIRS, 2), np.int32)
-        return outlasts(rows, columns, has_match, has_end, state, watcher, seen, work) != 0
+        return can_outlive(rows, columns, has_match, has_end, state, watcher, seen, work) != 0
 
     @cached_property
     def _pairs(self) -> tuple[Int32Array, Int32Array, BoolArray, BoolArray, UInt8Array]:
-        """What `outlasts` takes."""
+        """Arguments of the `can_outlive` kernel."""
         return (
             np.array(self.rows, np.int32),
             np.array(self._open_columns, np.int32),
-            np.array([said is not None for said in self.events]),
-            np.array([said is not None for said in self.ends]),
+            np.array([match is not None for match in self.events]),
+            np.array([match is not None for match in self.ends]),
             np.zeros((len(self.rows) ** 2 >> 3) + 1, np.uint8),
         )
 
 
 def _length(lead: int) -> int:
-    """Bytes of the character that begins with a byte."""
+    """Return the number of bytes of the character that starts with `lead`."""
     return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
@@ -241,7 +245,7 @@ def _count(data: bytes) -> int:
 
 
 def last_characters(data: bytes, count: int) -> bytes:
-    """The last characters of some UTF-8, which begins anywhere and ends with a character."""
+    """Return the last `count` characters of UTF-8 text that may start inside a character and ends with a whole one."""
     place = len(data)
     for _ in range(count):
         place -= 1
@@ -251,7 +255,7 @@ def last_characters(data: bytes, count: int) -> bytes:
 
 
 def leading(rows: list[list[int]], own: list[int]) -> list[int]:
-    """What each state leads to, given what each has, as bits."""
+    """Propagate bits backwards: return, per state, the union of `own` over all states reachable from it."""
     found = own.copy()
     sources: list[set[int]] = [set() for _ in rows]
     for state, row in enumerate(rows):

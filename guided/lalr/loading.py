@@ -1,8 +1,8 @@
-"""A grammar as text -> Lark -> `LalrTables`; every error on the way is a `GrammarError` or a `LimitError`.
+"""Loads a grammar text with Lark and returns `LalrTables`; every error is a `GrammarError` or a `LimitError`.
 
-What Lark raises, for whatever text, becomes a `GrammarError` with rule or terminal, line and column (`refusals`). Lark recurses over what
-it builds: a grammar nested so deeply that Python's stack ends is refused too. What would keep Lark busy for ever is refused before
-(`size`), replaced (`lexers`), or counted (`analysis`).
+Any exception that Lark raises becomes a `GrammarError` with rule or terminal, line and column (`refusals`). Lark is recursive: a grammar
+nested so deeply that Python's stack overflows is refused too. Inputs that would keep Lark busy indefinitely are refused first (`size`),
+and its slow steps are replaced (`lexers`) or budgeted (`analysis`).
 """
 
 import re
@@ -13,11 +13,12 @@ from typing import Any
 from lark import Lark
 from lark.parsers.lalr_parser import LALR_Parser
 
+from guided.automata.steps import Steps
 from guided.errors import GrammarError, GuidedError
-from guided.lalr.analysis import ITEM, Analysis
+from guided.lalr.analysis import Analysis
 from guided.lalr.imports import packaged_only
+from guided.lalr.lark_tables import check_object, read_tables
 from guided.lalr.lexers import lexer_plugins
-from guided.lalr.reading import check_object, read_tables
 from guided.lalr.refusals import WHOLE, refusal
 from guided.lalr.scanner import terminal_tree
 from guided.lalr.size import check_size
@@ -26,7 +27,7 @@ from guided.limits import Limits
 
 __all__ = ["import_sources", "tables_of_object", "tables_of_text"]
 
-# What `re` runs and no automaton does; a pattern with one of these is parsed as soon as it is read, while its place is known.
+# Features of `re` that no automaton supports; a pattern that may use one is parsed right after loading, while its position is known.
 _UNUSUAL = re.compile(r"\\[1-9]|\(\?P=|\(\?\(|\(\?>|[*+?}]\+|\(\?<")
 
 
@@ -41,7 +42,7 @@ def tables_of_text(
     limits: Limits,
     allow_files: bool = False,
 ) -> LalrTables:
-    """The tables of a grammar's text.
+    """Return the tables of a grammar's text.
 
     Parameters
     ----------
@@ -50,20 +51,20 @@ def tables_of_text(
     lexer : {"contextual", "basic"}
     postlex : Indenter, optional
     import_paths : sequence of str
-        Folders where ``%import`` looks.
+        Folders that ``%import`` searches.
     source : str, optional
-        The file that the text is from: relative imports are relative to it.
+        The file of the text; relative imports are relative to it.
     allow_files : bool
-        May ``%import`` read files outside of ``import_paths``? Otherwise only Lark's own grammars can be imported.
+        Whether ``%import`` may read files outside of ``import_paths``. Otherwise only Lark's own grammars can be imported.
 
     Raises
     ------
     GrammarError
-        Lark refuses the grammar, or it asks for what no table says.
+        Lark refuses the grammar, or tables cannot express it.
     LimitError
         It is too large.
     """
-    parser = _parser(limits.steps // ITEM)
+    steps = Steps(limits.steps)
     options = {
         "parser": "lalr",
         "start": list(start),
@@ -71,10 +72,10 @@ def tables_of_text(
         "postlex": postlex,
         "import_paths": import_sources(import_paths, allow_files=allow_files),
         "source_path": source,
-        "_plugins": {"LALR_Parser": parser, **lexer_plugins(limits)},
+        "_plugins": {"LALR_Parser": _parser(steps), **lexer_plugins(limits, steps)},
     }
     with _refusing(text):
-        check_size(text, limits)
+        steps.spend(check_size(text, limits), "the grammar is too large")
         lark = Lark(text, **options)
         tables = read_tables(lark, lark.parser.parser.analysis)
         for terminal in tables.lexer.terminals:
@@ -84,32 +85,32 @@ def tables_of_text(
 
 
 def tables_of_object(lark: Lark, limits: Limits) -> LalrTables:
-    """The tables of a Lark object.
+    """Return the tables of a Lark object.
 
     Raises
     ------
     GrammarError
-        It is no LALR parser, or does what no table says.
+        It is not an LALR parser, or tables cannot express it.
     LimitError
         It is too large.
     """
     with _refusing(""):
         check_object(lark)
-        return read_tables(lark, _analyzed(lark.parser.parser_conf, limits.steps // ITEM))
+        return read_tables(lark, _analyzed(lark.parser.parser_conf, Steps(limits.steps)))
 
 
-def _analyzed(parser_conf: Any, budget: int) -> Analysis:
-    analysis = Analysis(budget, parser_conf)
+def _analyzed(parser_conf: Any, steps: Steps) -> Analysis:
+    analysis = Analysis(steps, parser_conf)
     analysis.compute_lalr()  # type: ignore[no-untyped-call]
     return analysis
 
 
-def _parser(budget: int) -> type[LALR_Parser]:
-    """Lark's parser as far as its tables go; it keeps the analysis."""
+def _parser(steps: Steps) -> type[LALR_Parser]:
+    """Return a subclass of Lark's parser that only builds tables and keeps the analysis."""
 
     class Parser(LALR_Parser):
         def __init__(self, parser_conf: Any, **_: bool) -> None:
-            self.analysis = _analyzed(parser_conf, budget)
+            self.analysis = _analyzed(parser_conf, steps)
             self._parse_table = self.analysis.parse_table
             self.parser_conf = parser_conf
 
@@ -117,22 +118,22 @@ def _parser(budget: int) -> type[LALR_Parser]:
 
 
 def import_sources(import_paths: Sequence[str], *, allow_files: bool) -> list[Any]:
-    """Lark's ``import_paths``."""
+    """Return the value of Lark's ``import_paths`` option."""
     return [*import_paths] if allow_files else [*import_paths, packaged_only]
 
 
 @contextmanager
 def _refusing(text: str) -> Iterator[None]:
-    """Turn what Lark raises into errors of our own."""
+    """Convert exceptions of Lark to errors of this package."""
     try:
         yield
     except RecursionError:
         raise GrammarError("it is nested too deeply for Lark", WHOLE) from None
     except MemoryError:
-        raise GrammarError("it takes Lark more memory than there is", WHOLE) from None
+        raise GrammarError("Lark ran out of memory while reading it", WHOLE) from None
     except GrammarError as error:
         raise (refusal(error, text) if text else error) from None
     except GuidedError:
         raise
-    except Exception as error:  # Why: Lark raises errors of its own, and of all kinds where it did not think of a text
+    except Exception as error:  # Why: Lark raises its own errors, and arbitrary exceptions on unexpected inputs
         raise refusal(error, text) from None

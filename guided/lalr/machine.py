@@ -1,15 +1,15 @@
-"""`LalrMachine`: a Lark grammar as a pushdown automaton, tables made on demand.
+"""`LalrMachine`: a Lark grammar as a pushdown automaton whose tables are built on demand.
 
-Controls are sets of readings (`guided.lalr.readings`), nearly always one with nothing above the base: a state of the scanner. Cells are
-those of the parser's stack (`guided.lalr.cells`). A lexeme that has ended is an action: the cell on top says what is fed, a reduction takes
-cells off and goes on with what it uncovers, and ends in pushes and the begin of the next lexeme, which reads the byte again where the
-lexeme ended before it.
+A control is a set of hypotheses (`guided.lalr.hypotheses`), nearly always a single one with no cells above the base: a scanner state. Stack
+symbols are cells of the parser's stack (`guided.lalr.cells`). The end of a lexeme is an action. The top cell determines which terminals
+the parser is fed; a reduction pops cells and continues on the cell below. The action ends with pushes and the start of the next lexeme,
+which reads the byte again if the lexeme ended before it.
 
-Where a set has several readings, or text behind a lexeme is read again, an action takes cells off the base one by one until the readings
-can be carried on, and puts back what they share.
+If a set has several hypotheses, or text after a lexeme is read again, the action pops base cells one at a time until every hypothesis can
+be advanced, then pushes back the cells that all hypotheses share.
 
-Invariants: a control is entered only where its cell allows one of the labels that it can still lead to (guards). Rows are made whole, but
-for the bytes with which a reading parts in two: those are made when they are asked for.
+Invariants: a control is entered only if the top cell allows at least one label that the control can still produce (guards). Rows are
+computed whole, except for bytes on which a hypothesis splits in two: those entries are computed when a caller asks for them.
 
 Complexity: O(byte classes) for a row, O(rules reduced) for a reaction.
 """
@@ -22,14 +22,14 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import END_ACTION, GUARD, LIVE, MANY, Pushdown, PushdownTables, Reaction, action_entry
 from guided.caching import cached_property
-from guided.errors import GrammarError, LimitError, nothing_completes
+from guided.errors import GrammarError, nothing_completes
 from guided.kernels import lexemes as kernel
 from guided.lalr.cells import Cells
 from guided.lalr.completion import Completion
 from guided.lalr.deadends import DeadEnds
-from guided.lalr.feeds import Feeds
+from guided.lalr.hypotheses import Hypothesis, HypothesisReader, StackUnderflow
 from guided.lalr.indents import NO_NEWLINE, Indents
-from guided.lalr.readings import Beneath, Reader, Reading
+from guided.lalr.kernel_parser import KernelParser
 from guided.lalr.rows import Rows
 from guided.lalr.scanner import Scanner
 from guided.lalr.stacks import Stacks
@@ -41,28 +41,28 @@ __all__ = ["LalrMachine"]
 
 _NONE: frozenset[int] = frozenset()
 _WORD = (1 << 64) - 1
-# In place of the byte that is read.
+# Pseudo-bytes of `Reads`: the end of the text, and "check only whether the hypotheses are live".
 _END_READ, _NOTHING_READ = -1, -2
 
 
 class LalrMachine(Pushdown):
-    """The automaton of one grammar.
+    """The pushdown automaton of one grammar.
 
     Parameters
     ----------
     tables : LalrTables
     scanner : Scanner
-        Of the tables' lexer.
+        Built from the lexer of ``tables``.
     start : Start
     limits : Limits
-        ``states`` bounds controls, and cells.
+        ``states`` bounds the number of controls and the number of cells.
     alphabet : bytes, length 256
-        1 for each byte that can come.
+        1 for each byte that can occur.
 
     Attributes
     ----------
     width : int
-        Words of a set of labels.
+        Number of 64-bit words in a set of labels.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, limits: Limits, alphabet: bytes) -> None:
@@ -71,24 +71,26 @@ class LalrMachine(Pushdown):
         scanner = scanner.within(alphabet)
         self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits)
         self.cells = Cells(tables, start, limits.states, self.dead_ends.cells)
-        self.reader = Reader(tables, scanner, start, self.cells, self.dead_ends, alphabet)
+        self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, alphabet, limits.readings)
         self._has_indents = tables.indentation is not None
         reader = self.reader
-        self.feeds = Feeds(tables, self.cells, reader.indenter, reader.lexing.ignored, reader.is_sure, reader.leads_on)
-        self._bytes = self.reader.lexing.alike(alphabet, self._has_indents)
+        self.kernel_parser = KernelParser(
+            tables, self.cells, reader.indenter, reader.lexing.ignored, reader.top_cell_decides, reader.can_always_start
+        )
+        self._bytes = self.reader.lexing.byte_classes(alphabet, self._has_indents)
         self._name = start.name
         self.width = (self.reader.n_bits + 63) >> 6
         self._rows = Rows(self.reader, self._bytes, self._control, self._action)
         self._tasks: list[Task] = []
         self._actions: dict[tuple[Task, bool], int] = {}
-        self._sets: list[frozenset[Reading]] = []
-        self._controls: dict[frozenset[Reading], int] = {}
+        self._sets: list[frozenset[Hypothesis]] = []
+        self._controls: dict[frozenset[Hypothesis], int] = {}
         self._filled: set[int] = set()
         self._end = self._tables.control(np.full(256, DEAD, np.int32))
         self._sets.append(frozenset())
         self._number_cells()
         begun = self.reader.begin((0,), scanner.first_left)
-        self._is_empty = not self.reader.lives(begun)
+        self._is_empty = not self.reader.is_live(begun)
         self._start = self._control(frozenset({begun._replace(above=())}))
 
     @property
@@ -103,50 +105,50 @@ class LalrMachine(Pushdown):
 
     @property
     def end(self) -> int:
-        """Control in which a whole text has been read."""
+        """Control after a complete text."""
         return self._end
 
     @property
     def n_bytes(self) -> int:
-        """About how many bytes of memory the automaton takes, as it has grown so far."""
-        return self._tables.n_bytes + self.feeds.n_bytes
+        """Approximate current memory use of the automaton in bytes."""
+        return self._tables.n_bytes + self.kernel_parser.n_bytes
 
     @property
     def is_empty(self) -> bool:
-        """Can no text even begin?"""
+        """Whether no text can start."""
         return self._is_empty
 
     def fill(self, control: int, byte: int) -> None:
-        """Make the row of a control known."""
-        readings = self._sets[control]
+        """Compute a control's row of transitions, including the entry of this byte."""
+        hypotheses = self._sets[control]
         is_new = control not in self._filled
-        row = self._rows.row(readings) if is_new else self._tables.rows[control].copy()
+        row = self._rows.row(hypotheses) if is_new else self._tables.rows[control].copy()
         self._filled.add(control)
         if row[byte] == UNKNOWN:
-            # Why all of them: what leaves by one action is one group of tokens, and has one plan.
+            # Why: bytes that share an action form one group of tokens with one plan, so all of them are set together.
             unknown = np.flatnonzero(row == UNKNOWN).tolist()
-            alike = self._rows.together(readings, unknown, byte)
-            row[alike] = self._asked(readings, alike[0])
+            group = self._rows.together(hypotheses, unknown, byte)
+            row[group] = self._asked(hypotheses, group[0])
         self._tables.set_row(control, row)
 
-    def _asked(self, readings: frozenset[Reading], byte: int) -> int:
-        """The entry for a byte that takes several readings, or text that is read again."""
+    def _asked(self, hypotheses: frozenset[Hypothesis], byte: int) -> int:
+        """Return the entry of a byte on which a hypothesis splits or text is read again."""
         try:
-            found = self.reader.read(readings, byte)
-        except Beneath:
-            return action_entry(self._action(Reads(readings, byte, ())))
+            found = self.reader.read(hypotheses, byte)
+        except StackUnderflow:
+            return action_entry(self._action(Reads(hypotheses, byte, ())))
         if not found:
             return DEAD
         shared, control = self._shared(found)
         return action_entry(self._action(Pushes(shared, control))) if shared else control
 
-    def react(self, action: int, cell: int) -> None:
-        """Make the reaction of a cell to an action known."""
+    def compute_reaction(self, action: int, cell: int) -> None:
+        """Compute a cell's reaction to an action and store it in the tables."""
         if (action << 32 | cell) in self._tables.reactions:
             return
         reaction = self._reaction(self._tasks[action], cell)
         self._number_cells()
-        self._tables.reacts(action, cell, reaction)
+        self._tables.set_reaction(action, cell, reaction)
 
     def _reaction(self, task: Task, cell: int) -> Reaction | None:
         reader = self.reader
@@ -154,20 +156,20 @@ class LalrMachine(Pushdown):
             case Ended(label, column, left, watchers):
                 if label == reader.lexing.ignored:
                     return self._begun(0, (), cell, left, watchers)
-                said = reader.indenter.tokens(reader.indents(cell), label, column)
-                if said is None:
+                result = reader.indenter.tokens(reader.indents(cell), label, column)
+                if result is None:
                     return None
-                tokens, indents = said
+                tokens, indents = result
                 if not tokens:
                     return self._begun(0, (), cell, left, watchers)
                 return self._fed(cell, tokens, indents if self._has_indents else None, left, watchers)
             case Finish(label, column):
                 indents, tokens = reader.indents(cell), tuple[int, ...]()
                 if label >= 0 and label != reader.lexing.ignored:
-                    said = reader.indenter.tokens(indents, label, column)
-                    if said is None:
+                    result = reader.indenter.tokens(indents, label, column)
+                    if result is None:
                         return None
-                    tokens, indents = said
+                    tokens, indents = result
                 closing = (*tokens, *reader.indenter.at_end(indents), reader.end)
                 return self._fed(cell, closing, indents if self._has_indents else None, -1, _NONE)
             case Reduced(rule, tokens, indents, left, watchers):
@@ -175,15 +177,15 @@ class LalrMachine(Pushdown):
                 if self._has_accepted(target, tokens[0]):
                     return Reaction(0, -1, self._end)
                 return self._carried(cell, [target], tokens, indents, left, watchers)
-            case Reads(readings, byte, known):
-                return self._read(readings, byte, (cell, *known))
+            case Reads(hypotheses, byte, known):
+                return self._read(hypotheses, byte, (cell, *known))
             case Pushes():
                 raise AssertionError("an action that pushes only has one reaction")
 
     def _fed(
         self, cell: int, tokens: tuple[int, ...], indents: Indents | None, left: int, watchers: frozenset[int]
     ) -> Reaction | None:
-        """The reaction of the top cell where terminals are fed."""
+        """Return the top cell's reaction to feeding these terminals."""
         known = self.cells.known[cell]
         if not known.expected >> tokens[0] & 1:
             return None
@@ -197,7 +199,7 @@ class LalrMachine(Pushdown):
         return self.cells.push(cell, self.cells.gotos[self.cells.known[cell].state][rule])
 
     def _has_accepted(self, cell: int, terminal: int) -> bool:
-        """Has the whole text been read, where this cell has been reduced to by this terminal?"""
+        """Return whether reducing to this cell on lookahead `terminal` accepts the text."""
         return terminal == self.cells.end and self.cells.known[cell].state == self.cells.end_state
 
     def _carried(
@@ -209,7 +211,7 @@ class LalrMachine(Pushdown):
         left: int,
         watchers: frozenset[int],
     ) -> Reaction | None:
-        """Feed terminals to a cell with others above it, as far as it goes without the cells below."""
+        """Feed terminals to a cell with others above it, as far as possible without the cells below."""
         cells = self.cells
         plain = cells.with_indents(cell, None)
         for place, terminal in enumerate(tokens):
@@ -239,34 +241,34 @@ class LalrMachine(Pushdown):
     def _begun(
         self, pops: int, pushes: tuple[int, ...], top: int, left: int, watchers: frozenset[int]
     ) -> Reaction | None:
-        """The reaction that changes the stack and begins a lexeme; None where none can begin and the text cannot end."""
+        """Return the reaction that changes the stack and starts a lexeme; None if no lexeme can start and the text cannot end."""
         begun = self.reader.begin((top,), left, watchers)
-        readings = frozenset({begun._replace(above=())})
+        hypotheses = frozenset({begun._replace(above=())})
         try:
-            if not self.reader.lives(begun):
+            if not self.reader.is_live(begun):
                 return None
-        except Beneath:
-            ask = action_entry(self._action(Reads(readings, _NOTHING_READ, ())))
+        except StackUnderflow:
+            ask = action_entry(self._action(Reads(hypotheses, _NOTHING_READ, ())))
             return self._after(pops, pushes, ask)
-        return self._after(pops, pushes, self._control(readings))
+        return self._after(pops, pushes, self._control(hypotheses))
 
     def _after(self, pops: int, pushes: tuple[int, ...], control: int) -> Reaction:
         if len(pushes) <= 1:
             return Reaction(pops, pushes[0] if pushes else -1, control)
         return Reaction(pops, pushes[0], action_entry(self._action(Pushes(pushes[1:], control))))
 
-    def _read(self, readings: frozenset[Reading], byte: int, known: tuple[int, ...]) -> Reaction | None:
-        """The reaction of a set of readings to a byte or the end, where so many cells of the base are known."""
-        on_known = {reading._replace(above=(*known, *reading.above)) for reading in readings}
+    def _read(self, hypotheses: frozenset[Hypothesis], byte: int, known: tuple[int, ...]) -> Reaction | None:
+        """Return the reaction of a set of hypotheses to a byte or the end, given the top cells of the base."""
+        on_known = {hypothesis._replace(above=(*known, *hypothesis.above)) for hypothesis in hypotheses}
         try:
             if byte == _END_READ:
                 return Reaction(0, -1, self._end) if self.reader.may_end(on_known) else None
             if byte == _NOTHING_READ:
-                found = {reading for reading in on_known if self.reader.lives(reading)}
+                found = {hypothesis for hypothesis in on_known if self.reader.is_live(hypothesis)}
             else:
                 found = self.reader.read(on_known, byte)
-        except Beneath:
-            return Reaction(1, -1, action_entry(self._action(Reads(readings, byte, known))))
+        except StackUnderflow:
+            return Reaction(1, -1, action_entry(self._action(Reads(hypotheses, byte, known))))
         if not found:
             return None
         shared, control = self._shared(found)
@@ -274,46 +276,46 @@ class LalrMachine(Pushdown):
             return self._after(0, shared[1:], control)
         return self._after(1, shared, control)
 
-    def _shared(self, readings: set[Reading]) -> tuple[tuple[int, ...], int]:
-        """The cells that all readings have above the base, and the control of the readings upon them."""
-        stacks = [reading.above for reading in readings]
+    def _shared(self, hypotheses: set[Hypothesis]) -> tuple[tuple[int, ...], int]:
+        """Return the cells that all hypotheses share above the base, and the control of the hypotheses on top of them."""
+        stacks = [hypothesis.above for hypothesis in hypotheses]
         shared = tuple(
             column[0] for column in takewhile(lambda column: len(set(column)) == 1, zip(*stacks, strict=False))
         )
         self._number_cells()
-        rest = frozenset(reading._replace(above=reading.above[len(shared) :]) for reading in readings)
+        rest = frozenset(hypothesis._replace(above=hypothesis.above[len(shared) :]) for hypothesis in hypotheses)
         return shared, self._control(rest)
 
-    def _control(self, readings: frozenset[Reading]) -> int:
-        found = self._controls.get(readings)
+    def _control(self, hypotheses: frozenset[Hypothesis]) -> int:
+        found = self._controls.get(hypotheses)
         if found is None:
-            found = self._controls[readings] = self._tables.reserve(1)
-            self._sets.append(readings)
+            found = self._controls[hypotheses] = self._tables.reserve(1)
+            self._sets.append(hypotheses)
             self._tables.rows[found] = UNKNOWN
             self._tables.info[found, LIVE] = MANY + 1
-            wanted = self.reader.guard(readings)
+            wanted = self.reader.guard(hypotheses)
             if wanted is not None:
                 self._tables.guard(found, np.array([self._words(wanted)], np.uint64))
-            # After the control is known, since its end may lead to itself.
-            self._tables.info[found, END_ACTION] = self._at_end(readings)
+            # After the control is stored: its end action may lead back to it.
+            self._tables.info[found, END_ACTION] = self._at_end(hypotheses)
         return found
 
-    def _at_end(self, readings: frozenset[Reading]) -> int:
-        """The entry at the end of the text; 0 where it cannot end."""
+    def _at_end(self, hypotheses: frozenset[Hypothesis]) -> int:
+        """Return the entry for the end of the text; 0 if the text cannot end."""
         reader = self.reader
-        if len(readings) == 1:
-            (reading,) = readings
-            if any(reader.lexing.ends[watcher] for watcher in reading.watchers):
+        if len(hypotheses) == 1:
+            (hypothesis,) = hypotheses
+            if any(reader.lexing.ends[watcher] for watcher in hypothesis.watchers):
                 return 0
-            if not reading.above:
-                if reading.is_fresh:
+            if not hypothesis.above:
+                if hypothesis.is_fresh:
                     return action_entry(self._action(Finish(-1, NO_NEWLINE)))
-                said = reader.lexing.ends[reading.scanned] or reader.lexing.events[reading.scanned]
-                if said is None:
+                match = reader.lexing.ends[hypothesis.scanned] or reader.lexing.events[hypothesis.scanned]
+                if match is None:
                     return 0
-                if not said[1]:
-                    return action_entry(self._action(Finish(said[0], reading.column)))
-        return action_entry(self._action(Reads(readings, _END_READ, ())))
+                if not match[1]:
+                    return action_entry(self._action(Finish(match[0], hypothesis.column)))
+        return action_entry(self._action(Reads(hypotheses, _END_READ, ())))
 
     def _action(self, task: Task, *, again: bool = False) -> int:
         key = task, again
@@ -322,30 +324,30 @@ class LalrMachine(Pushdown):
             reaction = self._after(0, task.cells, task.control) if isinstance(task, Pushes) else None
             found = self._actions[key] = self._tables.action(again=again, reaction=reaction)
             self._tasks.append(task)
-            self.feeds.action(found, task)
+            self.kernel_parser.action(found, task)
         return found
 
     def _number_cells(self) -> None:
-        """Enter new cells into the tables, with the labels that they allow."""
+        """Enter new cells into the tables with the labels that they allow."""
         tables = self._tables
         while tables.n_cells < len(self.cells.known):
             number = tables.cell()
-            tables.allow(number, self._words(self.reader.allowed(number)))
-            self.feeds.cell(number)
+            tables.set_allowed(number, self._words(self.reader.allowed(number)))
+            self.kernel_parser.cell(number)
             if not self._has_indents:
-                self.feeds.allow(number, 0, tables.cell_allow.item(number))
+                self.kernel_parser.set_allowed(number, 0, tables.cell_allow.item(number))
 
     def _words(self, labels: int) -> tuple[int, ...]:
         return tuple(labels >> 64 * word & _WORD for word in range(self.width))
 
     def labels(self, cell: int, indents: int) -> int:
-        """Make known which labels a plain cell allows with such indents: their offset in the tables."""
-        offset = self._tables.labels(self._words(self.reader.allowed_with(cell, self.feeds.indents(indents))))
-        self.feeds.allow(cell, indents, offset)
+        """Store the labels that a plain cell allows with these indents; return their offset in the tables."""
+        offset = self._tables.labels(self._words(self.reader.allowed_with(cell, self.kernel_parser.indents(indents))))
+        self.kernel_parser.set_allowed(cell, indents, offset)
         return offset
 
     def restricted(self, control: int, allow: int) -> int:
-        """Of the labels at an offset, those that a control can lead to: their offset."""
+        """Intersect the labels at an offset with those that a control can produce; return the offset of the result."""
         tables = self._tables
         first = tables.info.item(control, GUARD)
         if first < 0:
@@ -354,52 +356,52 @@ class LalrMachine(Pushdown):
         return tables.labels(tuple(words.tolist()))
 
     def learn(self, what: int, first: int, second: int, third: int) -> None:
-        """Make known what the kernel of `guided.kernels.lexemes` misses."""
+        """Compute a table entry that the kernel of `guided.kernels.lexemes` found missing."""
         match what:
             case kernel.MISSING_REACTION:
-                self.react(first, second)
+                self.compute_reaction(first, second)
             case kernel.MISSING_PUSH:
-                self.feeds.push(first, second, third)
+                self.kernel_parser.push(first, second, third)
             case kernel.MISSING_LABELS:
                 self.labels(first, second)
             case kernel.MISSING_CELL:
-                self.cells.with_indents(first, self.feeds.indents(second))
+                self.cells.with_indents(first, self.kernel_parser.indents(second))
             case kernel.MISSING_FEED:
-                self.feeds.feed(first, second)
+                self.kernel_parser.feed(first, second)
             case kernel.MISSING_STEPS:
-                self.feeds.more_room()
+                self.kernel_parser.more_room()
             case kernel.MISSING_BEGIN:
-                reading = Reading((), self.reader.lexing.starts[first][second], b"", True, NO_NEWLINE, _NONE)
-                self.feeds.begin(first, second, self._control(frozenset({reading})))
+                hypothesis = Hypothesis((), self.reader.lexing.starts[first][second], b"", True, NO_NEWLINE, _NONE)
+                self.kernel_parser.begin(first, second, self._control(frozenset({hypothesis})))
         self._number_cells()
 
-    def allow(self, cell: int) -> None:
-        """Nothing: the labels of all cells are known."""
+    def compute_allowed(self, cell: int) -> None:
+        """Do nothing: the labels of every cell are already stored."""
 
     def is_open(self, control: int, cell: int) -> bool:
-        """Can a guarded control still lead to a label that a cell allows?"""
+        """Return whether a guarded control can still produce a label that the cell allows."""
         return bool(self.reader.allowed(cell) & (self.reader.guard(self._sets[control]) or 0))
 
-    def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:  # noqa: ARG002 - the protocol's signature
-        """No cell records."""
+    def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:  # noqa: ARG002 - the protocol's signature
+        """Fail: no cell records text."""
         raise AssertionError("no cell records")
 
-    def told_by(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:  # noqa: ARG002 - the protocol's signature
-        """No cell records."""
+    def distinctness_key(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:  # noqa: ARG002 - the protocol's signature
+        """Fail: no cell records text."""
         raise AssertionError("no cell records")
 
-    def wish(self, cell: int, own: Hashable) -> Hashable:
-        """The stack itself."""
+    def completion_target(self, cell: int, own: Hashable) -> Hashable:
+        """Return the node of the stack, which determines the completion."""
         return self._completion.node(cell, own if isinstance(own, int) else -1)
 
-    def way_out(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:  # noqa: ARG002 - the protocol's signature
-        """The next byte of a completion (`guided.lalr.completion`); empty where none was found."""
+    def completion_step(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:  # noqa: ARG002 - the protocol's signature
+        """Return the next byte of a completion (`guided.lalr.completion`); empty if none was found."""
         return self._completion.next(control, cell, own if isinstance(own, int) else -1)
 
     @cached_property
     def _completion(self) -> Completion:
         return Completion(self, self.reader, self._sets.__getitem__, self._action, self._bytes)
 
-    def unending(self) -> GrammarError | LimitError:
-        """The error of a text that nothing completes; or, where a search for a completion has been given up, of that."""
-        return self._completion.given_up or nothing_completes(self._name)
+    def no_completion_error(self) -> GrammarError:
+        """Return the error for a text that has no completion."""
+        return nothing_completes(self._name)

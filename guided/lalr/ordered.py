@@ -1,17 +1,17 @@
-"""Ordered determinization: a program of terminals as an automaton that finds what a backtracking matcher finds.
+"""Ordered determinization: converts a program of terminals to an automaton that finds the same matches as a backtracking matcher.
 
-A state is the list of the matcher's threads in the order of its preference, each with what it still owes to lookahead; the event that was
-met on the way there, if any; how far each keyword has been spelled; and where lookbehind stands. On `MATCH` the threads that come later
-are dropped: they would be tried only if this match failed. Those before go on, and a later event overrides. So reading on until nothing is
-left, the last event is the match that `re` would have found.
+A state is the matcher's list of threads in order of preference, each with its pending lookahead obligations, plus the event reached by the
+last step (if any), how far each keyword has been spelled, and the lookbehind trackers. On `MATCH`, all less preferred threads are dropped:
+a backtracking matcher would try them only if this match failed. More preferred threads continue, and a later event overrides. The last
+event before the automaton dies is therefore the match that `re` finds.
 
-- A match that still owes something is a *pending* thread: it reads on until its obligations are met, and then fires its event, with
-  the number of characters read since its end (``back``). At the end of a text it counts if they are met by the text's end.
-- Left context: the trackers of lookbehind run through the whole text, so a terminal begins in the state of its context and of the trackers
-  there. An event says where the trackers stood at its end.
+- A match with unmet obligations is a *pending* thread: it reads on until they are met and then fires its event, with the number of
+  characters read since its end (``back``). At the end of a text it counts if the end meets its obligations.
+- Left context: the lookbehind trackers run through the whole text, so a terminal's start state depends on its context and the trackers
+  there. An event records the trackers at its end.
 - A *keyword* is a string terminal that a regex terminal matches whole; Lark gives the token the keyword's type.
 
-Invariant: threads with equal futures occur once in a state, the preferred one. Exponential in the worst case, within budgets of states,
+Invariant: among threads with equal futures, a state keeps only the preferred one. Exponential in the worst case, within budgets of states,
 cells and steps.
 """
 
@@ -29,11 +29,11 @@ from guided.limits import Limits
 
 __all__ = ["Context", "Event", "Keyword", "Ordered", "determinize_in_order"]
 
-# As in `guided.automata.lookaround`: a step here takes about as long as this many of a compiled one.
+# As in `guided.automata.lookaround`: a step here costs about as much as this many compiled ones.
 _STEP_COST = 250
 _TOO_MANY = "the terminals are too ambiguous"
 _NOTHING: frozenset[Any] = frozenset()
-# How far a lookahead at the end of a terminal may read.
+# Maximum number of characters that a lookahead at the end of a terminal may read.
 MOST_BACK = 256
 
 
@@ -45,9 +45,9 @@ class Keyword(NamedTuple):
     owner : int
         The regex terminal.
     terminal : int
-        The terminal that a token becomes whose text is the keyword's.
+        The type of a token whose text is the keyword's.
     spelling : tuple of int
-        The sets of characters, numbered as the program's, that spell it.
+        The character sets that spell it, as numbers of the program's sets.
     """
 
     owner: int
@@ -56,7 +56,7 @@ class Keyword(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What may come at a place: terminals in the order of preference, and numbers of the keywords that count."""
+    """Lexer context: terminals in order of preference, and the numbers of the active keywords."""
 
     terminals: tuple[int, ...]
     keywords: tuple[int, ...]
@@ -68,11 +68,11 @@ class Event(NamedTuple):
     Attributes
     ----------
     label : int
-        Terminal, or the number of terminals for text that is ignored.
+        Terminal, or the number of terminals for ignored text.
     back : int
         Characters read since its end.
     left : int
-        Where the trackers stood at its end.
+        Number of the trackers at its end.
     """
 
     label: int
@@ -80,10 +80,10 @@ class Event(NamedTuple):
     left: int
 
 
-# An address, or the event of a pending thread; and what the thread owes.
-_Place: TypeAlias = int | Event
-_Thread: TypeAlias = tuple[_Place, frozenset[Any]]
-# Number of a keyword, and how much of it has been spelled.
+# A thread: an address, or the event of a pending thread; and its obligations.
+_Position: TypeAlias = int | Event
+_Thread: TypeAlias = tuple[_Position, frozenset[Any]]
+# (Number of a keyword, number of its characters that have been read).
 _Spelled: TypeAlias = frozenset[tuple[int, int]]
 _State: TypeAlias = tuple[tuple[_Thread, ...], Event | None, _Spelled, int]
 
@@ -97,11 +97,11 @@ class Ordered:
     rows : list of list of int
         Next state by class, or DEAD.
     events, ends : list of (Event or None)
-        Of each state: the match met there; the match if the text ends there.
+        Per state: the match reached there; the match if the text ends there.
     starts : dict of (int, int) to int
-        The first state of a context where the trackers stand so.
+        First state, by context and number of the trackers.
     first_left : int
-        Where the trackers stand at the begin of a text.
+        Number of the trackers at the start of a text.
     n_lefts : int
     """
 
@@ -122,25 +122,25 @@ def determinize_in_order(
     names: Sequence[str],
     limits: Limits,
 ) -> Ordered:
-    """The automaton of all contexts of a grammar.
+    """Return the automaton of all contexts of a grammar.
 
     Parameters
     ----------
     parts : Partition
-        Of the program's sets.
+        Partition of the program's sets.
     keywords : sequence of Keyword
         In the order in which Lark tries them.
     ignored : set of int
         Terminals whose text is ignored.
     names : sequence of str
-        Of the terminals, for errors.
+        Names of the terminals, for errors.
 
     Raises
     ------
     GrammarError
         A terminal looks ahead of its end without a bound.
     LimitError
-        ``states``, ``transitions`` or ``steps`` of ``limits`` is passed.
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is exceeded.
     """
     return _Construction(program, parts, contexts, keywords, ignored, names, limits).run()
 
@@ -169,14 +169,14 @@ class _Construction:
         self.trackers: list[Trackers] = []
         self.lefts: dict[Trackers, int] = {}
         self.left_rows: dict[int, list[int]] = {}
-        # Of each class the sets of the assertions that it is in, as bits.
+        # By class: the sets of the assertions that contain it, as bits.
         n_sets = 0 if program.nfa is None else len(program.nfa.charsets)
         self.within = [0] * parts.n_classes
         for number, classes in enumerate(self.members[:n_sets]):
             for c in classes:
                 self.within[c] |= 1 << number
-        # What obligations become with each class of characters, by what is to the left before it; and each alone, by class and what is
-        # to the left after it.
+        # Obligations after each class of characters, by obligations and trackers before it; and the steps of single obligations, by class
+        # and trackers after it.
         self.owing: dict[tuple[frozenset[Any], int], list[frozenset[Any] | None]] = {}
         self.stepped: dict[tuple[int, int], dict[Obligation, Obligation | bool]] = {}
         self.numbers: dict[_State, int] = {}
@@ -228,14 +228,14 @@ class _Construction:
         return self._number((closed, event, spelled, left if self.machine is not None else 0))
 
     def _end(self, threads: tuple[_Thread, ...]) -> Event | None:
-        """The match where the text ends: the preferred one of those that wait for it."""
+        """Return the match if the text ends: the most preferred pending one whose obligations the end meets."""
         for place, owed in threads:
             if isinstance(place, Event) and holds_at_end(owed):
                 return place
         return None
 
     def _row(self, threads: tuple[_Thread, ...], spelled: _Spelled, left: int) -> list[int]:
-        """Next states. The threads go to their classes in order; classes where the same ones arrive are closed once."""
+        """Return the next states. Threads are distributed to their classes in order; classes with equal thread lists share one closure."""
         arrived: list[list[_Thread]] = [[] for _ in range(self.n_classes)]
         lefts = self._lefts_after(left) if self.machine is not None else None
         cost = len(threads)
@@ -246,7 +246,7 @@ class _Construction:
                         "looks too far ahead of its end: a lookahead there may read 256 characters",
                         self.names[place.label],
                     )
-                moved: _Place = place._replace(back=place.back + 1)
+                moved: _Position = place._replace(back=place.back + 1)
                 classes: Sequence[int] = range(self.n_classes)
             else:
                 moved = place + 1
@@ -288,7 +288,7 @@ class _Construction:
         return row
 
     def _lefts_after(self, left: int) -> list[int]:
-        """Where the trackers stand after each class of characters."""
+        """Return the trackers after each class of characters."""
         after = self.left_rows.get(left)
         if after is None:
             assert self.machine is not None, "without assertions nothing is tracked"
@@ -298,12 +298,12 @@ class _Construction:
         return after
 
     def _rests(self, owed: frozenset[Any], left: int) -> list[frozenset[Any] | None]:
-        """What is left of obligations after each class of characters; None where one has failed."""
+        """Return the remaining obligations after each class of characters; None if one has failed."""
         rests = self.owing.get((owed, left))
         if rests is None:
             assert self.machine is not None, "what is owed is owed to assertions"
             lefts = self._lefts_after(left)
-            # PERF: of some dozens of classes most do the same to what is owed (a third of the time of grammars/sql.lark).
+            # PERF: most of the dozens of classes have the same effect on the obligations (a third of the time of grammars/sql.lark).
             read, known = self.machine.reads(owed), dict[tuple[int, int], frozenset[Any] | None]()
             rests = []
             for c, after in enumerate(lefts):
@@ -316,12 +316,15 @@ class _Construction:
         return rests
 
     def _close(self, threads: list[_Thread], left: int, spelled: _Spelled) -> tuple[tuple[_Thread, ...], Event | None]:
-        """Run what reads nothing, in order of preference: the threads that wait for a character, and the event that cut off the rest."""
+        """Follow instructions that read nothing, in order of preference.
+
+        Returns the threads that wait for a character, and the event that cut off the rest.
+        """
         code = self.code
         closed: dict[_Thread, None] = {}
-        seen: set[tuple[_Place, frozenset[Any], frozenset[int]]] = set()
-        # Invariant: the preferred of what is still to run lies on top.
-        stack: list[tuple[_Place, frozenset[Any], frozenset[int]]] = [
+        seen: set[tuple[_Position, frozenset[Any], frozenset[int]]] = set()
+        # Invariant: the most preferred item that is still to run is on top.
+        stack: list[tuple[_Position, frozenset[Any], frozenset[int]]] = [
             (p, owed, _NOTHING) for p, owed in reversed(threads)
         ]
         event = None
@@ -368,7 +371,7 @@ class _Construction:
         return tuple(closed), event
 
     def _label(self, terminal: int, spelled: _Spelled) -> int:
-        """What a token of a terminal is, by what has been read of it."""
+        """Return the token type of a terminal, given the keywords spelled so far."""
         if terminal in self.ignored:
             return len(self.program.starts)
         for number, count in sorted(spelled):

@@ -1,6 +1,6 @@
-"""`LalrTables` as text and back, for files of indices: what is loaded needs neither Lark nor the grammar's text.
+"""Serialization of `LalrTables` for index files: loading needs neither Lark nor the grammar's text.
 
-Arrays are compressed; everything that another array or number refers to is checked when it comes back.
+Arrays are compressed; all references between arrays and numbers are checked on loading.
 """
 
 from dataclasses import asdict
@@ -23,7 +23,7 @@ _ARRAYS = (
 
 
 def packed(tables: LalrTables) -> dict[str, Any]:
-    """The tables as what JSON can say."""
+    """Return the tables as JSON-serializable data."""
     lexer = tables.lexer
     return {
         "symbols": list(tables.symbols),
@@ -41,12 +41,12 @@ def packed(tables: LalrTables) -> dict[str, Any]:
 
 
 def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTables:
-    """The tables of what `packed` gave.
+    """Restore tables from the output of `packed`.
 
     Raises
     ------
     ValueError
-        It is something else, or refers to what it does not hold.
+        The content is malformed or has dangling references.
     """
     most = (limits or Limits()).file_bytes
     try:
@@ -75,9 +75,9 @@ def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTable
             **arrays,
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"these are no tables of a grammar: {error}") from error
+        raise ValueError(f"not the tables of a grammar: {error}") from error
     if not _holds(tables):
-        raise ValueError("its tables refer to what they do not hold")
+        raise ValueError("its tables contain numbers out of range")
     return tables
 
 

@@ -1,22 +1,22 @@
-"""`Prefixes`: what Lark can still make of a text that has begun, exactly, byte by byte.
+"""`Prefixes`: reference implementation that tracks, byte by byte, everything Lark can still make of a prefix.
 
-Lark's lexer decides where a lexeme ends by what comes behind it, so a prefix has several readings. A *hypothesis* is one of them: the
-parser's stack, the scanner's state in the lexeme at hand, and *watchers*: the scanner states of lexemes that are taken to have ended
-although they could go on. If one of those meets another event the lexeme should have been longer, and the hypothesis is wrong.
+Lark's lexer needs the text after a lexeme to decide where the lexeme ends, so a prefix has several interpretations. A *hypothesis* is one
+of them: the parser's stack, the scanner's state in the current lexeme, and *watchers*, the scanner states of lexemes that are assumed to
+have ended although they could continue. If a watcher reaches another event, the lexeme should have been longer and the hypothesis is wrong.
 Reading a byte:
 
-- a watcher moves on; where nothing is left of it, it is right for good; where it meets an event, the hypothesis falls;
-- the scanner moves on, and the lexeme with it; where it meets an event, the lexeme may also end there: the parser is fed, the state is
-  watched, and a new lexeme begins. Where the event lies back, the characters since then are read again.
+- a watcher advances; it is dropped when it dies, and the hypothesis is dropped when it reaches an event;
+- the scanner advances, and the lexeme with it. At an event the lexeme may also end there: the parser is fed, the state becomes a watcher,
+  and a new lexeme starts. If the event looks back, the characters since then are read again.
 
-At the end of a text no watcher may have a match that needs the end, and the lexeme at hand must end, by a match that needs the end if
-there is one.
+At the end of a text no watcher may have a match that requires the end, and the current lexeme must end, preferably by a match that
+requires the end.
 
-A hypothesis is kept only while it can become a text (`guided.lalr.deadends`, whose notes name the grammars for which it may be kept
-longer): a set without one is dead, and every other one can be completed.
+A hypothesis is kept only while it can become a text (the notes of `guided.lalr.deadends` name the grammars for which it may be kept
+longer). An empty set is dead, and every other set can be completed.
 
-A state is a set of hypotheses, interned; nearly always there is one, or two of which one is about to fall. Plain Python, lazily, with
-every step remembered: the definition that faster engines are tested against.
+A state is an interned set of hypotheses; nearly always it has one, or two of which one is about to be dropped. Plain Python, lazy, every
+step cached: the definition that faster engines are tested against.
 Ref: the sets of configurations of generalized LR parsing; here they differ in the lexer's decisions, never in the parser's.
 """
 
@@ -37,27 +37,27 @@ __all__ = ["Prefixes"]
 
 _NONE: frozenset[int] = frozenset()
 _MOST_HYPOTHESES = 1_000
-_TOO_MANY = "its terminals leave too many readings open"
+_TOO_MANY = "the grammar's terminals match the text in too many ways"
 
 
-class Hypothesis(NamedTuple):
-    """One reading of a prefix.
+class PrefixHypothesis(NamedTuple):
+    """One interpretation of a prefix.
 
     Attributes
     ----------
     node : int
         The parser's stack.
     scanned : int
-        The scanner's state in the lexeme at hand.
+        Scanner state in the current lexeme.
     text : bytes
-        The last bytes of that lexeme, as far as an event may lie back; empty and ``is_fresh`` at its begin.
+        Last bytes of that lexeme, as many as an event may look back; empty, with ``is_fresh``, at its start.
     is_fresh : bool
-        Nothing of the lexeme has been read.
+        No byte of the lexeme has been read.
     column : int
-        Column of the lexeme, where it may become a newline of an Indenter.
+        Column reached by the lexeme if it may become a newline of an Indenter.
     indents : Indents
     watchers : frozenset of int
-        Scanner states of lexemes that have ended.
+        Scanner states of ended lexemes that must not turn out longer.
     """
 
     node: int
@@ -70,35 +70,35 @@ class Hypothesis(NamedTuple):
 
 
 class Prefixes:
-    """The prefixes of one grammar's texts, as states that bytes lead on.
+    """The prefixes of one grammar's texts as states of a lazy byte automaton.
 
     Parameters
     ----------
     tables : LalrTables
     scanner : Scanner
-        Of the tables' lexer.
+        Built from the lexer of ``tables``.
     start : str
         The start rule.
     limits : Limits
-        ``states`` bounds the states.
+        ``states`` bounds the number of states.
 
     Attributes
     ----------
     initial : int
-        The state of the empty text; DEAD where the language has no text.
+        The state of the empty text; DEAD if the language is empty.
     stacks : Stacks
     dead_ends : DeadEnds
 
     Raises
     ------
     GrammarError
-        There is no such start, or the Indenter's newline terminal looks ahead of its end.
+        The tables have no such start, or the Indenter's newline terminal looks ahead of its end.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: str, limits: Limits) -> None:
         starts = {one.name: one for one in tables.starts}
         if start not in starts:
-            raise GrammarError(f"the grammar was not read with this start; there are: {', '.join(starts)}", start)
+            raise GrammarError(f"unknown start rule; the grammar was loaded with: {', '.join(starts)}", start)
         self.stacks = Stacks(tables, starts[start])
         self._indenter = Indenter(tables)
         self._end, self._ignored = tables.end, scanner.n_terminals
@@ -111,35 +111,35 @@ class Prefixes:
         self._contexts: list[int] = tables.context.tolist()
         self.dead_ends = DeadEnds(tables, scanner, starts[start], self.stacks, limits)
         newline = self._indenter.newline
-        if newline >= 0 and any(said[0] == newline and said[1] for said in (*self._events, *self._ends)):
-            raise GrammarError("the newline of an Indenter looks ahead of its end", tables.symbols[newline])
-        self._back = 4 * max((said[1] for said in (*self._events, *self._ends)), default=0)
+        if newline >= 0 and any(match[0] == newline and match[1] for match in (*self._events, *self._ends)):
+            raise GrammarError("the newline terminal of an Indenter must not have a lookahead", tables.symbols[newline])
+        self._back = 4 * max((match[1] for match in (*self._events, *self._ends)), default=0)
         self._limit = limits.states
-        self._sets: list[frozenset[Hypothesis]] = []
-        self._numbers: dict[frozenset[Hypothesis], int] = {}
+        self._sets: list[frozenset[PrefixHypothesis]] = []
+        self._numbers: dict[frozenset[PrefixHypothesis], int] = {}
         self._next: dict[tuple[int, int], int] = {}
         self._accepting: dict[int, bool] = {}
         self.initial = self._state({self._begin(0, Indents(), scanner.first_left)})
 
-    def hypotheses(self, state: int) -> frozenset[Hypothesis]:
-        """The readings of a state."""
+    def hypotheses(self, state: int) -> frozenset[PrefixHypothesis]:
+        """Return the hypotheses of a state."""
         return self._sets[state]
 
     def step(self, state: int, byte: int) -> int:
-        """The state after a byte; DEAD where nothing can come of it."""
+        """Return the state after a byte; DEAD if no hypothesis survives."""
         if state == DEAD:
             return DEAD
         key = state, byte
         found = self._next.get(key, UNKNOWN)
         if found == UNKNOWN:
-            read: set[Hypothesis] = set()
+            read: set[PrefixHypothesis] = set()
             for hypothesis in self._sets[state]:
                 self._read(hypothesis, byte, read)
             found = self._next[key] = self._state(read)
         return found
 
     def read(self, state: int, data: bytes) -> int:
-        """The state after some bytes, or DEAD."""
+        """Return the state after some bytes, or DEAD."""
         for byte in data:
             if state == DEAD:
                 break
@@ -147,13 +147,13 @@ class Prefixes:
         return state
 
     def onward(self, state: int) -> bytes:
-        """The bytes that may follow, ascending."""
+        """Return the bytes that may follow, ascending."""
         if state == DEAD:
             return b""
         return bytes(byte for byte in np.flatnonzero(self._live(state)).tolist() if self.step(state, byte) != DEAD)
 
     def is_accepting(self, state: int) -> bool:
-        """Does Lark parse the text so far?"""
+        """Return whether Lark parses the text so far."""
         if state == DEAD:
             return False
         found = self._accepting.get(state)
@@ -162,14 +162,14 @@ class Prefixes:
         return found
 
     def _live(self, state: int) -> BoolArray:
-        """The bytes that some lexeme at hand goes on with: bool, shape (256,). All that may follow are among them."""
+        """Return a superset of the bytes that may follow, those that extend some current lexeme: bool, shape (256,)."""
         found: BoolArray = np.zeros(256, np.bool_)
         for hypothesis in self._sets[state]:
             if hypothesis.scanned >= 0:
                 found |= (self._table[hypothesis.scanned] >= 0)[self._classes]
         return found
 
-    def _state(self, read: set[Hypothesis]) -> int:
+    def _state(self, read: set[PrefixHypothesis]) -> int:
         kept = frozenset(filter(self._lives, _without_weaker(read) if len(read) > 1 else read))
         if not kept:
             return DEAD
@@ -182,22 +182,22 @@ class Prefixes:
             self._sets.append(kept)
         return number
 
-    def _begin(self, node: int, indents: Indents, left: int) -> Hypothesis:
-        """The begin of a lexeme."""
+    def _begin(self, node: int, indents: Indents, left: int) -> PrefixHypothesis:
+        """Return the hypothesis that starts a lexeme."""
         scanned = self._starts[self._contexts[self.stacks.states[node]]][left]
-        return Hypothesis(node, scanned, b"", True, NO_NEWLINE, indents, _NONE)
+        return PrefixHypothesis(node, scanned, b"", True, NO_NEWLINE, indents, _NONE)
 
-    def _lives(self, hypothesis: Hypothesis) -> bool:
-        """Can it become a text?"""
+    def _lives(self, hypothesis: PrefixHypothesis) -> bool:
+        """Return whether a hypothesis can become a text."""
         node, scanned, text, is_fresh, column, indents, watchers = hypothesis
         lexemes = self.dead_ends.lexemes
         if is_fresh:
             return self.dead_ends.is_live(node, indents, lexemes.fresh(scanned, watchers))
         columns = self.dead_ends.columns.within(scanned, column, indents)
-        return self.dead_ends.is_live(node, indents, lexemes.going(scanned, text, watchers), columns)
+        return self.dead_ends.is_live(node, indents, lexemes.outcomes_of_lexeme(scanned, text, watchers), columns)
 
-    def _read(self, hypothesis: Hypothesis, byte: int, out: set[Hypothesis]) -> None:
-        """Add what a hypothesis becomes with a byte."""
+    def _read(self, hypothesis: PrefixHypothesis, byte: int, out: set[PrefixHypothesis]) -> None:
+        """Add the hypotheses that follow from one after a byte."""
         column_of = self._classes[byte]
         watchers = _NONE
         if hypothesis.watchers:
@@ -215,34 +215,34 @@ class Prefixes:
         if self.dead_ends.columns.counts(scanned):
             column = self._indenter.column(hypothesis.column, byte)
         text = (hypothesis.text + bytes([byte]))[-self._back :] if self._back else b""
-        going = Hypothesis(node, scanned, text, False, column, indents, watchers)
-        if self._goes_on(scanned):
+        going = PrefixHypothesis(node, scanned, text, False, column, indents, watchers)
+        if self._may_continue(scanned):
             out.add(going)
         if self._events[scanned][0] != NOTHING:
-            own = watchers | ({scanned} if self._goes_on(scanned) else _NONE)
+            own = watchers | ({scanned} if self._may_continue(scanned) else _NONE)
             ended = self._ended(going, self._events[scanned])
             out |= {one._replace(watchers=one.watchers | own) for one in ended}
 
-    def _goes_on(self, scanned: int) -> bool:
+    def _may_continue(self, scanned: int) -> bool:
         return self._ends[scanned][0] != NOTHING or any(target >= 0 for target in self._rows[scanned])
 
-    def _ended(self, hypothesis: Hypothesis, said: list[int]) -> set[Hypothesis]:
-        """What a hypothesis becomes where its lexeme ends by a match; watchers are those of the lexemes behind it."""
-        label, back, left = said
+    def _ended(self, hypothesis: PrefixHypothesis, match: list[int]) -> set[PrefixHypothesis]:
+        """Return the hypotheses after the lexeme ends with a match; their watchers are those of the lexemes after it."""
+        label, back, left = match
         after = self._fed(hypothesis, label)
         if after is None:
             return set()
         found = {self._begin(*after, left)}
         rest = _last_characters(hypothesis.text, back)
         for byte in rest:
-            following: set[Hypothesis] = set()
+            following: set[PrefixHypothesis] = set()
             for one in found:
                 self._read(one, byte, following)
             found = following
         return found
 
-    def _fed(self, hypothesis: Hypothesis, label: int) -> tuple[int, Indents] | None:
-        """Stack and indents after the lexeme has been taken for a label."""
+    def _fed(self, hypothesis: PrefixHypothesis, label: int) -> tuple[int, Indents] | None:
+        """Return stack and indents after a lexeme with this label."""
         node, indents = hypothesis.node, hypothesis.indents
         if label == self._ignored:
             return node, indents
@@ -263,10 +263,13 @@ class Prefixes:
                 return False
         return True
 
-    def _holds_at_end(self, hypotheses: frozenset[Hypothesis] | set[Hypothesis]) -> bool:
-        """May the text end? Each pass reads what stands behind a match that lies back, which is shorter each time."""
+    def _holds_at_end(self, hypotheses: frozenset[PrefixHypothesis] | set[PrefixHypothesis]) -> bool:
+        """Return whether the text may end.
+
+        Each pass reads the text after a match that looks back, which is shorter each time.
+        """
         while hypotheses:
-            again: set[Hypothesis] = set()
+            again: set[PrefixHypothesis] = set()
             for hypothesis in hypotheses:
                 if any(self._ends[watcher][0] != NOTHING for watcher in hypothesis.watchers):
                     continue
@@ -280,7 +283,7 @@ class Prefixes:
 
 
 def _last_characters(data: bytes, count: int) -> bytes:
-    """The last characters of some UTF-8, which begins anywhere and ends with a character."""
+    """Return the last `count` characters of UTF-8 text that may start inside a character and ends with a whole one."""
     place = len(data)
     for _ in range(count):
         place -= 1
@@ -289,9 +292,9 @@ def _last_characters(data: bytes, count: int) -> bytes:
     return data[place:]
 
 
-def _without_weaker(read: set[Hypothesis]) -> set[Hypothesis]:
-    """Drop a hypothesis where another one is the same but watches less."""
-    least: dict[Hypothesis, list[frozenset[int]]] = {}
+def _without_weaker(read: set[PrefixHypothesis]) -> set[PrefixHypothesis]:
+    """Drop each hypothesis that equals another one except for additional watchers."""
+    least: dict[PrefixHypothesis, list[frozenset[int]]] = {}
     for hypothesis in sorted(read, key=lambda one: len(one.watchers)):
         kept = least.setdefault(hypothesis._replace(watchers=_NONE), [])
         if not any(less <= hypothesis.watchers for less in kept):

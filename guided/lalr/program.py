@@ -1,19 +1,19 @@
-"""Terminals as one program of a backtracking matcher: what is tried, and in which order.
+"""Terminals compiled to a program for a backtracking matcher, which fixes the order of alternatives.
 
-An instruction stands at each address. `READ` consumes a character of a set and goes on behind; all others consume nothing:
+Each address holds one instruction. `READ` consumes a character of a set and continues at the next address; all others consume nothing:
 
     SPLIT a b       try a, then b
     JUMP a
-    LOOK n          go on behind where assertion n holds
-    ENTER l a b     try the body of loop l at a, then b, or, if it is lazy, the other way round; only b, where the body was entered
-                    since the last character
-    AGAIN l a b     go on at b where the body of loop l was entered since the last character, else at a
-    MATCH t         terminal t has been read
+    LOOK n          continue at the next address if assertion n holds
+    ENTER l a b     try the body of loop l at a, then b; if the loop is lazy, b first; only b if the body was entered since the last
+                    character
+    AGAIN l a b     continue at b if the body of loop l was entered since the last character, else at a
+    MATCH t         terminal t matches
 
-`ENTER` and `AGAIN` are how `re` keeps repeats of what may be empty from going on for ever: an iteration that has read nothing is the
-last one. The language is the same without, but not which text is matched: ``(?:|a)+`` matches nothing of ``aaa``.
+`ENTER` and `AGAIN` reproduce how `re` stops repeats of a body that may be empty: an iteration that reads nothing is the last one.
+Without them the language is the same, but not the text that is matched: ``(?:|a)+`` matches the empty prefix of ``aaa``.
 
-Counted repeats are copied, within the budget of states. Assertions are those of one `NFA` (`guided.automata.lookaround` runs them).
+Counted repeats are unrolled, within the budget of states. Assertions belong to one `NFA` (`guided.automata.lookaround` runs them).
 No recursion. Ref: Pike's machine; Cox, Regular Expression Matching: the Virtual Machine Approach, 2009.
 """
 
@@ -34,7 +34,7 @@ READ, SPLIT, JUMP, LOOK, ENTER, AGAIN, MATCH = range(7)
 
 
 class Instruction(NamedTuple):
-    """One instruction: what it does, and up to three numbers (sets, addresses, loops, assertions, terminals) as the module says."""
+    """One instruction: opcode and up to three operands (sets, addresses, loops, assertions, terminals), listed in the module docstring."""
 
     op: int
     a: int = -1
@@ -53,9 +53,9 @@ class Program:
     starts : tuple of int
         Address of each terminal.
     charsets : tuple of Charset
-        The sets that `READ` names; those of ``nfa`` come first.
+        The operands of `READ`; those of ``nfa`` come first.
     nfa : NFA or None
-        Its assertions are those that `LOOK` names.
+        Holds the assertions that `LOOK` refers to.
     """
 
     instructions: tuple[Instruction, ...]
@@ -65,12 +65,12 @@ class Program:
 
 
 def program_of(trees: Sequence[Node], limits: Limits) -> Program:
-    """The program of terminals given as trees in order (`guided.patterns.parse.parse_in_order`).
+    """Compile terminals given as ordered trees (`guided.patterns.parse.parse_in_order`).
 
     Raises
     ------
     LimitError
-        ``nfa_states`` or ``transitions`` of ``limits`` is passed.
+        ``nfa_states`` or ``transitions`` of ``limits`` is exceeded.
     """
     emitter = _Emitter(limits.nfa_states)
     starts = []
@@ -95,14 +95,14 @@ def program_of(trees: Sequence[Node], limits: Limits) -> Program:
 
 @dataclass(slots=True)
 class _Patch:
-    """Let fields of instructions that were emitted before point to the next address."""
+    """Task: set fields of earlier instructions to the next address."""
 
     places: list[tuple[int, str]]
 
 
 @dataclass(slots=True)
 class _Branch:
-    """An alternative has been emitted, another follows: leave it for the end, and let the split before it point here."""
+    """Task: after an alternative, emit a jump to the end and point the preceding split here."""
 
     split: int
     ends: list[tuple[int, str]]
@@ -110,7 +110,7 @@ class _Branch:
 
 @dataclass(slots=True)
 class _Rest:
-    """The alternatives of a node from one on."""
+    """Task: emit the alternatives of a node from ``first`` on."""
 
     items: tuple[Node, ...]
     first: int
@@ -119,7 +119,7 @@ class _Rest:
 
 @dataclass(slots=True)
 class _Copies:
-    """The optional iterations of a repeat from one on, up to ``left`` of them (None: no bound)."""
+    """Task: emit up to ``left`` further optional iterations of a repeat (None: unbounded)."""
 
     node: Repeat
     left: int | None
@@ -129,7 +129,7 @@ class _Copies:
 
 @dataclass(slots=True)
 class _Closed:
-    """The body of an optional iteration has been emitted."""
+    """Task: close an optional iteration after its body."""
 
     copies: _Copies
     entry: int
@@ -140,7 +140,7 @@ _Task: TypeAlias = Node | _Patch | _Branch | _Rest | _Copies | _Closed
 
 
 class _Emitter:
-    """The growing program."""
+    """Builds the program."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -152,12 +152,12 @@ class _Emitter:
         self._visits = 0
 
     def add(self, instruction: Instruction) -> int:
-        """Append an instruction; its address."""
+        """Append an instruction and return its address."""
         self.code.append(instruction)
         return len(self.code) - 1
 
     def emit(self, tree: Node) -> None:
-        """Emit a tree; what follows it comes at the next address."""
+        """Emit a tree; the code after it starts at the next address."""
         tasks: list[_Task] = [tree]
         while tasks:
             self._visits += 1

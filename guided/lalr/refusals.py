@@ -1,7 +1,7 @@
-"""Errors of a grammar's text: what is wrong, in which rule or terminal, at which line and column, and what to do.
+"""Errors in the text of a grammar: the cause, the rule or terminal, line and column, and a suggested fix.
 
-`refusal` turns whatever Lark, `re` or this package raised while a text was read into a `GrammarError`. Lark's messages give a line, a name
-or neither; what they leave out is found in the text. Texts in the notation of another tool are recognised after they were refused.
+`refusal` converts any exception of Lark, `re` or this package, raised while a text was read, to a `GrammarError`. Lark's messages give a
+line, a name or neither; the rest is located in the text. Notations of other tools are recognized after Lark has refused the text.
 """
 
 import re
@@ -18,10 +18,10 @@ from guided.patterns.parse import parse_in_order
 
 __all__ = ["WHOLE", "refusal"]
 
-# The rule of an error that concerns no single rule.
+# Name used in errors that concern the whole grammar.
 WHOLE = "grammar"
 _LINE = re.compile(r"\bline (\d+),? column (\d+)")
-# A symbol as Lark's messages quote it.
+# A symbol quoted in one of Lark's messages.
 _QUOTED = re.compile(r"[`'\"<(*{]\s*'?([^\W\d]\w*)\b")
 _DEFINED = re.compile(r"[^\W\d]\w*")
 
@@ -84,7 +84,7 @@ class _Token:
 
 
 class _Text:
-    """A grammar's text: its tokens, what they define, and where."""
+    """A grammar's text, its tokens, and the positions of definitions."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -109,22 +109,22 @@ class _Text:
 
     @property
     def names(self) -> list[str]:
-        """The names that are defined, each once."""
+        """The defined names, without repeats."""
         return list(dict.fromkeys(head.text for head in self.heads))
 
     def around(self, offset: int) -> str:
-        """The rule or terminal in whose definition an offset lies."""
+        """Return the rule or terminal whose definition contains an offset."""
         return next((head.text for head in reversed(self.heads) if head.offset <= offset), WHOLE)
 
     def place(self, line: int, column: int) -> int:
-        """Offset of a line and column, from 1."""
+        """Return the offset of a line and column, both from 1."""
         start = 0
         for _ in range(line - 1):
             start = self.text.find("\n", start) + 1
         return start + column - 1
 
     def use(self, name: str, within: str | None) -> int | None:
-        """Where a name is used, in the definition of a rule or terminal if one is given."""
+        """Return the offset where a name is used, within the definition of a rule or terminal if one is given."""
         is_within = within is None
         for place, token in enumerate(self.tokens):
             if token in self.heads:
@@ -135,7 +135,7 @@ class _Text:
         return None if within is None else self.use(name, None)
 
     def statement(self, directive: str, beginning: str) -> int | None:
-        """Where a statement such as ``%import`` is whose text begins so."""
+        """Return the offset of a statement such as ``%import`` whose text starts with `beginning`."""
         for place, token in enumerate(self.tokens):
             if token.text == directive:
                 rest = "".join(other.text for other in self.tokens[place + 1 : place + 30])
@@ -144,12 +144,12 @@ class _Text:
         return None
 
     def definition(self, name: str, number: int = 0) -> int | None:
-        """Where a name is defined for the first time, or the time with a number."""
+        """Return the offset of a name's first definition, or of the definition with this number, counted from 0."""
         found = [head.offset for head in self.heads if head.text == name]
         return found[min(number, len(found) - 1)] if found else None
 
     def patterns(self) -> Iterator[tuple[_Token, str, str]]:
-        """The regular expressions: token, what is between the slashes, and the flags behind it."""
+        """Yield the regular expressions: token, text between the slashes, and flags."""
         for place, token in enumerate(self.tokens):
             if token.text.startswith("/") and len(token.text) > 1:
                 behind = self.tokens[place + 1] if place + 1 < len(self.tokens) else _Token("", -1)
@@ -158,12 +158,12 @@ class _Text:
 
 
 def refusal(error: Exception, text: str) -> GrammarError:
-    """The error of a text for what was raised while it was read.
+    """Convert an exception raised while a text was read.
 
     Parameters
     ----------
     error : Exception
-        Of Lark, of `re`, or of this package.
+        Raised by Lark, by `re`, or by this package.
     text : str
         The grammar; empty for a Lark object.
     """
@@ -195,7 +195,7 @@ def _at(found: _Text, reason: str, rule: str, offset: int | None) -> GrammarErro
 
 
 def _other_notation(found: _Text) -> GrammarError | None:
-    # Why blanked: what literals and comments hold is no notation. A quote that is never closed ends with its line.
+    # Why: text inside literals and comments does not identify a notation.
     for pattern, sign, advice in _OTHER_NOTATIONS:
         for match in pattern.finditer(found.text):
             offset = match.start() + len(match[0]) - len(match[0].lstrip())
@@ -208,7 +208,7 @@ def _other_notation(found: _Text) -> GrammarError | None:
 
 
 def _is_inside(found: _Text, offset: int) -> bool:
-    """Is a line's first character inside a literal? Comments begin with a sign of their own."""
+    """Return whether a line's first character is inside a literal; comments start with a sign of their own."""
     return any(
         token.offset < offset < token.offset + len(token.text) and token.text[0] in '"/' and len(token.text) > 1
         for token in found.tokens
@@ -216,7 +216,7 @@ def _is_inside(found: _Text, offset: int) -> bool:
 
 
 def _bad_pattern(found: _Text) -> GrammarError | None:
-    """The first regular expression in a text that `re` or this package refuses."""
+    """Return the error of the first regular expression that `re` or this package refuses."""
     for token, body, flags in found.patterns():
         pattern = body.replace("\\/", "/")
         reason, position = "", 0
@@ -238,7 +238,7 @@ def _bad_pattern(found: _Text) -> GrammarError | None:
 
 
 def _of_lark(error: Exception, found: _Text) -> GrammarError:
-    """The error for one of Lark's."""
+    """Convert an exception of Lark."""
     message = _sorted(str(error).strip()) or type(error).__name__
     for pattern, explain in _MESSAGES:
         match = pattern.search(message)
@@ -262,19 +262,19 @@ def _of_lark(error: Exception, found: _Text) -> GrammarError:
             return ranges
         message = f"Lark cannot read it ({message})"
     if offset is None:
-        # The longest token that the message quotes, a literal for instance.
+        # The longest token that the message quotes, such as a literal.
         quoted_tokens = [token for token in found.tokens if len(token.text) > 1 and token.text in message]
         if quoted_tokens:
             offset = max(quoted_tokens, key=lambda token: len(token.text)).offset
             rule = found.around(offset)
     if rule == WHOLE and offset is None and found.heads:
-        # Nothing says where: at least say where reading began.
+        # Unknown position: point to the first definition.
         offset, rule = found.heads[0].offset, found.heads[0].text
     return _at(found, message, rule, offset)
 
 
 def _is_here(message: str, line: "re.Match[str]", found: _Text) -> bool:
-    """Is a place that Lark names one of this text, not of a file that it imports?"""
+    """Return whether a position in Lark's message refers to this text and not to an imported file."""
     lines = found.text.split("\n")
     if " in " in message[line.end() : line.end() + 4] and " in <string>" not in message[line.end() : line.end() + 13]:
         return False
@@ -282,7 +282,7 @@ def _is_here(message: str, line: "re.Match[str]", found: _Text) -> bool:
 
 
 def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
-    """A character or token that cannot come where it is."""
+    """Return the error of an unexpected character or token."""
     text, rule = found.text, found.around(offset)
     here = text[offset : offset + 1]
     begin = text.rfind("\n", 0, offset) + 1
@@ -290,15 +290,15 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
     word = re.match(rf"[ \t]*[?!]*({_NAME})", line)
     name = word[1] if word else ""
     lacks_colon = bool(name) and ":" not in line and rule != name and not line.lstrip().startswith(("|", "%"))
-    # Lark reports the line's end where something is missing on it.
+    # Lark reports the end of the line if something is missing on it.
     if here in ("", "\n", "\r"):
         reason = "the line ends too early: a parenthesis is not closed, or something is missing"
     elif here == "'":
         reason = "strings are written in double quotes"
     elif here == ";":
-        reason = "there is no `;` in Lark's grammars: a rule ends with its line"
+        reason = "Lark grammars have no `;`: a rule ends at the end of its line"
     elif here == ")" or here == "]":
-        reason = f"{here!r} closes nothing"
+        reason = f"unmatched {here!r}"
     elif here == "=":
         reason = "a rule is written `name: ...`, with a colon"
     elif here == "{" and "Unexpected" in reason:
@@ -317,7 +317,7 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
 
 
 def _ranges(found: _Text) -> GrammarError | None:
-    """A range whose ends are not single characters."""
+    """Return the error of a range whose ends are not single characters."""
     for place, token in enumerate(found.tokens[1:-1], 1):
         ends = found.tokens[place - 1], found.tokens[place + 1]
         if token.text == ".." and any(not re.fullmatch(r'"(?:[^"\\]|\\.[^"]*)"', end.text) for end in ends):
@@ -351,7 +351,7 @@ def _undefined(match: "re.Match[str]", found: _Text) -> GrammarError:
 
 
 def _imported_from(found: _Text, name: str) -> str | None:
-    """The grammar that a name is imported from."""
+    """Return the grammar that a name is imported from."""
     for place, token in enumerate(found.tokens):
         if token.text == "%import":
             statement = []
@@ -376,7 +376,7 @@ def _no_start(match: "re.Match[str]", found: _Text) -> GrammarError:
     else:
         advice = f"add `{name}: ...`"
     offset = found.definition(close[0] if close else rules[0]) if close or rules else None
-    return _at(found, f"there is no rule {name!r}, where a text begins: {advice}", name, offset)
+    return _at(found, f"the start rule {name!r} is not defined: {advice}", name, offset)
 
 
 def _twice(match: "re.Match[str]", found: _Text) -> GrammarError:
@@ -430,7 +430,7 @@ def _collision(match: "re.Match[str]", found: _Text) -> GrammarError:
 def _import_failed(match: "re.Match[str]", found: _Text) -> GrammarError:
     name = match["path"].replace("/", ".").replace("\\", ".").removesuffix(".lark")
     offset = found.statement("%import", name)
-    return _at(found, f"%import: there is no grammar {name!r}", name, offset)
+    return _at(found, f"%import: unknown grammar {name!r}", name, offset)
 
 
 _NAME = r"[^\W\d]\w*"
@@ -454,7 +454,7 @@ _MESSAGES = (
 
 
 def _sorted(reason: str) -> str:
-    """A message about collisions, whose order in Lark is that of sets, in one order."""
+    """Sort the collisions in a message, which Lark lists in set order."""
     if not reason.startswith("Reduce/Reduce"):
         return reason
     found: Sequence[list[str]] = [collision.split("\n\t- ") for collision in reason.split("\n\n")]

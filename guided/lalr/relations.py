@@ -1,10 +1,10 @@
-"""`Relations`: binary relations on a small set (letters), numbered so that equal relations are one, with the results of operations kept.
+"""`Relations`: hash-consed binary relations on a small set (lookaheads), with cached operations.
 
 A relation is stored as *blocks*: pairs (image, begin) of sets, as bits. Each member of ``begin`` is related to all members of ``image`` and
 to nothing else; the begins of a relation are disjoint and its images differ. The relations of a grammar have few blocks, because most
-letters behave alike.
+lookaheads behave alike.
 
-Complexity: O(blocks of one * blocks of the other) for an operation that is made for the first time, a look-up afterwards.
+Complexity: O(blocks of one * blocks of the other) for a new operation, a look-up for a repeated one.
 """
 
 from guided.automata.steps import Steps
@@ -13,20 +13,20 @@ __all__ = ["EMPTY", "Relations"]
 
 # Image -> begin, as bits.
 _Blocks = dict[int, int]
-# Number of the relation that holds of nothing.
+# Number of the empty relation.
 EMPTY = 0
 _STEP_COST = 20
 
 
 class Relations:
-    """The relations that have been met.
+    """The relations created so far.
 
     Parameters
     ----------
     steps : Steps
-        Each new result spends from it.
+        Budget spent by each new result.
     advice : str
-        Of the error where they are spent.
+        Advice of the error when the budget is exceeded.
     """
 
     def __init__(self, steps: Steps, advice: str) -> None:
@@ -39,7 +39,7 @@ class Relations:
         self._backward: dict[tuple[int, int], int] = {}
 
     def of_rows(self, rows: dict[int, int]) -> int:
-        """The relation of some members, each with its image as bits."""
+        """Return the relation with these rows: member -> image as bits."""
         blocks: _Blocks = {}
         for member, image in rows.items():
             if image:
@@ -47,7 +47,7 @@ class Relations:
         return self._number(blocks)
 
     def identity(self, members: int) -> int:
-        """The relation of each of some members to itself."""
+        """Return the identity on these members."""
         blocks: _Blocks = {}
         while members:
             lowest = members & -members
@@ -56,7 +56,7 @@ class Relations:
         return self._number(blocks)
 
     def composed(self, first: int, second: int) -> int:
-        """The pairs (a, c) for which some b has (a, b) in the first and (b, c) in the second."""
+        """Return the composition: the pairs (a, c) for which some b has (a, b) in the first and (b, c) in the second."""
         if first == EMPTY or second == EMPTY:
             return EMPTY
         key = first, second
@@ -76,7 +76,7 @@ class Relations:
         return found
 
     def joined(self, first: int, second: int) -> int:
-        """The union of two."""
+        """Return the union of two relations."""
         if first == second or second == EMPTY:
             return first
         if first == EMPTY:
@@ -88,7 +88,7 @@ class Relations:
         return found
 
     def within(self, relation: int, members: int) -> int:
-        """The pairs whose second is one of some members."""
+        """Restrict the second components of a relation to these members."""
         if relation == EMPTY or not members:
             return EMPTY
         key = relation, members
@@ -103,7 +103,7 @@ class Relations:
         return found
 
     def backward(self, relation: int, members: int) -> int:
-        """What is related to at least one of some members, as bits."""
+        """Return the preimage of these members, as bits."""
         if relation == EMPTY or not members:
             return 0
         key = relation, members

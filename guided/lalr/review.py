@@ -1,12 +1,12 @@
-"""`review`: what an author should know of a grammar, each finding with a short example where one is found within a budget.
+"""`review`: findings about a grammar for its author, each with a short example if one is found within a budget.
 
-- *conflict*: Lark took one of several actions without a word;
-- *unproductive*: a rule or terminal is waited for, and no text is ever read for it;
-- *dead end*: Lark's parser reads some terminals, and nothing can come after them;
-- *lookahead*: a terminal looks ahead, and behind it another is waited for that the lookahead never lets come;
-- *doubt*: where neither proof nor search says that there are no dead ends.
+- *conflict*: Lark silently chose one of several actions;
+- *unproductive*: the parser expects a rule or terminal that derives no text;
+- *dead end*: after some terminals that Lark's parser accepts, nothing can follow;
+- *lookahead*: a terminal's lookahead excludes every occurrence of a terminal that the parser expects after it;
+- *doubt*: neither proof nor search rules out dead ends.
 
-Complexity: a search for each finding (`guided.lalr.examples`), `_MOST_PLACES` stacks for dead ends; O(terminals that look ahead x
+Complexity: a search for each finding (`guided.lalr.examples`), `_MOST_CONFIGURATIONS` stacks for dead ends; O(terminals that look ahead x
 states) for lookaheads.
 """
 
@@ -24,19 +24,19 @@ from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["Finding", "review"]
 
-# Places that are looked at for a dead end.
-_MOST_PLACES = 500
+# Maximum number of configurations searched for a dead end.
+_MOST_CONFIGURATIONS = 500
 
 
 class Finding(NamedTuple):
-    """What was found.
+    """A finding.
 
     Attributes
     ----------
     kind : {"conflict", "unproductive", "dead end", "lookahead", "doubt"}
     note : str
     example : Example or None
-        What stands before it.
+        Text that leads to it.
     """
 
     kind: str
@@ -45,16 +45,16 @@ class Finding(NamedTuple):
 
 
 def review(tables: LalrTables, scanner: Scanner, start: Start, dead_ends: DeadEnds) -> list[Finding]:
-    """All findings, in the order of their kinds.
+    """Return all findings, ordered by kind.
 
     Parameters
     ----------
     tables : LalrTables
     scanner : Scanner
-        Of the tables' lexer.
+        Built from the lexer of ``tables``.
     start : Start
     dead_ends : DeadEnds
-        Of this start.
+        For this start.
     """
     examples = Examples(tables, scanner, start)
     found = [
@@ -62,7 +62,7 @@ def review(tables: LalrTables, scanner: Scanner, start: Start, dead_ends: DeadEn
         for note, conflict in zip(tables.notes, tables.conflicts, strict=True)
     ]
     found += [
-        Finding("unproductive", f"no text is ever read for {name}", examples.waited(name))
+        Finding("unproductive", f"{name} occurs in no accepted text", examples.waited(name))
         for name in dead_ends.unproductive
     ]
     if tables.indentation is None:
@@ -72,15 +72,15 @@ def review(tables: LalrTables, scanner: Scanner, start: Start, dead_ends: DeadEn
 
 
 def _dead_ends(tables: LalrTables, scanner: Scanner, dead_ends: DeadEnds, examples: Examples) -> Iterator[Finding]:
-    """The first dead end that Lark's parser gets to, if any of the nearest places is one."""
+    """Yield the first dead end that Lark's parser reaches among the nearest configurations."""
     stacks, lexemes, ignored = dead_ends.stacks, dead_ends.lexemes, scanner.n_terminals
     contexts: list[int] = tables.context.tolist()
-    # What has been read leaves one of several controls, which hang on how its last lexeme is spelled.
+    # The same terminals leave different controls, depending on how the last lexeme is spelled.
     first = 0, frozenset({Control(scanner.first_left, frozenset(), (), False)})
     work: deque[tuple[int, frozenset[Control], tuple[int, ...]]] = deque([(*first, ())])
     seen: set[tuple[int, frozenset[Control]]] = {first}
     try:
-        while work and len(seen) < _MOST_PLACES:
+        while work and len(seen) < _MOST_CONFIGURATIONS:
             node, controls, terminals = work.popleft()
             for label, behind in _followers(lexemes, contexts[stacks.states[node]], controls, ignored):
                 target = stacks.feed(node, label)
@@ -92,9 +92,7 @@ def _dead_ends(tables: LalrTables, scanner: Scanner, dead_ends: DeadEnds, exampl
                 )
                 if not live:
                     names = " ".join(tables.symbols[terminal] for terminal in read)
-                    yield Finding(
-                        "dead end", f"Lark reads {names}, and no text goes on behind it", examples.spelled(read)
-                    )
+                    yield Finding("dead end", f"Lark reads {names}, but no text completes it", examples.spelled(read))
                     return
                 if (target, live) not in seen:
                     seen.add((target, live))
@@ -106,7 +104,7 @@ def _dead_ends(tables: LalrTables, scanner: Scanner, dead_ends: DeadEnds, exampl
 def _followers(
     lexemes: Lexemes, context: int, controls: Iterable[Control], ignored: int
 ) -> list[tuple[int, set[Control]]]:
-    """The labels that can come in a context behind any of some controls, text that is ignored passed over, and the controls behind them."""
+    """Return the labels that can follow any of these controls in a context, skipping ignored text, each with the controls after it."""
     found: dict[int, set[Control]] = {}
     work = list(controls)
     seen = set(work)
@@ -121,7 +119,7 @@ def _followers(
 
 
 def _lookaheads(tables: LalrTables, dead_ends: DeadEnds, examples: Examples) -> Iterator[Finding]:
-    """Terminals that look ahead, with those that never come behind them although the parser waits for them."""
+    """Yield the terminals that look ahead, each with the expected terminals that can never follow it."""
     lexemes, ignored = dead_ends.lexemes, len(tables.lexer.terminals)
     looking = {event[0] for event, end in zip(lexemes.events, lexemes.ends, strict=True) if event[1] > 0}
     contexts: list[int] = tables.context.tolist()
@@ -141,7 +139,7 @@ def _lookaheads(tables: LalrTables, dead_ends: DeadEnds, examples: Examples) -> 
                 missed.update(dict.fromkeys(sorted(examples.waited_in(state) - can_come)))
             for other in missed:
                 names = tables.symbols[label], tables.symbols[other]
-                note = f"{names[1]} can never come behind {names[0]}, which looks ahead"
+                note = f"{names[1]} can never follow {names[0]}, which has a lookahead"
                 yield Finding("lookahead", note, examples.waited_behind(label, other))
     except LimitError:
         return

@@ -1,8 +1,7 @@
-"""`Rows`: what each byte does to a set of readings, where no cell of the stack has to be known.
+"""`Rows`: the effect of each byte on a set of hypotheses, as far as it does not depend on the stack.
 
-Nearly always a set has one reading, and a byte leads it to the scanner's next state, whatever the state before: entries of these
-are remembered by state. An entry is UNKNOWN where a byte takes several readings, or text that is read again: it is made when
-it is asked for, by whoever knows the stack.
+Nearly always a set has one hypothesis, and a byte leads it to the scanner's next state, whatever the state before: these entries are cached
+by state. An entry is UNKNOWN if the byte splits a hypothesis or text is read again: a caller that knows the stack computes it on demand.
 
 Complexity: O(byte classes) for a row.
 """
@@ -13,9 +12,9 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import action_entry
+from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
-from guided.lalr.lexing import Said, last_characters
-from guided.lalr.readings import Reader, Reading
+from guided.lalr.lexing import Match, last_characters
 from guided.lalr.tasks import Ended
 
 __all__ = ["Rows"]
@@ -26,74 +25,74 @@ class Rows:
 
     Parameters
     ----------
-    reader : Reader
+    reader : HypothesisReader
     groups : list of list of int
-        The bytes that can come; those that lead to the same from every state together.
+        The bytes that can occur, grouped by equal behavior in every state.
     control : callable
-        The control of a set of readings.
+        Maps a set of hypotheses to its control.
     action : callable
-        The action of a task; ``again``: is its byte read again?
+        Maps a task to its action; ``again``: whether the byte is read again.
     """
 
     def __init__(
         self,
-        reader: Reader,
+        reader: HypothesisReader,
         groups: list[list[int]],
-        control: Callable[[frozenset[Reading]], int],
+        control: Callable[[frozenset[Hypothesis]], int],
         action: Callable[..., int],
     ) -> None:
         self._reader, self._control, self._action = reader, control, action
         lexing = reader.lexing
         self._bytes = sorted(byte for group in groups for byte in group)
-        # One of those that lead to the same stands for all.
+        # The first byte of each group represents it.
         first_of = np.zeros(256, np.int32)
         for group in groups:
             first_of[group] = group[0]
         self._first_of: list[int] = first_of.tolist()
         self._comes = np.zeros(256, np.bool_)
         self._comes[self._bytes] = True
-        # Of each state, where the bytes that come lead to.
+        # By state: the successor for each byte that can occur.
         self._targets: Int32Array = np.array(lexing.rows, np.int32)[:, lexing.classes]
         self._targets[:, ~self._comes] = DEAD
-        # Where a reading that comes to a state carries the column of a newline; and where it carries nothing but the state, if it comes by
-        # a byte of ASCII, or by any byte.
+        # By state: whether a hypothesis that arrives there carries the column of a newline; and whether it carries only the state, if it
+        # arrives by an ASCII byte (plain) or by any byte (bare).
         self._has_column = [bool(labels & reader.newline) for labels in lexing.labels]
         self._is_plain = [
             not column and (keeps <= 0 or self._stands_behind(state))
             for state, (column, keeps) in enumerate(zip(self._has_column, lexing.tails, strict=True))
         ]
         self._is_bare = [not column and keeps < 0 for column, keeps in zip(self._has_column, lexing.tails, strict=True)]
-        # No state is bare as well.
+        # DEAD, at index -1, counts as bare.
         self._bare = np.array([*self._is_bare, True], np.bool_)
         self._has_event = np.array([event is not None for event in lexing.events], np.bool_)
-        # The entry of such states, that of no state is the last one; of newlines with their columns; and of states that lexemes come to
-        # which have met an event.
+        # Caches of entries: by newline state and column; by (event, target state, byte) for lexemes that continue after an event; and by
+        # target state, with DEAD last.
         self._newlines: dict[tuple[int, int], int] = {}
-        self._longer: dict[tuple[Said, int, int], int] = {}
+        self._longer: dict[tuple[Match, int, int], int] = {}
         self._arrivals: Int32Array = np.full(len(lexing.rows) + 1, UNKNOWN, np.int32)
         self._arrivals[-1] = DEAD
 
     def _stands_behind(self, state: int) -> bool:
-        """Does a byte of ASCII that leads to a state only show that the lexeme has ended before it, so that it is read again?"""
+        """Return whether an ASCII byte that leads to a state only shows that the lexeme has ended before it, so that it is read again."""
         lexing = self._reader.lexing
-        said = lexing.events[state]
-        return said is not None and said[1] == 1 and not lexing.goes_on[state]
+        match = lexing.events[state]
+        return match is not None and match[1] == 1 and not lexing.may_continue[state]
 
-    def row(self, readings: frozenset[Reading]) -> Int32Array:
-        """The entries of all bytes."""
-        reading = next(iter(readings))
-        if len(readings) > 1 or reading.above or reading.watchers or reading.scanned < 0 or reading.text:
-            return self._by_byte(readings, np.full(256, DEAD, np.int32), self._bytes)
+    def row(self, hypotheses: frozenset[Hypothesis]) -> Int32Array:
+        """Return the entries of all bytes."""
+        hypothesis = next(iter(hypotheses))
+        if len(hypotheses) > 1 or hypothesis.above or hypothesis.watchers or hypothesis.scanned < 0 or hypothesis.text:
+            return self._by_byte(hypotheses, np.full(256, DEAD, np.int32), self._bytes)
         lexing, reader = self._reader.lexing, self._reader
-        targets = self._targets[reading.scanned]
-        event = reader.event(reading)
+        targets = self._targets[hypothesis.scanned]
+        event = reader.event(hypothesis)
         row: Int32Array = self._arrivals[targets]
-        if reading.column != NO_NEWLINE:
+        if hypothesis.column != NO_NEWLINE:
             row[~self._bare[targets]] = UNKNOWN
         if event is not None:
             ended = (self._comes & (targets < 0)).nonzero()[0]
             if len(ended):
-                row[ended] = self._entry(readings, ended.item(0))
+                row[ended] = self._entry(hypotheses, ended.item(0))
             row[(targets >= 0) & ~self._has_event[targets]] = UNKNOWN
         others = []
         for byte in (row == UNKNOWN).nonzero()[0].tolist():
@@ -104,44 +103,44 @@ class Rows:
                     continue
                 longer = event, target, self._first_of[byte]
                 if longer not in self._longer:
-                    self._longer[longer] = self._entry(readings, byte)
+                    self._longer[longer] = self._entry(hypotheses, byte)
                 row[byte] = self._longer[longer]
-            elif self._is_bare[target] or (byte < 0x80 and reading.column == NO_NEWLINE and self._is_plain[target]):
+            elif self._is_bare[target] or (byte < 0x80 and hypothesis.column == NO_NEWLINE and self._is_plain[target]):
                 if self._arrivals[target] == UNKNOWN:
-                    self._arrivals[target] = self._entry(readings, byte)
+                    self._arrivals[target] = self._entry(hypotheses, byte)
                 row[byte] = self._arrivals[target]
             elif self._has_column[target] and lexing.tails[target] < 0:
-                arrival = target, reader.indenter.column(reading.column, byte)
+                arrival = target, reader.indenter.column(hypothesis.column, byte)
                 entry = self._newlines.get(arrival, UNKNOWN)
                 if entry == UNKNOWN:
-                    entry = self._newlines[arrival] = self._entry(readings, byte)
+                    entry = self._newlines[arrival] = self._entry(hypotheses, byte)
                 row[byte] = entry
             else:
                 others.append(byte)
-        return self._by_byte(readings, row, others) if others else row
+        return self._by_byte(hypotheses, row, others) if others else row
 
-    def together(self, readings: frozenset[Reading], some: list[int], byte: int) -> list[int]:
-        """Of some bytes that are asked for, those that take readings to the same, whatever is on the stack: one and others."""
-        if len(readings) == 1:
-            lexing, (reading,) = self._reader.lexing, readings
-            target = lexing.rows[reading.scanned][lexing.classes[byte]] if reading.scanned >= 0 else DEAD
+    def together(self, hypotheses: frozenset[Hypothesis], some: list[int], byte: int) -> list[int]:
+        """Return the bytes among `some` with the same effect as `byte` on every stack, itself included."""
+        if len(hypotheses) == 1:
+            lexing, (hypothesis,) = self._reader.lexing, hypotheses
+            target = lexing.rows[hypothesis.scanned][lexing.classes[byte]] if hypothesis.scanned >= 0 else DEAD
             if target >= 0 and lexing.tails[target] < 0:
-                return next(alike for alike in self._alike(readings, some) if byte in alike)
+                return next(group for group in self._byte_groups(hypotheses, some) if byte in group)
         return [other for other in some if self._first_of[other] == self._first_of[byte]]
 
-    def _by_byte(self, readings: frozenset[Reading], row: Int32Array, some: list[int]) -> Int32Array:
-        """Enter some bytes, which may differ."""
-        for alike in self._alike(readings, some):
-            row[alike] = self._entry(readings, alike[0])
+    def _by_byte(self, hypotheses: frozenset[Hypothesis], row: Int32Array, some: list[int]) -> Int32Array:
+        """Enter bytes whose entries may differ."""
+        for group in self._byte_groups(hypotheses, some):
+            row[group] = self._entry(hypotheses, group[0])
         return row
 
-    def _alike(self, readings: frozenset[Reading], some: list[int]) -> Iterable[list[int]]:
-        """Bytes that have the same entry, as far as is seen at once: nearly always those that lead the scanner to the same state."""
+    def _byte_groups(self, hypotheses: frozenset[Hypothesis], some: list[int]) -> Iterable[list[int]]:
+        """Group bytes by entry, conservatively: nearly always by the scanner's next state."""
         lexing, found = self._reader.lexing, dict[Hashable, list[int]]()
-        reading = next(iter(readings))
-        if len(readings) > 1 or reading.above or reading.watchers or reading.scanned < 0:
+        hypothesis = next(iter(hypotheses))
+        if len(hypotheses) > 1 or hypothesis.above or hypothesis.watchers or hypothesis.scanned < 0:
             return [[byte] for byte in some]
-        row, event = lexing.rows[reading.scanned], not reading.is_fresh and lexing.events[reading.scanned]
+        row, event = lexing.rows[hypothesis.scanned], not hypothesis.is_fresh and lexing.events[hypothesis.scanned]
         for byte in some:
             column = lexing.classes[byte]
             target = row[column]
@@ -159,34 +158,36 @@ class Rows:
             found.setdefault(key, []).append(byte)
         return found.values()
 
-    def _entry(self, readings: frozenset[Reading], byte: int) -> int:
-        """The entry for a byte where there is one reading, which does not part; otherwise UNKNOWN: it is made when it is asked for."""
+    def _entry(self, hypotheses: frozenset[Hypothesis], byte: int) -> int:
+        """Return the entry of a byte for a single hypothesis that does not split; otherwise UNKNOWN, computed on demand."""
         reader = self._reader
-        if len(readings) == 1:
-            (reading,) = readings
-            if not reading.above:
-                watchers = reader.moved(reading.watchers, byte)
+        if len(hypotheses) == 1:
+            (hypothesis,) = hypotheses
+            if not hypothesis.above:
+                watchers = reader.watchers_after(hypothesis.watchers, byte)
                 if watchers is None:
                     return DEAD
-                going = reader.going(reading, byte, watchers)
-                event = reader.event(reading)
-                if going is None:
+                continued = reader.continued(hypothesis, byte, watchers)
+                event = reader.event(hypothesis)
+                if continued is None:
                     if event is None:
                         return DEAD
                     if not event[1]:
-                        task = Ended(event[0], reading.column, event[2], reading.watchers)
+                        task = Ended(event[0], hypothesis.column, event[2], hypothesis.watchers)
                         return action_entry(self._action(task, again=True))
                 else:
-                    after, goes_on = reader.lexing.arrived(going.scanned, byte)
-                    if after is not None and not goes_on:
+                    after, may_continue = reader.lexing.arrived(continued.scanned, byte)
+                    if after is not None and not may_continue:
                         if not after[1]:
-                            return action_entry(self._action(Ended(after[0], going.column, after[2], watchers)))
+                            return action_entry(self._action(Ended(after[0], continued.column, after[2], watchers)))
                         if after[1] == 1 and (byte < 0x80 or byte >= 0xC0):
-                            # The byte stands behind the lexeme.
-                            task = Ended(after[0], reading.column, after[2], reading.watchers)
+                            # The byte follows the lexeme.
+                            task = Ended(after[0], hypothesis.column, after[2], hypothesis.watchers)
                             return action_entry(self._action(task, again=True))
-                    behind = b"" if event is None else last_characters(reading.text, event[1]) + bytes([byte])
-                    parts = event is not None and after is None and reader.lexing.may_part(event, behind, going.scanned)
-                    if reader.is_certain(going) and not parts:
-                        return self._control(frozenset({going}))
+                    behind = b"" if event is None else last_characters(hypothesis.text, event[1]) + bytes([byte])
+                    parts = (
+                        event is not None and after is None and reader.lexing.may_part(event, behind, continued.scanned)
+                    )
+                    if reader.is_certain(continued) and not parts:
+                        return self._control(frozenset({continued}))
         return UNKNOWN

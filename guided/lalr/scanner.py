@@ -1,13 +1,13 @@
-"""`Scanner`: the terminals of all contexts of a grammar as one automaton over bytes, and what its states say.
+"""`Scanner`: the terminals of all contexts of a grammar as one byte automaton.
 
-The scanner reads a lexeme from a *start* (context, left class) until no next state is left; the last state with an *event* on the way is
-where the lexeme ends (``back`` characters before, where a terminal looks ahead). Where the text ends first, the *end* of the state
-at hand counts before its event. A left class is what the text before a lexeme means to the terminals that look behind.
+The scanner reads a lexeme from a *start* (context, left class) until there is no next state. The lexeme ends at the last state with an
+*event* on the way (``back`` characters earlier if a terminal looks ahead). If the text ends first, the *end* of the current state takes
+precedence over its event. A left class summarizes the text before a lexeme for terminals that look behind.
 
-States are minimal over characters: two whose futures are equal, events included, are one, whichever context they come from. The states
-after them, inside characters, have neither event nor end; invalid UTF-8 has no way through.
+The automaton is minimal over characters: states with equal futures, events included, are merged, whichever context they come from. States
+inside a character have neither event nor end; there is no path for invalid UTF-8.
 
-Not here: what a parser does with the terminals.
+Not handled here: the parser's use of the terminals.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from guided.patterns.tree import Chars, Concat, Literal, Node
 __all__ = ["NOTHING", "Scanner", "scanner_of", "terminal_tree"]
 
 NOTHING = -1
-# Trees of starts have at least so many branches.
+# Minimum branching factor of the tree of starts.
 _FEWEST = 16
 
 
@@ -41,21 +41,22 @@ class Scanner:
     Attributes
     ----------
     table : ndarray[int32], shape (n_states, n_columns)
-        Next state by column of bytes, or DEAD.
+        Next state by byte column, or DEAD.
     classes : ndarray[uint8], shape (256,)
         Column of each byte.
     events, ends : ndarray[int32], shape (n_states, 3)
-        The match met in a state, and the match if the text ends there: label (a terminal; their number: text that is ignored; ``NOTHING``:
-        none), characters read since its end, left class at its end.
+        The match reached in a state, and the match if the text ends there: label (a terminal; ``n_terminals`` for ignored text;
+        ``NOTHING`` for none), number of characters read since its end, left class at its end.
     starts : ndarray[int32], shape (n_contexts, n_lefts)
-        First state of a lexeme; DEAD where no terminal can begin.
+        First state of a lexeme; DEAD if no terminal can start.
     first_left : int
-        Left class at the begin of a text.
+        Left class at the start of a text.
     n_terminals : int
     examples : tuple of bytes
-        One character of each class of characters that the terminals tell apart: any other one does what one of these does.
+        One character of each class of characters that the terminals distinguish; all characters of a class behave alike.
     n_runs : int
-        Left classes that stand for one in a text without a bound of ignored text (`guided.lalr.bounded`), by the ignored characters before.
+        Number of left classes per left class of the unbounded scanner, one for each count of preceding ignored characters
+        (`guided.lalr.bounded`).
     """
 
     table: Int32Array
@@ -69,7 +70,7 @@ class Scanner:
     n_runs: int = 1
 
     def within(self, alphabet: bytes) -> "Scanner":
-        """The scanner of texts without the bytes that have no 1 in an alphabet of 256, as far as it tells these from others."""
+        """Return the scanner restricted to bytes with a 1 in `alphabet` (length 256), up to bytes that share a column."""
         if all(alphabet):
             return self
         is_open = np.zeros(self.table.shape[1], np.bool_)
@@ -79,9 +80,9 @@ class Scanner:
         return replace(self, table=freeze(table), examples=examples)
 
     def match(self, data: bytes, position: int, context: int, left: int) -> tuple[int, int, int] | None:
-        """The lexeme at a place of a whole text: label, where it ends, and the left class there; None where there is none.
+        """Return the lexeme at a position of a whole text: label, end, and the left class there; None if there is none.
 
-        What the arrays mean, in plain Python. O(len(data)).
+        Reference implementation of the arrays' meaning in plain Python. O(len(data)).
         """
         state, last = int(self.starts[context, left]), None
         for i in range(position, len(data)):
@@ -104,14 +105,14 @@ class Scanner:
 
 
 def scanner_of(lexer: Lexer, limits: Limits) -> Scanner:
-    """The scanner of a lexer.
+    """Build the scanner of a lexer.
 
     Raises
     ------
     GrammarError
-        A terminal's pattern asks for what no automaton can do.
+        A terminal's pattern uses a feature that no automaton supports.
     LimitError
-        A budget is passed.
+        A budget is exceeded.
     """
     trees = [terminal_tree(terminal, limits) for terminal in lexer.terminals]
     words = [(owner, word, _characters(trees[word])) for owner, word in lexer.keywords]
@@ -145,12 +146,12 @@ def _examples(parts: Partition) -> tuple[bytes, ...]:
 
 
 def terminal_tree(terminal: Terminal, limits: Limits) -> Node:
-    """What a terminal's pattern says.
+    """Parse a terminal's pattern.
 
     Raises
     ------
     GrammarError
-        It asks for what no automaton can do.
+        The pattern is invalid or uses a feature that no automaton supports.
     """
     try:
         return parse_in_order(terminal.pattern, terminal.flags, limits)
@@ -161,7 +162,7 @@ def terminal_tree(terminal: Terminal, limits: Limits) -> Node:
 
 
 def _characters(tree: Node) -> list[Charset]:
-    """The sets of characters, one after the other, of a string terminal."""
+    """Return the sequence of character sets of a string terminal."""
     found: list[Charset] = []
     work = [tree]
     while work:
@@ -178,9 +179,9 @@ def _characters(tree: Node) -> list[Charset]:
 
 
 def _minimized(ordered: Ordered, n_contexts: int) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, int]:
-    """Table over classes, events, ends, starts and first left class of the minimal automaton.
+    """Return table over classes, events, ends, starts and first left class of the minimal automaton.
 
-    Left contexts are one class unless starts tell them apart, or events after which starts do: the classes are refined until they hold.
+    Left contexts start as one class and are split where starts, or events followed by different starts, distinguish them, until stable.
     """
     left_class = [0] * ordered.n_lefts
     n_classes = 1
@@ -200,20 +201,20 @@ def _minimized(ordered: Ordered, n_contexts: int) -> tuple[Int32Array, Int32Arra
 def _merged(
     ordered: Ordered, entries: list[int], left_class: list[int]
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
-    """The minimal automaton with many entries: table, events, ends, and the entries' states.
+    """Return the minimal automaton with many entries: table, events, ends, and the entries' states.
 
-    Above the entries stands a tree of states, so that one start reaches them all; it is cut off again.
+    A temporary tree of states above the entries makes them reachable from a single start; it is removed afterwards.
     """
     rows = np.array(ordered.rows, np.int32)
     n, n_classes = rows.shape
     width = max(n_classes, _FEWEST)
     labels: dict[tuple[int, ...], int] = {}
-    said = [
+    items = [
         (*_named(event, left_class), *_named(end, left_class))
         for event, end in zip(ordered.events, ordered.ends, strict=True)
     ]
-    label = [labels.setdefault(item, len(labels)) for item in said]
-    accepting = [item[0] != NOTHING or item[3] != NOTHING for item in said]
+    label = [labels.setdefault(item, len(labels)) for item in items]
+    accepting = [item[0] != NOTHING or item[3] != NOTHING for item in items]
     levels = [entries]
     tree: list[list[int]] = []
     while len(levels[-1]) > 1 or len(levels) == 1:

@@ -1,11 +1,11 @@
-"""How large a grammar becomes inside Lark, told from its text before Lark sees it.
+"""Estimates how large a grammar becomes inside Lark, from its text and before Lark reads it.
 
-Lark multiplies out what a rule may look like: ``a? b? c?`` are eight rules, ``(a|b)~30`` are 2^30. Templates may name new instances of
-themselves without end, terminals that name each other twice double in length, and one quote that is never closed keeps Lark's lexer
-matching for ever. All of this is bounded here, by a linear pass over the text and a sum over what it defines.
+Lark expands rules: ``a? b? c?`` becomes eight rules, ``(a|b)~30`` becomes 2^30. Templates may instantiate themselves forever, terminals
+that name each other twice double in length, and an unclosed quote keeps Lark's lexer matching indefinitely. This module bounds all of these
+with a linear pass over the text and a sum over its definitions.
 
-The bounds are upper ones, and count what Lark spends on a rule, not only its symbols. What is imported from files is not counted, and
-nothing is refused for being wrong: Lark says that better.
+The estimates are upper bounds on what Lark spends on a rule, not only on its number of symbols. Imported files are not counted. Invalid
+grammars are left to Lark, whose messages are better.
 """
 
 import re
@@ -18,7 +18,7 @@ from guided.limits import Limits
 
 __all__ = ["TOKEN", "check_size"]
 
-# The tokens of a grammar's text; a literal that is never closed gives its quote or slash as a sign.
+# The tokens of a grammar's text; an unclosed literal yields its quote or slash as a sign.
 TOKEN = re.compile(
     r"""(?P<skipped>[ \t]+|//[^\n]*|\#[^\n]*|\\[ ]*\n)
     |(?P<newline>\r?\n)
@@ -28,17 +28,19 @@ TOKEN = re.compile(
     |(?P<sign>\.\.|->|%\w+|.)""",
     re.VERBOSE | re.DOTALL,
 )
-# Elementary steps that a symbol of a multiplied out rule costs Lark; it also compares all pairs of a rule's symbols with each other.
+# Step cost of a symbol of an expanded rule; Lark also compares all pairs of a rule's symbols.
 _SYMBOL = 2_500
-# Counts are cut here: they are far above every budget.
+# Step cost of a token, of a rule or terminal, and of a literal, which becomes a terminal and a parser state.
+_TOKEN, _DEFINITION, _LITERAL = 2_000, 5_000, 12_000
+# Counts saturate here, far above every budget.
 _LARGE = 1 << 60
-# From here on Lark splits counted repeats into rules of their own, with at most so many symbols.
+# From _SPLIT repeats on, Lark splits a counted repeat into separate rules of at most _PIECE symbols.
 _SPLIT, _PIECE = 50, 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """How many ways there are to write something, and the symbols of the longest."""
+    """Number of expansions of an expression, and the length of the longest."""
 
     ways: int = 1
     length: int = 1
@@ -65,37 +67,40 @@ _ONE, _EMPTY, _NONE = _Size(), _Size(1, 0), _Size(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A rule, template or terminal: the tokens on its right."""
+    """A rule, template or terminal with the tokens of its right-hand side."""
 
     name: str
     parameters: tuple[str, ...]
     body: list[str]
 
 
-def check_size(text: str, limits: Limits) -> None:
-    """Refuse a grammar that is too large for Lark.
+def check_size(text: str, limits: Limits) -> int:
+    """Refuse a grammar that is too large for Lark; return the elementary steps that Lark needs for it.
 
     Raises
     ------
     LimitError
-        ``pattern_length`` is passed by the text or by its terminals written out, or ``steps`` by its rules.
+        The text or its expanded terminals exceed ``pattern_length``, or its rules exceed ``steps``.
     GrammarError
-        A literal is never closed, or a template grows without end.
+        A literal is not closed, or a template grows without end.
     """
     if len(text) > limits.pattern_length:
         raise LimitError("pattern_length", len(text), limits.pattern_length, "the grammar is too long")
-    definitions = _definitions(_tokens(text))
+    tokens = _tokens(text)
+    definitions = _definitions(tokens)
     terminals = [definition for definition in definitions if definition.name.lstrip("_")[:1].isupper()]
     _check_terminals(terminals, limits)
     rules = [definition for definition in definitions if not definition.name.lstrip("_")[:1].isupper()]
     templates = [Template(rule.name, rule.parameters, calls_of(rule.body), _cost(rule)) for rule in rules]
-    cost_of_instances(templates, limits.steps)
+    literals = {token for token in tokens if token[0] in '"/'}
+    read = _TOKEN * len(tokens) + _DEFINITION * len(definitions) + _LITERAL * len(literals)
+    return cost_of_instances(templates, limits.steps, read)
 
 
 def _tokens(text: str) -> list[str]:
-    """Names, literals, signs and newlines.
+    """Return names, literals, signs and newlines.
 
-    Invariant: a literal ends where Lark ends it, at the first quote or slash behind pairs of a backslash and another character.
+    Invariant: a literal ends where Lark ends it, at the first quote or slash after pairs of a backslash and another character.
     """
     found: list[str] = []
     position = 0
@@ -118,7 +123,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _definitions(tokens: Sequence[str]) -> list[_Definition]:
-    """What stands on the left and on the right of each colon."""
+    """Return the left and right side of each colon."""
     heads: list[tuple[int, int]] = []
     line = 0
     for place, token in enumerate(tokens):
@@ -137,7 +142,7 @@ def _definitions(tokens: Sequence[str]) -> list[_Definition]:
 
 
 def _check_terminals(terminals: Sequence[_Definition], limits: Limits) -> None:
-    """Bound the length of all terminals with the terminals that they name written out."""
+    """Bound the total length of all terminals after expanding the terminals that they name."""
     by_name = {terminal.name: terminal for terminal in terminals}
     lengths: dict[str, int] = {}
     opened: set[str] = set()
@@ -159,9 +164,9 @@ def _check_terminals(terminals: Sequence[_Definition], limits: Limits) -> None:
 
 
 def _cost(definition: _Definition) -> int:
-    """What a rule costs Lark, multiplied out."""
+    """Return the cost of a rule after expansion."""
     cost = 0
-    # Of each open group: alternatives so far, the one being read without its last item, and that.
+    # Of each open group: alternatives so far, the current alternative without its last item, and that item.
     frames = [(_NONE, _EMPTY, _EMPTY)]
     body = definition.body
     place = 0
@@ -205,7 +210,7 @@ def _cost(definition: _Definition) -> int:
 
 
 def _counts(body: Sequence[str], place: int) -> tuple[int, int, int]:
-    """The counts behind ``~``, and where reading goes on."""
+    """Return the counts after ``~``, and the index after them."""
     numbers = []
     while place < len(body) and (body[place] == ".." or body[place].lstrip("+-").isdecimal()):
         if body[place] != "..":
@@ -216,7 +221,7 @@ def _counts(body: Sequence[str], place: int) -> tuple[int, int, int]:
 
 
 def _behind_braces(body: Sequence[str], place: int) -> int:
-    """Where reading goes on behind a template's arguments."""
+    """Return the index after a template's arguments."""
     depth = 1
     while place < len(body) and depth:
         depth += (body[place] == "{") - (body[place] == "}")

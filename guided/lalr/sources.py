@@ -1,12 +1,12 @@
-"""What users give as a grammar -> its text and Lark's options: text, a name, a file, or a Lark object.
+"""Resolves the user's grammar argument (text, a name, a file, or a Lark object) to a text and Lark's options.
 
-``"python"`` is the grammar of Python that comes with Lark, with its Indenter; other names are those of `guided.resources`.
+``"python"`` is the Python grammar bundled with Lark, with its Indenter; other names are those of `guided.resources`.
 """
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,22 +25,33 @@ from guided.resources import grammar_names, grammar_path
 if TYPE_CHECKING:
     from lark import ParseTree as ParseTree
 
-__all__ = ["GrammarLike", "Source", "source_of"]
+__all__ = ["GrammarLike", "Source", "lark_pattern", "lark_string", "overridden", "source_of"]
 
 GrammarLike: TypeAlias = str | os.PathLike[str] | Lark
 
 _START = "start"
 _LEXERS = ("contextual", "basic")
 _NAME = re.compile(r"[\w.-]+")
-# What looks like a file's name: one line without what grammars are made of, and a folder or the suffix of grammars.
+_TERMINAL = re.compile(r"_?[A-Z][_A-Z0-9]*")
+_CONTROLS = {
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\f": "\\x0c",
+    "\v": "\\x0b",
+    "\x85": "\\x85",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+# Matches strings that look like a file name: one line without grammar syntax, with a folder separator or the suffix .lark.
 _PATH = re.compile(r"[^\n\"|]*\.lark|(?=[^\n]*[/\\])[^\n\":|*(\s]+|[A-Za-z]:[/\\][^\n\"|]*")
-# Grammars of the package that are read with an Indenter.
+# Bundled grammars that use an Indenter.
 _INDENTED = ("python3",)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a grammar is from.
+    """Origin of a grammar.
 
     Attributes
     ----------
@@ -53,9 +64,9 @@ class Source:
     path : str or None
         The file of the text.
     allow_files : bool
-        May ``%import`` read files?
+        Whether ``%import`` may read files.
     lark : Lark or None
-        The object that was given.
+        The Lark object, if one was given.
     """
 
     text: str
@@ -68,7 +79,7 @@ class Source:
     lark: Lark | None = None
 
     def tables(self, limits: Limits) -> LalrTables:
-        """The grammar's tables.
+        """Return the grammar's tables.
 
         Raises
         ------
@@ -88,12 +99,12 @@ class Source:
         )
 
     def parse(self, text: str) -> Any:
-        """Lark's tree of a text.
+        """Parse a text with Lark and return its tree.
 
         Raises
         ------
         GrammarError
-            The text is none of the grammar.
+            The text does not match the grammar.
         LimitError
             It nests too deep for Lark.
         """
@@ -109,7 +120,7 @@ class Source:
         try:
             return parser.parse(text, start=self.start)
         except (LarkError, AssertionError, IndexError) as error:
-            raise GrammarError(f"the text is not of the grammar: {error}", self.start) from error
+            raise GrammarError(f"the text does not match the grammar: {error}", self.start) from error
         except RecursionError as error:
             raise LimitError("depth", len(text), len(text), "the text nests too deep for Lark") from error
 
@@ -122,34 +133,34 @@ def source_of(
     import_paths: Sequence[str | os.PathLike[str]],
     allow_files: bool = False,
 ) -> Source:
-    """The source of what was given.
+    """Resolve a grammar argument.
 
-    A str is a grammar's text or the name of a bundled grammar; it is no file unless ``allow_files`` is set.
+    A str is a grammar's text or the name of a bundled grammar; it is read as a file only if ``allow_files`` is set.
 
     Raises
     ------
     GrammarError
         There is no such name or file.
     TypeError, ValueError
-        An argument is of another type, or ``lexer`` is unknown.
+        An argument has the wrong type, or ``lexer`` is unknown.
     """
     if not isinstance(start, str):
-        raise TypeError(f"start is the name of a rule, not {type(start).__name__}")
+        raise TypeError(f"start must be the name of a rule, not {type(start).__name__}")
     if lexer not in _LEXERS:
-        raise ValueError(f"lexer is 'contextual' or 'basic', not {shown(lexer)}")
+        raise ValueError(f"lexer must be 'contextual' or 'basic', not {shown(lexer)}")
     if isinstance(import_paths, str | os.PathLike):
-        raise TypeError("import_paths is a list of folders")
+        raise TypeError("import_paths must be a list of folders")
     folders = tuple(os.fspath(folder) for folder in import_paths)
     if isinstance(grammar, Lark):
         if postlex is not None or folders or lexer != "contextual":
-            raise TypeError("a Lark object has its own postlex, lexer and imports")
+            raise TypeError("a Lark object carries its own postlex, lexer and imports")
         starts = list(grammar.options.start)
         only = starts[0] if start == _START and _START not in starts and len(starts) == 1 else start
         return Source("", only, "", None, (), None, allow_files=True, lark=grammar)
     if isinstance(grammar, os.PathLike):
         return Source(_read(Path(grammar)), start, lexer, postlex, folders, os.fspath(grammar), allow_files=True)
     if not isinstance(grammar, str):
-        raise TypeError(f"a grammar is text, a name, a path or a Lark object, not {type(grammar).__name__}")
+        raise TypeError(f"a grammar must be text, a name, a path or a Lark object, not {type(grammar).__name__}")
     if grammar == "python":
         text = files("lark.grammars").joinpath("python.lark").read_text(encoding="utf-8")
         start = "file_input" if start == _START else start
@@ -169,11 +180,42 @@ def source_of(
     if _NAME.fullmatch(grammar):
         names = ", ".join(("python", *grammar_names()))
         advice = (
-            f"no bundled grammar has this name: they are {names}; a grammar's text is written `start: ...`, "
+            f"unknown grammar; bundled grammars are {names}; a grammar's text is written `start: ...`, "
             "to read a file, give a pathlib.Path"
         )
         raise GrammarError(advice, grammar)
     return Source(grammar, start, lexer, postlex, folders, None, allow_files)
+
+
+def overridden(source: Source, terminals: Mapping[str, str]) -> Source:
+    """Return a source in which some terminals are defined anew, in Lark's notation, as if its author had written them so.
+
+    Raises
+    ------
+    GrammarError
+        The source is a Lark object, or a name is not that of a terminal.
+    """
+    if source.lark is not None:
+        raise GrammarError("the terminals of a Lark object cannot be replaced: pass the grammar's text", source.start)
+    for name in terminals:
+        if not _TERMINAL.fullmatch(name):
+            raise GrammarError("not the name of a terminal, which is written in capitals", name)
+    lines = (f"%override {name}: {definition}" for name, definition in terminals.items())
+    return replace(source, text="\n".join([source.text, *lines, ""]))
+
+
+def lark_string(text: str) -> str:
+    """Return a text as a string of a Lark grammar."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(_CONTROLS.get(letter, letter) for letter in escaped) + '"'
+
+
+def lark_pattern(pattern: str) -> str:
+    """Return a regular expression as a pattern of a Lark grammar."""
+    # A slash that is escaped already stays as it is.
+    return (
+        "/" + re.sub(r"(\\.)|/", lambda found: found[1] or r"\/", pattern, flags=re.DOTALL).replace("\n", r"\n") + "/"
+    )
 
 
 def _read(path: Path) -> str:

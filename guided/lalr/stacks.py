@@ -1,9 +1,9 @@
-"""Stacks of the LALR parser: hash-consed nodes, and what feeding a terminal makes of them.
+"""Stacks of the LALR parser as hash-consed nodes, and the effect of feeding a terminal.
 
-A node is a parser state on top of another node. Equal stacks are one node, and what a terminal makes of a node is remembered, so texts that
-share beginnings share work. `Stacks.feed` is Lark's ``feed_token``: reduce as the table says, until the terminal is shifted.
+A node is a parser state on top of another node. Equal stacks are one node, and results of feeding are cached, so texts with a common prefix
+share work. `Stacks.feed` is Lark's ``feed_token``: reduce according to the table until the terminal is shifted.
 
-A table may reduce for ever without reading anything (rules that derive themselves; Lark does not end there). Such a terminal is refused.
+A table with cyclic rules may reduce forever without reading anything (Lark then does not terminate). Such a terminal is refused.
 """
 
 from itertools import pairwise
@@ -12,12 +12,12 @@ from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["Stacks"]
 
-# Reductions in a row that uncover nothing that was not uncovered before.
+# Maximum number of consecutive reductions without reaching a new lowest stack depth.
 _ENDLESS = 10_000
 
 
 class Stacks:
-    """The stacks that texts of one grammar have made. Node 0 is the start.
+    """The stacks of one grammar that have occurred. Node 0 is the start.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Stacks:
         self._fed: dict[tuple[int, int], int] = {}
 
     def below(self, node: int) -> int:
-        """The node below a node; -1 for node 0."""
+        """Return the node below a node; -1 for node 0."""
         return self._below[node]
 
     def feed(self, node: int, terminal: int) -> int:
-        """The node after a terminal; -1 where it cannot come. ``$END`` leads to the node of the whole text."""
+        """Return the node after a terminal; -1 if the parser rejects it. ``$END`` leads to the node of the complete text."""
         key = node, terminal
         found = self._fed.get(key)
         if found is None:

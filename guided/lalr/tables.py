@@ -1,10 +1,9 @@
-"""A grammar's LALR tables as plain data: what Lark built, without Lark.
+"""A grammar's LALR tables as plain data, as Lark built them but without Lark.
 
-Symbols are numbered: the terminals with a pattern (as in `Lexer.terminals`), then those that are only declared, then ``$END``; rules
-begin where the terminals end, by name. States are numbered breadth first from the starts, so that the same grammar gives the same
-arrays in every process.
+Symbol numbers: terminals with a pattern (as in `Lexer.terminals`), then declared terminals, then ``$END``, then nonterminals by name.
+States are numbered breadth first from the starts, so that a grammar gives the same arrays in every process.
 
-Invariant: conflicts are resolved. A (state, terminal) has one action, as Lark runs it.
+Invariant: conflicts are resolved. Each (state, terminal) has one action, the one that Lark runs.
 """
 
 from dataclasses import dataclass
@@ -17,18 +16,18 @@ __all__ = ["Conflict", "Indentation", "LalrTables", "Start"]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What Lark decided where more than one action was possible.
+    """A conflict and how Lark resolved it.
 
     Attributes
     ----------
     terminal : str
-        The terminal that comes next.
+        The lookahead.
     rule : str
-        The rule that is not reduced there.
+        The rule that is not reduced.
     taken : str
-        The rule that is reduced instead, by its priority; empty where the terminal is shifted.
+        The rule that is reduced instead, by priority; empty if the terminal is shifted.
     n_states : int
-        In how many states.
+        Number of states with this conflict.
     """
 
     terminal: str
@@ -39,7 +38,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Indentation:
-    """What Lark's Indenter is told: names of terminals, and the width of a tab."""
+    """Configuration of Lark's Indenter: names of terminals, and the width of a tab."""
 
     newline: str
     opening: tuple[str, ...]
@@ -51,7 +50,7 @@ class Indentation:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A start rule: its name, the state in which a text begins, and the one in which it has been read."""
+    """A start rule: its name, the initial state, and the state after a complete text."""
 
     name: str
     state: int
@@ -65,15 +64,15 @@ class LalrTables:
     Attributes
     ----------
     symbols : tuple of str
-        Names: terminals, ``$END``, rules.
+        Names: terminals, ``$END``, nonterminals.
     end : int
-        The symbol ``$END``; smaller ones are terminals, larger ones rules.
+        The symbol ``$END``; smaller numbers are terminals, larger ones nonterminals.
     action_indptr, action_symbol, action_value : ndarray[int32]
-        CSR by state, ascending by terminal: the state that is shifted to, or ``-1 - r`` where rule r is reduced.
+        CSR by state, ascending by terminal: the state to shift to, or ``-1 - r`` to reduce rule r.
     goto_indptr, goto_symbol, goto_state : ndarray[int32]
-        CSR by state, ascending by symbol: the state after a rule has been reduced.
+        CSR by state, ascending by symbol: the state after a reduction.
     rule_origin, rule_length : ndarray[int32], shape (n_rules,)
-        Symbol on the left of each rule, number of symbols on the right.
+        Left-hand symbol of each rule, and the length of its right-hand side.
     rules : tuple of str
         The rules as text.
     context : ndarray[int32], shape (n_states,)
@@ -81,7 +80,7 @@ class LalrTables:
     starts : tuple of Start
     lexer : Lexer
     indentation : Indentation or None
-        Set where an Indenter reads the tokens.
+        Set if an Indenter processes the tokens.
     conflicts : tuple of Conflict
     """
 
@@ -104,12 +103,12 @@ class LalrTables:
 
     @property
     def n_states(self) -> int:
-        """Number of the parser's states."""
+        """Number of parser states."""
         return len(self.action_indptr) - 1
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The conflicts, for people."""
+        """The conflicts as messages for users."""
         return tuple(
             f"conflict on {conflict.terminal}: {conflict.rule} is not reduced where "
             + (f"{conflict.taken} can be, by priority" if conflict.taken else f"{conflict.terminal} can be shifted")

@@ -1,18 +1,18 @@
-"""What the actions of a `LalrMachine` do: data, one class for each kind.
+"""Tasks of the actions of a `LalrMachine`, as data: one class per kind.
 
-An action is a task, and whether its byte is read again. Equal tasks are one action.
+An action is a task plus whether its byte is read again. Equal tasks share an action.
 """
 
 from typing import NamedTuple
 
+from guided.lalr.hypotheses import Hypothesis
 from guided.lalr.indents import Indents
-from guided.lalr.readings import Reading
 
 __all__ = ["Ended", "Finish", "Pushes", "Reads", "Reduced", "Task"]
 
 
 class Ended(NamedTuple):
-    """The lexeme has ended: the top cell decides what is fed."""
+    """The lexeme has ended: the top cell decides which terminals are fed."""
 
     label: int
     column: int
@@ -21,14 +21,14 @@ class Ended(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """The text ends, with a lexeme that ended (-1: none is at hand)."""
+    """The text ends, with a lexeme that ended (-1: none)."""
 
     label: int
     column: int
 
 
 class Reduced(NamedTuple):
-    """A rule has been reduced upon the top cell, and the first of the terminals is to be fed."""
+    """A rule has been reduced onto the top cell; the terminals are fed next."""
 
     rule: int
     tokens: tuple[int, ...]
@@ -38,16 +38,16 @@ class Reduced(NamedTuple):
 
 
 class Pushes(NamedTuple):
-    """Cells to be pushed, and the control after them."""
+    """Cells to push, and the control after them."""
 
     cells: tuple[int, ...]
     control: int
 
 
 class Reads(NamedTuple):
-    """A set of readings reads a byte, with these cells of the base known; -1: the text ends, -2: it is only asked what can come of them."""
+    """Hypotheses read a byte, given these cells of the base; byte -1: the text ends, -2: only check liveness."""
 
-    readings: frozenset[Reading]
+    hypotheses: frozenset[Hypothesis]
     byte: int
     known: tuple[int, ...]
 

@@ -1,9 +1,9 @@
-"""Which instances of templates a grammar makes inside Lark, told from its text.
+"""Predicts from a grammar's text which template instances Lark creates.
 
-Lark makes an instance for each template and arguments that some rule uses, then looks into its body for more. The same is done here, with
-numbers for symbols and without bodies: each rule is the list of its *calls*. A grammar whose templates go round is fine as long as
-they come back to instances that are there; one whose arguments grow is refused once an argument is nested deeper than all texts of the
-grammar together could nest it.
+Lark creates an instance for each template and arguments that a rule uses, then scans the instance's body for more. This module does the
+same with numbers for symbols and without bodies: each rule is the list of its *calls*. Recursive templates are fine as long as they return
+to existing instances; a grammar whose arguments grow is refused once an argument is nested deeper than all rules of the grammar together
+could nest it.
 
 O(calls of all instances), within a budget.
 """
@@ -20,7 +20,7 @@ _CALL = 500
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A use of a template: arguments are texts, or numbers of calls that stand before this one."""
+    """A use of a template; an argument is a text, or the index of an earlier call."""
 
     name: str
     arguments: tuple[str | int, ...]
@@ -28,7 +28,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A rule: its parameters, none but for a template, its calls, and what an instance costs."""
+    """A rule: its parameters (empty unless it is a template), its calls, and the cost of an instance."""
 
     name: str
     parameters: tuple[str, ...]
@@ -37,9 +37,9 @@ class Template:
 
 
 def calls_of(body: Sequence[str]) -> tuple[Call, ...]:
-    """The calls in a rule's tokens, those in arguments before the call that takes them."""
+    """Return the calls in a rule's tokens; calls in arguments precede the call that takes them."""
     found: list[Call] = []
-    # Of each open call: name, arguments, and the argument being read.
+    # Of each open call: name, arguments, and the current argument.
     opened: list[tuple[str, list[str | int], list[str | int]]] = []
     for place, token in enumerate(body):
         if body[place + 1 : place + 2] == ["{"]:
@@ -59,15 +59,15 @@ def calls_of(body: Sequence[str]) -> tuple[Call, ...]:
     return tuple(found)
 
 
-def cost_of_instances(templates: Sequence[Template], limit: int) -> int:
-    """What all instances cost.
+def cost_of_instances(templates: Sequence[Template], limit: int, total: int = 0) -> int:
+    """Return the cost of all instances, plus `total`.
 
     Raises
     ------
     GrammarError
         A template's arguments grow without end.
     LimitError
-        The limit is passed.
+        The limit is exceeded.
     """
     by_name = {template.name: number for number, template in enumerate(templates)}
     deepest = 1 + sum(map(_nesting, templates))
@@ -90,13 +90,15 @@ def cost_of_instances(templates: Sequence[Template], limit: int) -> int:
     work: list[tuple[int, tuple[int, ...]]] = [
         (number, ()) for number, template in enumerate(templates) if not template.parameters
     ]
-    total = 0
     for number, values in work:
         template = templates[number]
         total += template.cost + _CALL * sum(1 + len(call.arguments) for call in template.calls)
         if total > limit:
             raise LimitError(
-                "steps", total, limit, "the grammar is too large for Lark: fewer optional parts, counts and templates"
+                "steps",
+                total,
+                limit,
+                "the grammar is too large for Lark: use fewer optional parts, counts and templates",
             )
         bound = dict(zip(template.parameters, values, strict=True))
         made: list[int] = []
@@ -111,7 +113,7 @@ def cost_of_instances(templates: Sequence[Template], limit: int) -> int:
 
 
 def _nesting(template: Template) -> int:
-    """How deep the calls of a rule stand in one another."""
+    """Return the nesting depth of a rule's calls."""
     depths: list[int] = []
     for call in template.calls:
         depths.append(1 + max((depths[one] for one in call.arguments if isinstance(one, int)), default=0))

@@ -1,7 +1,7 @@
-"""What Lark's lexers are made of: terminals, the keywords among them, and which of them count where.
+"""Data of Lark's lexers: terminals, keywords, and which of them are active in each context.
 
-Terminals are numbered in the order in which Lark tries them, which is the same in every context. Pure data, taken from Lark's objects by
-`guided.lalr.reading`.
+Terminals are numbered in the order in which Lark tries them, which is the same in every context. Extracted from Lark's objects by
+`guided.lalr.lark_tables`.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Terminal:
     pattern : str
         Its regular expression, in Python's syntax.
     flags : int
-        Flags of `re` for all of it.
+        Flags of `re` for the whole pattern.
     """
 
     name: str
@@ -29,14 +29,14 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class LexerContext:
-    """What may be read at a place.
+    """The active terminals of one lexer context.
 
     Attributes
     ----------
     terminals : tuple of int
         Terminals that are tried, ascending.
     keywords : tuple of int
-        Numbers of the keywords that count, ascending.
+        Numbers of the active keywords, ascending.
     """
 
     terminals: tuple[int, ...]
@@ -51,10 +51,10 @@ class Lexer:
     ----------
     terminals : tuple of Terminal
     ignored : frozenset of int
-        Terminals whose text is left out.
+        Terminals whose text is ignored.
     keywords : tuple of (int, int)
-        Regex terminal and string terminal: a token of the first whose text is that of the second becomes one of the second. Where several
-        would, the first of them counts.
+        Regex terminal and string terminal: a token of the first with the text of the second gets the type of the second. If several apply,
+        the first wins.
     contexts : tuple of LexerContext
     """
 

@@ -1,11 +1,11 @@
-r"""What ``^ $ \A \Z \b \B`` become: assertions about the character before and the one after.
+r"""Translation of ``^ $ \A \Z \b \B`` to assertions about the characters before and after.
 
-The text is matched from end to end, so an anchor that can only be met at its own end of the text holds there and is dropped:
+A pattern matches the whole text, so an anchor that can only be reached at its own end of the text holds there and is dropped:
 ``^[a-z]{1,1000}$`` has no assertion left. `without_outer_anchors` finds those along both edges of the tree, through groups,
-alternatives, optional parts, assertions and what has no width, in time linear in the edges. Any other anchor stays and is exact:
-in ``a$\n`` the ``$`` holds, in ``a^b`` nothing does.
+alternatives, optional parts, assertions and parts without width, in time linear in the edges. Any other anchor stays and is exact:
+in ``a$\n`` the ``$`` holds; ``a^b`` matches nothing.
 
-Nodes are shared: the anchors here are recognized by identity.
+Nodes are shared: the anchors defined here are recognized by identity.
 """
 
 import sys
@@ -37,19 +37,19 @@ FIRST = Look(_ANY, behind=True, negative=True)
 FIRST_OF_LINE = Look(_NO_NEWLINE, behind=True, negative=True)
 LAST = Look(_ANY, behind=False, negative=True)
 LAST_OF_LINE = Look(_NO_NEWLINE, behind=False, negative=True)
-# Why: without MULTILINE, $ also holds before a newline that ends the text. So it fails before a newline and one more.
+# Why: without MULTILINE, $ also holds before a newline that ends the text. So it fails before a newline and another character.
 LAST_OR_NEWLINE = Look(alternate([_NO_NEWLINE, concat([Literal("\n"), _ANY])]), behind=False, negative=True)
 
 _ANCHORS = (FIRST, FIRST_OF_LINE, LAST, LAST_OF_LINE, LAST_OR_NEWLINE)
 
 
 def boundary(flags: int) -> Node:
-    r"""``\b``: one neighbour is a word character and the other, if there is one, is not."""
+    r"""Return ``\b``: one neighbor is a word character and the other, if there is one, is not."""
     return _boundaries(flags & ASCII)[0]
 
 
 def no_boundary(flags: int) -> Node:
-    r"""``\B``: both neighbours are word characters or neither is; before Python 3.14 never in the empty text."""
+    r"""Return ``\B``: both neighbors are word characters or neither is; before Python 3.14 never in the empty text."""
     return _boundaries(flags & ASCII)[1]
 
 
@@ -62,20 +62,20 @@ def _boundaries(flags: int) -> tuple[Node, Node]:
     edge = alternate([concat([after, not_before]), concat([not_after, before])])
     if sys.version_info >= (3, 14):
         return edge, alternate([concat([after, before]), concat([not_after, not_before])])
-    # Why: "neither is a word character" must find one of the two, which the empty text has not.
+    # Why: "neither is a word character" must find at least one neighbor, and the empty text has none.
     after_other, before_other = Look(other, behind=True, negative=False), Look(other, behind=False, negative=False)
     inside = [concat([after, before]), concat([after_other, not_before]), concat([not_after, before_other])]
     return edge, alternate(inside)
 
 
 def without_outer_anchors(root: Node) -> Node:
-    """The tree of a whole pattern, without the anchors that always hold."""
+    """Return the tree of a whole pattern without the anchors that always hold."""
     return _trim(_trim(root, (FIRST, FIRST_OF_LINE), 1), (LAST, LAST_OF_LINE, LAST_OR_NEWLINE), -1)
 
 
 @dataclass(slots=True)
 class _Visit:
-    """A node whose parts along the edge are being trimmed; ``parts`` from the edge inwards, done up to ``done``."""
+    """A node whose parts along the edge are being trimmed: ``parts`` from the edge inwards, trimmed up to ``done``."""
 
     node: Node
     parts: list[Node]
@@ -83,7 +83,7 @@ class _Visit:
 
 
 def _trim(root: Node, anchors: tuple[Node, ...], step: int) -> Node:
-    # Invariant: every node entered begins (step 1) or ends (step -1) where the text does.
+    # Invariant: every visited node begins (step 1) or ends (step -1) where the text does.
     visits: list[_Visit] = []
     trimmed = _enter(root, anchors, step, visits)
     while visits:
@@ -102,7 +102,7 @@ def _trim(root: Node, anchors: tuple[Node, ...], step: int) -> Node:
 
 
 def _enter(node: Node, anchors: tuple[Node, ...], step: int, visits: list[_Visit]) -> Node | None:
-    """The node trimmed if it has no parts at this edge, else None and a visit to its parts."""
+    """Return the trimmed node if it has no parts at this edge; else push a visit to its parts and return None."""
     if node in _ANCHORS:
         return Literal("") if node in anchors else node
     match node:

@@ -1,7 +1,7 @@
 r"""Bracket sets: ``[a-z\d_]``, ``[^...]``.
 
-A ``]`` that comes first is a character, and so is a ``-`` that does not stand between two characters. Verbose mode does not
-reach inside. IGNORECASE folds characters and ranges; escapes that name sets are added as they are; negation comes last.
+A ``]`` in first position is a character, and so is a ``-`` that is not between two characters. Verbose mode does not apply inside.
+IGNORECASE folds characters and ranges; named sets are added unchanged; negation comes last.
 Pairs such as ``[[``, ``--`` and ``&&``, which `re` warns may get a meaning, are plain characters.
 """
 
@@ -16,12 +16,12 @@ __all__ = ["bracket_set", "set_of"]
 
 
 def bracket_set(source: Source, start: int, flags: int, folding: Folding | None) -> Charset:
-    """The set whose ``[`` at ``start`` has been read; ``folding`` is None where case matters.
+    """Read the set whose ``[`` at ``start`` has been read; ``folding`` is None if case matters.
 
     Raises
     ------
     PatternError
-        The brackets do not close, a range is bad, or so is an escape.
+        The brackets do not close, or a range or an escape is invalid.
     """
     negated = source.accept("^")
     ranges: list[tuple[int, int]] = []
@@ -30,7 +30,7 @@ def bracket_set(source: Source, start: int, flags: int, folding: Folding | None)
     while not closed:
         here = source.position
         low = _member(source, start, flags)
-        # Why: before the closing bracket a hyphen is a member, which the next turn reads.
+        # Why: a hyphen before the closing bracket is a member; the next iteration reads it.
         if source.text.startswith("-]", source.position) or not source.accept("-"):
             if isinstance(low, str):
                 ranges.append((ord(low), ord(low)))
@@ -61,7 +61,7 @@ def set_of(
     *,
     negated: bool,
 ) -> Charset:
-    """The set of ranges, folded, and of named sets, as they are; what it takes is spent from the source's budget."""
+    """Return the union of folded ranges and unchanged named sets; its cost is charged to the source's budget."""
     if len(named) == 1 and not ranges and not negated:
         return next(iter(named))
     pieces = [interval for charset in named for interval in charset.ranges]

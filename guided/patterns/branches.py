@@ -1,9 +1,9 @@
-"""What an open group has read so far: its finished alternatives, and the items of the one being read.
+"""Content of an open group: its finished alternatives and the items of the current one.
 
-Characters collect in a literal run, whose last character a quantifier can still take for itself. What may be repeated depends on
-the last thing read, as in `re`: not an anchor, not a repeat, not nothing. Finished alternatives of one character each become
-one set of characters; the order of alternatives says nothing about a language, so the set stands where the first of them stood
-(`union`). Where the order counts, only neighbours are merged (`union_in_order`): one character never matches at two lengths.
+Characters collect in a literal run, whose last character a quantifier can still take. Only the last item can be repeated, as in `re`: not
+an anchor, a repeat or nothing. Finished alternatives of one character are merged into one set. The order of alternatives does not affect a
+language, so the set takes the position of the first of them (`union`). Where order matters, only neighbors are merged (`union_in_order`):
+one character never matches at two lengths.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat
 
 __all__ = ["Branches", "Last", "Spend", "union", "union_in_order"]
 
-# Told how many intervals are merged.
+# Called with the number of intervals that are merged.
 Spend: TypeAlias = Callable[[int], None]
 
 
 class Last(Enum):
-    """What was read last in an alternative."""
+    """Kind of the item read last in an alternative."""
 
     NOTHING = auto()
     ANCHOR = auto()
@@ -33,12 +33,12 @@ class Last(Enum):
 
 @dataclass(slots=True)
 class Branches:
-    """The alternatives of one open group.
+    """Alternatives of one open group.
 
     Attributes
     ----------
     last : Last
-        What a quantifier would repeat.
+        The item that a quantifier would repeat.
     """
 
     last: Last = Last.NOTHING
@@ -52,7 +52,7 @@ class Branches:
         return self.last is Last.NOTHING and not self._finished
 
     def characters(self, run: str, folding: Folding | None) -> None:
-        """Add characters, each standing for its class under ``folding``."""
+        """Add characters; under ``folding`` each is replaced by its class."""
         self.last = Last.ITEM
         if folding is None:
             self._run.append(run)
@@ -81,7 +81,7 @@ class Branches:
         self._items.append(node)
 
     def anchor(self, node: Node) -> None:
-        """Add an anchor, which can not be repeated."""
+        """Add an anchor, which cannot be repeated."""
         self.node(node)
         self.last = Last.ANCHOR
 
@@ -101,14 +101,14 @@ class Branches:
         self.last = Last.REPEAT
 
     def end_branch(self) -> None:
-        """Finish an alternative; another follows."""
+        """Finish an alternative and begin the next."""
         self._end_run()
         self._finished.append(concat(self._items) if self._items else Literal(""))
         self._items = []
         self.last = Last.NOTHING
 
     def close(self, spend: Spend, join: Callable[[Sequence[Node], Spend], Node] | None = None) -> Node:
-        """The node of all alternatives, joined by `union` or as ``join`` does; the last one ends here."""
+        """Finish the last alternative, and return the node of all, joined by `union` or ``join``."""
         self.end_branch()
         return (join or union)(self._finished, spend)
 
@@ -119,11 +119,11 @@ class Branches:
 
 
 def union(branches: Sequence[Node], spend: Spend | None = None) -> Node:
-    """Any of the branches, those of one character as one set."""
+    """Return the union of the branches, with those of one character merged into one set."""
     if len(branches) == 1:
         return branches[0]
     kept: list[Node] = []
-    # Why by identity: a class that stands in many branches is one object, and is merged once.
+    # Why by identity: a class used in many branches is one object and is merged once.
     sets: dict[int, Charset] = {}
     points: list[tuple[int, int]] = []
     place = 0
@@ -147,7 +147,7 @@ def union(branches: Sequence[Node], spend: Spend | None = None) -> Node:
 
 
 def union_in_order(branches: Sequence[Node], spend: Spend | None = None) -> Node:
-    """Any of the branches, the first one that matches rather than the others; neighbours of one character as one set."""
+    """Return the ordered union of the branches, earlier ones preferred; neighboring ones of one character are merged."""
     joined: list[Node] = []
     for is_character, group in groupby(branches, _is_character):
         nodes = list(group)

@@ -1,16 +1,16 @@
-r"""IGNORECASE as `re` has it: which characters a character or a range stands for.
+r"""IGNORECASE as in `re`: the set of characters that a character or a range matches.
 
 `re` compares the lower case of the text's character with the lower case of the pattern's, one character each, and adds the
 lower-case letters that share an upper case (``s`` and U+017F, ``i`` and U+0131). So every cased character has a *class*:
 ``K``, ``k`` and U+212A are one. A set under IGNORECASE is the union of the classes of its members; a negated set is the
-complement of that. ``\d \w \s`` are closed under all this and stay as they are. With the ASCII flag only A-Z and a-z are cased.
+complement of that. ``\d \w \s`` are closed under these classes and unchanged. With the ASCII flag only A-Z and a-z are cased.
 
-Case mappings to several characters count by their first one (U+0130 is ``i`` plus a dot: it is in the class of ``i``). That also has an
-odd consequence in ranges that reach past U+FFFF, which `re` tests by upper case too: ``[\u02BC-\U00010000]`` holds U+0149,
+Case mappings to several characters count by their first one (U+0130 is ``i`` plus a dot: it is in the class of ``i``). This has an
+odd consequence in ranges that reach past U+FFFF, which `re` also tests by upper case: ``[\u02BC-\U00010000]`` holds U+0149,
 whose upper case begins with U+02BC. It is kept, so that every set is the same set as in `re`.
 
-Before Python 3.12.8 and 3.13.1 `re` forgot upper-case letters past U+FFFF that are listed in a set, and folded ranges past
-U+FFFF in spite of the ASCII flag (gh-126505). Here both are as corrected, on every Python.
+Before Python 3.12.8 and 3.13.1 `re` missed upper-case letters past U+FFFF listed in a set, and folded ranges past U+FFFF despite the ASCII
+flag (gh-126505). Here both are corrected on every Python.
 """
 
 from bisect import bisect_left, bisect_right
@@ -31,12 +31,12 @@ _BLOCK = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folding:
-    """Classes of characters that are equal but for their case.
+    """Classes of characters that differ only in case.
 
     Attributes
     ----------
     cased : sequence of int
-        Code points that have more than themselves in their class, ascending.
+        Code points whose class has more than one member, ascending.
     classes : dict of int to tuple of int
         The class of each cased code point, ascending.
     expanding : tuple of (int, int)
@@ -48,12 +48,12 @@ class Folding:
     expanding: tuple[tuple[int, int], ...]
 
     def character(self, character: str) -> Chars | None:
-        """The class of a character, one node wherever it stands, or None if it is only itself."""
+        """Return the class of a character, always the same node, or None if the character is its only member."""
         members = self.classes.get(ord(character))
         return _characters(members) if members else None
 
     def ranges(self, ranges: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> list[tuple[int, int]]:
-        """The classes of all characters in the ranges; linear in the cased ones among them, whose number ``spend`` is told."""
+        """Return the classes of all characters in the ranges; linear in the cased ones, whose number is passed to ``spend``."""
         found = list(ranges)
         for low, high in ranges:
             begin, end = bisect_left(self.cased, low), bisect_right(self.cased, high)
@@ -72,7 +72,7 @@ def _characters(members: tuple[int, ...]) -> Chars:
 
 @cache
 def ascii_folding() -> Folding:
-    """Only A-Z and a-z have cases."""
+    """Return the folding in which only A-Z and a-z are cased."""
     pairs = [(upper, upper + 32) for upper in range(ord("A"), ord("Z") + 1)]
     classes: dict[int, tuple[int, ...]] = {point: pair for pair in pairs for point in pair}
     return Folding(sorted(classes), classes, ())
@@ -80,7 +80,7 @@ def ascii_folding() -> Folding:
 
 @cache
 def unicode_folding() -> Folding:
-    """Cases of this Python's version of Unicode; made once, in about 30 ms."""
+    """Return the folding of this Python's Unicode version; built once, in about 30 ms."""
     lowers: dict[int, set[int]] = defaultdict(set)
     shared: dict[str, set[int]] = defaultdict(set)
     expanding = []
@@ -102,7 +102,7 @@ def unicode_folding() -> Folding:
 
 
 def _cased() -> list[str]:
-    """Characters that differ from their lower or upper case."""
+    """Return the characters that differ from their lower or upper case."""
     everything = all_code_points()
     blocks = (everything[start : start + _BLOCK] for start in range(0, len(everything), _BLOCK))
     return [

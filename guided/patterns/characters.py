@@ -1,8 +1,8 @@
-r"""Which characters are digits, letters, spaces, and of which general category, on this Python.
+r"""Digits, letters, spaces and general categories of characters on this Python.
 
-Each Python release has its own version of Unicode, so nothing is shipped: a table is made when it is first asked for and kept.
-``\d \w \s`` are read off `re` itself, by one scan of the string of all code points, and are right by construction; general categories
-are read off `unicodedata`. A scan takes 10 to 20 ms, all categories together about 0.1 s.
+Each Python release has its own Unicode version, so no tables are shipped: each is computed on first use and cached. ``\d \w \s`` are
+obtained from `re` itself by one scan of all code points, and agree with it by construction; general categories come from `unicodedata`.
+A scan takes 10 to 20 ms, all categories together about 0.1 s.
 """
 
 import re
@@ -26,28 +26,28 @@ ASCII_CLASSES = {
 
 
 def all_code_points() -> str:
-    """The string whose character at each index has that code point, surrogates included; 4 MB, made in 15 ms."""
+    """Return the string of all code points in order, surrogates included; 4 MB, built in 15 ms."""
     return np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def scan(expression: re.Pattern[str]) -> Charset:
-    """The characters that an expression of the form ``[...]+`` matches."""
+    """Return the characters that an expression of the form ``[...]+`` matches."""
     return Charset.of((found.start(), found.end() - 1) for found in expression.finditer(all_code_points()))
 
 
 @cache
 def unicode_class(letter: str) -> Charset:
-    r"""What ``\d``, ``\s`` or ``\w`` matches without the ASCII flag; ``letter`` is d, s or w."""
+    r"""Return the set that ``\d``, ``\s`` or ``\w`` matches without the ASCII flag; ``letter`` is d, s or w."""
     return scan(re.compile(rf"\{letter}+"))
 
 
 def category(name: str) -> Charset:
-    """The characters of a general category, by its short name: ``Lu``, or ``L`` for all that begin so, or ``LC``.
+    """Return the characters of a general category by short name: ``Lu``, ``L`` for all that begin with it, or ``LC``.
 
     Raises
     ------
     KeyError
-        There is no such category.
+        The category does not exist.
     """
     return _categories()[name]
 

@@ -1,11 +1,11 @@
 """Sets of characters as sorted, disjoint intervals of code points.
 
 The universe is Unicode's scalar values: 0 to 0x10FFFF without the surrogates 0xD800 to 0xDFFF, because text is UTF-8 and
-UTF-8 cannot spell a surrogate. Nothing is dense: union sorts the intervals (which for two sets is one merge), intersection,
-difference and complement are linear in them, membership is a binary search.
+UTF-8 cannot encode a surrogate. Sets are sparse: union sorts the intervals (a merge for two sets); intersection, difference and
+complement are linear in them; membership is a binary search.
 
-Invariant: equal sets have equal ``ranges``. No interval touches the next one; those that end at 0xD7FF and begin at 0xE000 are
-apart, as UTF-8 needs them.
+Invariant: equal sets have equal ``ranges``. Intervals are not adjacent, except that one ending at 0xD7FF and one beginning at 0xE000 stay
+separate, as UTF-8 needs.
 """
 
 from bisect import bisect_right
@@ -36,7 +36,7 @@ class Charset:
 
     @classmethod
     def of(cls, ranges: Iterable[tuple[int, int]]) -> "Charset":
-        """The union of inclusive ranges in any order; surrogates are left out."""
+        """Return the union of inclusive ranges in any order; surrogates are dropped."""
         pieces: list[tuple[int, int]] = []
         for low, high in sorted(_without_surrogates(ranges)):
             if pieces and low <= pieces[-1][1] + 1:
@@ -48,11 +48,11 @@ class Charset:
 
     @classmethod
     def char(cls, character: str) -> "Charset":
-        """The set of one character."""
+        """Return the set of one character."""
         return cls.of([(ord(character), ord(character))])
 
     def single(self) -> str | None:
-        """The only character, or None if there is not exactly one."""
+        """Return the only character, or None if there is not exactly one."""
         return chr(self.ranges[0][0]) if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1] else None
 
     def __or__(self, other: "Charset") -> "Charset":
@@ -94,7 +94,7 @@ class Charset:
         return bool(self.ranges)
 
     def __len__(self) -> int:
-        """Number of characters."""
+        """Return the number of characters."""
         return sum(high - low + 1 for low, high in self.ranges)
 
 

@@ -1,8 +1,8 @@
-r"""What a backslash means, outside and inside brackets.
+r"""Backslash escapes, outside and inside brackets.
 
 Outside, ``\b`` is a word boundary and ``\1`` a backreference (refused) or an octal escape; inside, ``\b`` is a backspace and ``\1`` is
 octal. An escape yields a character (``str``), a set (``Charset``, not subject to IGNORECASE), or an assertion (``Look`` or a tree of
-them). Letters without a meaning are refused, as `re` does, so that they can get one.
+them). As in `re`, letters without a meaning are refused, so that they may get one later.
 """
 
 import string
@@ -24,7 +24,7 @@ _END_OF_TEXT = ("Z", "z") if sys.version_info >= (3, 14) else ("Z",)
 
 
 def escape(source: Source, start: int, flags: int, groups: int) -> str | Charset | Node:
-    """The escape after a backslash at ``start``, outside brackets; ``groups`` have been opened so far.
+    """Read the escape after a backslash at ``start``, outside brackets; ``groups`` is the number of groups opened so far.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def escape(source: Source, start: int, flags: int, groups: int) -> str | Charset
 
 
 def escape_in_brackets(source: Source, start: int, flags: int) -> str | Charset:
-    """The escape after a backslash at ``start``, inside brackets.
+    """Read the escape after a backslash at ``start``, inside brackets.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _named_character(source: Source, start: int) -> str:
         found = unicodedata.lookup(name)
     except KeyError:
         found = ""
-    # Why: lookup also knows sequences of several characters, which are no character.
+    # Why: lookup also knows named sequences of several characters.
     if len(found) != 1:
         raise source.error(f"undefined character name {name!r}", start)
     return found

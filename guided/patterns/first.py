@@ -1,4 +1,4 @@
-"""The characters that a text can begin with. Linear in the tree, but for the unions of its sets."""
+"""First characters of the texts of a pattern. Linear in the tree, except for the unions of its sets."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ __all__ = ["first_characters"]
 
 
 def first_characters(root: Node) -> Charset:
-    """All characters that a text which a node matches can begin with.
+    """Return all characters that a text matched by a node can begin with.
 
-    An upper bound where assertions, intersections or complements rule some out.
+    An upper bound if assertions, intersections or complements exclude some.
     """
     return fold(root, _first, _spanned)[0]
 
@@ -22,7 +22,7 @@ def _spanned(node: Node) -> tuple[Node, ...]:
 
 
 def _first(node: Node, parts: Sequence[tuple[Charset, bool]]) -> tuple[Charset, bool]:
-    """First characters, and whether the empty text may match."""
+    """Return the first characters, and whether the empty text may match."""
     match node:
         case Literal(text):
             return (Charset.char(text[0]) if text else Charset.EMPTY), not text

@@ -1,7 +1,7 @@
-"""The flags of `re`, as plain integers, and how they combine.
+"""Flags of `re` as plain integers, and their combination.
 
-``ASCII`` set means ASCII classes, clear means Unicode; ``UNICODE`` is only remembered to refuse both at once. Flags that
-concern bytes, locales or debugging are refused: they have no meaning for the language of a str pattern.
+``ASCII`` set means ASCII classes, clear means Unicode; ``UNICODE`` is only remembered to refuse both at once. Flags for bytes, locales or
+debugging are refused: they have no meaning for the language of a str pattern.
 """
 
 import re
@@ -37,7 +37,7 @@ _KNOWN = sum(LETTERS.values())
 
 
 def of_argument(flags: int, pattern: str) -> int:
-    """Flags given to `parse`, checked.
+    """Check and return the flags given to `parse`.
 
     Raises
     ------
@@ -54,12 +54,12 @@ def of_argument(flags: int, pattern: str) -> int:
 
 
 def join(flags: int, added: int, source: Source, position: int) -> int:
-    """Flags after a global group such as ``(?i)``.
+    """Return the flags after a global group such as ``(?i)``.
 
     Raises
     ------
     PatternError
-        Together they hold ASCII and UNICODE.
+        The result contains both ASCII and UNICODE.
     """
     if (flags | added) & TYPES == TYPES:
         raise source.error("ASCII and UNICODE flags are incompatible", position)
@@ -67,7 +67,7 @@ def join(flags: int, added: int, source: Source, position: int) -> int:
 
 
 def combine(flags: int, added: int, removed: int) -> int:
-    """Flags inside a scoped group such as ``(?i-s:...)``; there ``a`` replaces ``u`` and the reverse."""
+    """Return the flags inside a scoped group such as ``(?i-s:...)``; there ``a`` replaces ``u`` and the reverse."""
     if added & TYPES:
         flags &= ~TYPES
     return (flags | added) & ~removed

@@ -1,7 +1,7 @@
-"""Folds over pattern trees: a value for each node from those of its parts, bottom up.
+"""Folds over pattern trees: the value of each node is computed from those of its parts, bottom up.
 
-Trees share subtrees and may be of any depth, so a fold visits each distinct node once, with an explicit stack: linear in the memory that
-a tree takes, whatever its size when written out.
+Trees share subtrees and may be arbitrarily deep, so a fold visits each distinct node once, with an explicit stack. It is linear in the
+memory of a tree, not in its expanded size.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """The nodes that a node is made of, in order."""
+    """Return the parts of a node, in order."""
     match node:
         case Concat(items) | Alternate(items) | Intersect(items):
             return items
@@ -28,7 +28,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
 def fold(
     root: Node, combine: Callable[[Node, Sequence[T]], T], parts: Callable[[Node], tuple[Node, ...]] = parts_of
 ) -> T:
-    """The value of a tree.
+    """Return the value of a tree.
 
     Parameters
     ----------
@@ -36,10 +36,10 @@ def fold(
     combine : callable
         A node and the values of its parts -> its value; called once for each node.
     parts : callable
-        The parts of a node that count.
+        Returns the parts of a node to visit.
     """
     values: dict[int, T] = {}
-    # A node is met again, marked by its parts, when they have their values.
+    # A node is pushed twice; the second time, with its parts, their values are known.
     stack: list[tuple[Node, tuple[Node, ...] | None]] = [(root, None)]
     while stack:
         node, known = stack.pop()
@@ -55,13 +55,13 @@ def fold(
 
 
 def rebuilt(node: Node, parts: Sequence[Node]) -> Node:
-    """The same operation on other parts; the node itself where they are its own, or it has none.
+    """Return the same operation on other parts; the node itself if they are its own or it has none.
 
     Parameters
     ----------
     node : Node
     parts : sequence of Node
-        As many as `parts_of` gives.
+        One for each part in `parts_of`.
     """
     if all(new is old for new, old in zip(parts, parts_of(node), strict=True)):
         return node

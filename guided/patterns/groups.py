@@ -1,7 +1,7 @@
-"""What an opening parenthesis opens: a group, an assertion, flags, a comment, or something that no automaton can do.
+"""Constructs after an opening parenthesis: a group, an assertion, flags, a comment, or syntax that no automaton supports.
 
-Group names are checked and then forgotten: nothing can refer to a group. The flags of a scoped group hold inside it; those of a
-global one, which must come first in the pattern, hold for all of it.
+Group names are checked and then dropped, because nothing can refer to a group. Flags of a scoped group apply inside it; those of a
+global one, which must come first in the pattern, apply to the whole pattern.
 """
 
 import re
@@ -46,7 +46,7 @@ class Comment:
 
 @dataclass(slots=True)
 class OpenGroup:
-    """A group that has not been closed; the whole pattern is the outermost one."""
+    """A group that is still open; the whole pattern is the outermost one."""
 
     start: int
     flags: int
@@ -61,12 +61,12 @@ _COMMENT = re.compile(r"(?:[^\\)]+|\\.)*+", re.DOTALL)
 
 
 def opening(source: Source, start: int, flags: int) -> Opening:
-    """Read what follows the ``(`` at ``start``, up to the contents of the group.
+    """Read the syntax after the ``(`` at ``start``, up to the contents of the group.
 
     Raises
     ------
     PatternError
-        The syntax is unknown or unfinished, or asks for a backreference, a conditional or an atomic group.
+        The syntax is unknown or incomplete, or requires a backreference, a conditional or an atomic group.
     """
     if not source.accept("?"):
         return Group(flags, captures=True)

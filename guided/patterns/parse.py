@@ -1,15 +1,14 @@
-r"""Text of a regular expression -> tree, with the syntax of Python's `re` for str patterns and the meaning of ``re.fullmatch``.
+r"""Text of a regular expression -> tree, with the syntax of Python's `re` for str patterns and the semantics of ``re.fullmatch``.
 
 One loop over the text and one explicit stack of open groups: linear time, no recursion, every error at its offset. Reasons and
-offsets of syntax errors are those of `re`, unless it gives none or points beside the culprit.
+offsets of syntax errors are those of `re`, unless it gives none or an inaccurate offset.
 
 Extensions: ``\p{..}`` (see `properties`); lookbehind of bounded width need not have a fixed one; counts have no upper limit.
-Refused, because no automaton or none of reasonable size does it: backreferences, conditional groups, unbounded lookbehind. Refused, because
-the language would depend on what a backtracking matcher tries first: atomic groups, possessive quantifiers. Refused, because the text
-is UTF-8: lone surrogates. Refused as `re` refuses it for str patterns: the flag L.
+Refused, because no automaton of reasonable size exists: backreferences, conditional groups, unbounded lookbehind. Refused, because
+the language would depend on the order in which a backtracking matcher tries: atomic groups, possessive quantifiers. Refused, because the
+text is UTF-8: lone surrogates. Refused as in `re` for str patterns: the flag L.
 
-What the parser does not do: it compiles nothing and rules nothing out. ``a^b`` is a tree that matches nothing, and
-``(a{1000}){1000}`` a small one.
+The parser neither compiles nor simplifies: ``a^b`` is a tree that matches nothing, and ``(a{1000}){1000}`` a small one.
 """
 
 import re
@@ -40,7 +39,7 @@ _ORDINARY_VERBOSE = re.compile(r"[^\\\[(){*+?^$|.# \t\n\r\v\f]+")
 _SPACE_VERBOSE = re.compile(r"[ \t\n\r\v\f]+")
 _COMMENT_VERBOSE = re.compile(r"#(?:[^\\\n]+|\\.)*+", re.DOTALL)
 _NOT_NEWLINE = ~NEWLINE
-# Reading a token takes as long as emitting this many states of a literal.
+# Cost of reading a token, in emitted states of a literal.
 _TOKEN = 4
 
 
@@ -57,7 +56,7 @@ class _Reading:
 
 
 def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # noqa: B008 - frozen
-    """The tree of a pattern.
+    """Return the tree of a pattern.
 
     Parameters
     ----------
@@ -76,25 +75,25 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
     Raises
     ------
     PatternError
-        The pattern is malformed or asks for what is refused; ``position`` is the offset of the culprit.
+        The pattern is malformed or uses refused syntax; ``position`` is the offset of the error.
     LimitError
-        The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, its sets of characters pass ``intervals``, or
+        The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, its sets of characters exceed ``intervals``, or
         it has more groups, operators and runs of letters than a quarter of ``nfa_states``.
     """
     return without_outer_anchors(_tree(pattern, flags, limits, union))
 
 
 def parse_in_order(pattern: str, flags: int, limits: Limits) -> Node:
-    """The tree of a pattern with what a backtracking matcher prefers: for ``match`` instead of ``fullmatch``.
+    """Return the tree of a pattern with the preferences of a backtracking matcher: for ``match`` instead of ``fullmatch``.
 
-    Alternatives stand in their order, lazy repeats say so, and no anchor is dropped. Arguments and errors are those of `parse`.
+    Alternatives keep their order, lazy repeats are marked, and no anchor is dropped. Arguments and errors are those of `parse`.
     """
     return _tree(pattern, flags, limits, union_in_order)
 
 
 def _tree(pattern: str, flags: int, limits: Limits, join: Callable[[Sequence[Node], Spend], Node]) -> Node:
     if not isinstance(pattern, str):
-        raise TypeError(f"a pattern is a str, not {type(pattern).__name__}")
+        raise TypeError(f"a pattern must be a str, not {type(pattern).__name__}")
     if len(pattern) > limits.pattern_length:
         raise LimitError("pattern_length", len(pattern), limits.pattern_length)
     source = Source(pattern, limits.intervals)

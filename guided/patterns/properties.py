@@ -1,7 +1,7 @@
-r"""The escapes that name a set of characters: ``\d \w \s`` and their complements, and ``\p{...}``.
+r"""Escapes that name a set of characters: ``\d \w \s`` and their complements, and ``\p{...}``.
 
 ``\p`` is an extension: `re` refuses it. General categories, by short or long name, come from Python's own Unicode tables; any
-other name is looked up in the optional package ``regex``. Names are compared as Unicode has it, without case, spaces, hyphens and
+other name is looked up in the optional package ``regex``. Names are compared as Unicode specifies, without case, spaces, hyphens and
 underscores. ``\P{..}`` and ``\p{^..}`` are complements. Neither the ASCII flag nor IGNORECASE changes a property:
 ``(?i)\p{Lu}`` is upper case, as in PCRE2.
 """
@@ -63,7 +63,7 @@ _OF_CATEGORY = ("gc", "generalcategory", "category")
 
 
 def class_escape(letter: str, flags: int) -> Charset:
-    r"""What ``\d \D \s \S \w \W`` matches under the flags."""
+    r"""Return the set that ``\d \D \s \S \w \W`` matches under the flags."""
     lower = letter.lower()
     return _class(lower, flags & ASCII) if letter == lower else _other_class(lower, flags & ASCII)
 
@@ -97,7 +97,7 @@ def property_escape(source: Source, start: int) -> Charset:
     try:
         found = named_property(_loose(name))
     except ImportError:
-        reason = f"property {name!r} is no general category; others need the package 'regex' (pip install regex)"
+        reason = f"property {name!r} is not a general category; others need the package 'regex' (pip install regex)"
         raise source.error(reason, start) from None
     if found is None:
         raise source.error(f"unknown property {name!r}", start)

@@ -1,6 +1,6 @@
-"""How often: ``* + ? {m} {m,} {,n} {m,n}``, each with a lazy ``?`` that changes nothing about the language.
+"""Quantifiers: ``* + ? {m} {m,} {,n} {m,n}``, each with a lazy ``?`` that does not change the language.
 
-A ``{`` that does not begin a count is a character. A possessive ``+`` changes the language by what was tried first, and is refused.
+A ``{`` that does not begin a count is a character. A possessive ``+`` is refused: the language would depend on what was tried first.
 Counts may have any size.
 """
 
@@ -18,7 +18,7 @@ _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """At least ``minimum`` and at most ``maximum`` times; ``maximum`` None is no bound. ``is_lazy``: few are tried first."""
+    """At least ``minimum`` and at most ``maximum`` times; ``maximum`` None: unbounded. ``is_lazy``: fewer repetitions are tried first."""
 
     minimum: int
     maximum: int | None
@@ -26,12 +26,12 @@ class Quantifier:
 
 
 def quantifier(source: Source, last: Last) -> Quantifier | None:
-    """Read the quantifier that begins here with ``* + ?`` or ``{``; None, and nothing read, if it is a character.
+    """Read a quantifier that begins here with ``* + ?`` or ``{``; return None without reading if it is a character.
 
     Raises
     ------
     PatternError
-        There is nothing to repeat, the counts are the wrong way round, or the quantifier is possessive.
+        There is nothing to repeat, the maximum is below the minimum, or the quantifier is possessive.
     """
     start = source.position
     sign = source.text[start]

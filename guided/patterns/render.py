@@ -1,7 +1,7 @@
-r"""Tree -> a pattern that means it, in the syntax of `re` without flags.
+r"""Tree -> an equivalent pattern in the syntax of `re` without flags.
 
 For messages and tests: the pattern is compact and printable, known sets are written ``\d``, ``\w``, ``\s`` and anchors as anchors.
-Iterative, linear in the tree. `parse` reads back what this writes, except lookbehind of unbounded width; `re` also refuses lookbehind
+Iterative, linear in the tree. `parse` reads the result back, except lookbehind of unbounded width; `re` also refuses lookbehind
 of variable width and counts from 2**32 - 1 on. `Intersect` and `Complement` have no syntax.
 """
 
@@ -15,7 +15,7 @@ from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, 
 
 __all__ = ["render"]
 
-# Where a piece stands, by how tightly it is held: an alternative, an item of a sequence, the item of a repeat.
+# Precedence of a piece's context: an alternative, an item of a sequence, the item of a repeat.
 _ALTERNATIVE, _ITEM, _REPEATED = range(3)
 
 _NOTHING = "(?!)"
@@ -23,17 +23,17 @@ _ESCAPES = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\f": r"\f", "\v": r"\v"}
 _SPECIAL = frozenset(r"\.^$*+?{}[]()|")
 _SPECIAL_IN_BRACKETS = frozenset(r"\[]^-&~|")
 _QUANTIFIERS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-# Why: shorter sets are clear as they are, and looking longer ones up computes Unicode's tables.
+# Why: shorter sets are readable as they are, and looking up longer ones computes Unicode's tables.
 _LONG = 8
 
 
 def render(root: Node) -> str:
-    """A pattern whose language, without flags, is the tree's.
+    """Return a pattern that, without flags, has the tree's language.
 
     Raises
     ------
     ValueError
-        The tree holds an `Intersect` or a `Complement`.
+        The tree contains an `Intersect` or a `Complement`.
     """
     written: list[str] = []
     work: list[str | tuple[Node, int]] = [(root, _ALTERNATIVE)]
@@ -47,7 +47,7 @@ def render(root: Node) -> str:
 
 
 def _pieces(node: Node, place: int) -> list[str | tuple[Node, int]]:
-    """The text of a node, where parts of it are still nodes."""
+    """Return the text of a node, in which some parts are still nodes."""
     anchor = _anchor(node)
     if anchor is not None:
         return [f"(?:{anchor})" if place == _REPEATED else anchor]
@@ -88,7 +88,7 @@ def _count(minimum: int, maximum: int | None) -> str:
 
 
 def _anchor(node: Node) -> str | None:
-    # Why not one table: those of \b and \B are only made once some pattern has one of them.
+    # Why not one table: the nodes of \b and \B are created on first use.
     if isinstance(node, Look):
         return _ANCHORS.get(node)
     return _boundaries().get(node) if isinstance(node, Alternate) and _looks_like_boundary(node) else None
@@ -147,7 +147,7 @@ def _set(charset: Charset) -> str:
         return _named_sets()[charset]
     if len(charset.ranges) >= _LONG:
         return min(f"[{_members(charset)}]", f"[^{_members(inverse)}]", key=len)
-    # Why: a set with the last code point in it is most likely meant as a complement.
+    # Why: a set that contains the last code point is most likely meant as a complement.
     if charset.ranges[-1][1] == Charset.UNIVERSE.ranges[-1][1]:
         return f"[^{_members(inverse)}]"
     return f"[{_members(charset)}]"
@@ -155,13 +155,13 @@ def _set(charset: Charset) -> str:
 
 @cache
 def _named_sets() -> dict[Charset, str]:
-    # The larger ones come first: \w holds all of \d.
+    # Larger sets come first: \w contains \d.
     found = {unicode_class(letter): f"\\{letter}" for letter in "wds"}
     return {~charset: name.upper() for charset, name in reversed(found.items())} | found
 
 
 def _members(charset: Charset) -> str:
-    """What stands between brackets: the named sets that are part of a long set, then the other characters."""
+    """Return the content of brackets: the named sets contained in a long set, then the other characters."""
     named, whole = "", charset
     if len(charset.ranges) >= _LONG:
         for part, name in _named_sets().items():

@@ -1,7 +1,7 @@
-r"""Properties that Python has no tables of: scripts, blocks, binary properties; read off the optional package ``regex``.
+r"""Properties without tables in Python: scripts, blocks and binary properties, from the optional package ``regex``.
 
-``regex`` knows ``\p{Greek}``, ``\p{Script=Greek}``, ``\p{Script_Extensions=Grek}``, ``\p{InGreek}``, ``\p{Alphabetic}`` and what else the
-Unicode Standard names, in its own version of Unicode, which is usually newer than Python's.
+``regex`` knows ``\p{Greek}``, ``\p{Script=Greek}``, ``\p{Script_Extensions=Grek}``, ``\p{InGreek}``, ``\p{Alphabetic}`` and other names of
+the Unicode Standard, in its own Unicode version, which is usually newer than Python's.
 """
 
 import re
@@ -12,13 +12,13 @@ from guided.patterns.charset import Charset
 
 __all__ = ["named_property"]
 
-# Why: a name is put into an expression of `regex`, so it must not be able to end the braces.
+# Why: a name is inserted into an expression of `regex`, so it must not be able to close the braces.
 _NAME = re.compile(r"[\w &.:=+-]+")
 
 
 @lru_cache(maxsize=256)
 def named_property(name: str) -> Charset | None:
-    """The characters that have a property, or None if `regex` knows no such property.
+    """Return the characters with a property, or None if `regex` does not know it.
 
     Raises
     ------

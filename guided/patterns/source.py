@@ -1,7 +1,7 @@
-"""A cursor over the text of a pattern, which knows how to complain about a place. Positions are offsets in code points.
+"""Cursor over the text of a pattern, which creates errors with positions. Positions are offsets in code points.
 
-It also keeps count of the intervals of characters that reading has computed: a class of Unicode has hundreds, and two characters of a
-pattern can ask for one, so work that is not linear in the text is held by a budget.
+It also counts the intervals of characters that reading computes, against a budget: a Unicode class has hundreds, and two characters of a
+pattern can request one, so the work is not linear in the text.
 """
 
 import re
@@ -11,12 +11,12 @@ from guided.limits import Limits
 
 __all__ = ["Source"]
 
-# A search among all code points takes about as long as this many intervals (20 ms against 0.3 us).
+# Cost of a search among all code points, in intervals (20 ms against 0.3 us).
 _SEARCH = 1 << 16
 
 
 class Source:
-    """The text of a pattern and how far it has been read.
+    """Text of a pattern, and how far it has been read.
 
     Attributes
     ----------
@@ -42,20 +42,20 @@ class Source:
         return self.position >= len(self.text)
 
     def take(self) -> str:
-        """The next character, or the empty string at the end."""
+        """Read and return the next character; the empty string at the end."""
         character = self.text[self.position : self.position + 1]
         self.position += len(character)
         return character
 
     def accept(self, expected: str) -> bool:
-        """Read ``expected`` if it comes next."""
+        """Read ``expected`` if it comes next, and return whether it did."""
         if not self.text.startswith(expected, self.position):
             return False
         self.position += len(expected)
         return True
 
     def run(self, expression: re.Pattern[str]) -> str:
-        """Read what the expression matches here; the empty string if it does not match."""
+        """Read and return what the expression matches here; the empty string if it does not match."""
         match = expression.match(self.text, self.position)
         if match is None:
             return ""
@@ -63,12 +63,12 @@ class Source:
         return match.group()
 
     def until(self, terminator: str, name: str) -> str:
-        """Read a name and its terminator; the name is returned.
+        """Read a name and its terminator, and return the name.
 
         Raises
         ------
         PatternError
-            The name is empty, or nothing terminates it.
+            The name is empty, or the terminator is missing.
         """
         start = self.position
         end = self.text.find(terminator, start)
@@ -80,29 +80,29 @@ class Source:
         return self.text[start:end]
 
     def spend(self, intervals: int) -> None:
-        """Count intervals of characters that are being computed.
+        """Count computed intervals of characters.
 
         Raises
         ------
         LimitError
-            ``intervals`` is passed.
+            ``intervals`` was exceeded.
         """
         self.spent += intervals
         if self.spent > self._limit:
             raise LimitError("intervals", self.spent, self._limit, "use fewer or simpler sets of characters")
 
     def spend_on_property(self, name: str) -> None:
-        """Count a property by name: the first time, it is a search among all code points.
+        """Count a property by name: its first use is a search among all code points.
 
         Raises
         ------
         LimitError
-            ``intervals`` is passed.
+            ``intervals`` was exceeded.
         """
         if name not in self._properties:
             self._properties.add(name)
             self.spend(_SEARCH)
 
     def error(self, reason: str, position: int) -> PatternError:
-        """An error about this pattern, to be raised."""
+        """Return an error about this pattern, to be raised."""
         return PatternError(reason, self.text, position)

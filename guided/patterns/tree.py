@@ -1,12 +1,12 @@
-"""The tree of a pattern: what a text may be, with no syntax left.
+"""Tree of a pattern, independent of syntax.
 
-Flags, groups and escapes are gone: a node is a set of characters, a literal, or an operation on nodes. Nodes are immutable and
-compared by identity, so that trees of any depth are cheap; walk them with an explicit stack, never by recursion. A node may stand
-in several places of a tree.
+Flags, groups and escapes are resolved: a node is a set of characters, a literal, or an operation on nodes. Nodes are immutable and
+compared by identity, so trees of any depth are cheap; traverse them with an explicit stack, never by recursion. A node may occur
+several times in a tree.
 
-Semantics: ``L(node)`` is a set of texts. `Look` makes it depend on the text around: a node matches a *span* of a text, and the
-language of a whole pattern is the set of texts that it matches from end to end, as ``re.fullmatch`` does. Inside `Intersect` and
-`Complement` each operand is a language of its own: its assertions see the operand's span and nothing around it.
+Semantics: ``L(node)`` is a set of texts. `Look` makes it depend on the surrounding text: a node matches a *span* of a text, and the
+language of a whole pattern is the set of texts that it matches completely, as ``re.fullmatch`` does. Inside `Intersect` and
+`Complement` each operand is a language of its own: its assertions see only the operand's span.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Node:
-    """A node of the tree; combine with ``+`` (then), ``|`` (or), ``&`` (and), ``~`` (any text but)."""
+    """A node of the tree; combine with ``+`` (sequence), ``|`` (alternative), ``&`` (intersection), ``~`` (complement)."""
 
     __slots__ = ()
 
@@ -66,21 +66,21 @@ class Chars(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Concat(Node):
-    """The items, one after the other; no items: the empty text."""
+    """The items in sequence; without items: the empty text."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alternate(Node):
-    """Any of the items; no items: nothing."""
+    """Any of the items; without items: nothing."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repeat(Node):
-    """``minimum`` to ``maximum`` times the item; ``maximum`` None is no bound. ``is_lazy``: few are tried first."""
+    """``minimum`` to ``maximum`` times the item; ``maximum`` None: unbounded. ``is_lazy``: fewer repetitions are tried first."""
 
     item: Node
     minimum: int
@@ -90,7 +90,7 @@ class Repeat(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Look(Node):
-    """An assertion of no width: the item does (``negative``: does not) match just ahead, or just ``behind``."""
+    """A zero-width assertion: the item matches (``negative``: does not match) just ahead, or just ``behind``."""
 
     item: Node
     behind: bool
@@ -99,42 +99,42 @@ class Look(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intersect(Node):
-    """Texts of all the items (at least one)."""
+    """Texts in all items (at least one item)."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Complement(Node):
-    """All texts but the item's."""
+    """All texts except the item's."""
 
     item: Node
 
 
 def literal(text: str) -> Node:
-    """Exactly this text."""
+    """Return a node for exactly this text."""
     return Literal(text)
 
 
 def concat(items: Iterable[Node]) -> Node:
-    """The items in order."""
+    """Return the sequence of the items."""
     parts = tuple(items)
     return parts[0] if len(parts) == 1 else Concat(parts)
 
 
 def alternate(items: Iterable[Node]) -> Node:
-    """Any of the items."""
+    """Return the alternative of the items."""
     parts = tuple(items)
     return parts[0] if len(parts) == 1 else Alternate(parts)
 
 
 def optional(item: Node) -> Node:
-    """The item or nothing."""
+    """Return the item or the empty text."""
     return Repeat(item, 0, 1)
 
 
 def repeat(item: Node, minimum: int = 0, maximum: int | None = None) -> Node:
-    """``minimum`` to ``maximum`` times the item; nothing where there is no such count."""
+    """Return ``minimum`` to ``maximum`` times the item; a node that matches nothing if no count is possible."""
     if maximum is not None and maximum < minimum:
         return Chars(Charset.EMPTY)
     return Repeat(item, minimum, maximum)

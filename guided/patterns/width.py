@@ -1,4 +1,4 @@
-"""The least and the greatest length of a text that a node matches; a lookbehind must have one. Linear in the tree."""
+"""Minimum and maximum length of the texts of a node; a lookbehind must have a maximum. Linear in the tree."""
 
 from collections.abc import Sequence
 
@@ -7,28 +7,28 @@ from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect
 
 __all__ = ["max_width", "min_width"]
 
-# Why: counts have any size, and products of huge ones cost more than they tell. A width this large is one that is bounded.
+# Why: counts have any size, and products of huge ones are expensive and useless. A width of this size only means "bounded".
 _LARGE = 1 << 64
 
 
 def max_width(root: Node) -> int | None:
-    """The greatest number of characters, or None if there is none; from 2**64 on, 2**64.
+    """Return the maximum number of characters, or None if there is none; capped at 2**64.
 
-    An upper bound where assertions or intersections rule the longest texts out.
+    An upper bound if assertions or intersections exclude the longest texts.
     """
     return fold(root, _greatest, _spanned)
 
 
 def min_width(root: Node) -> int:
-    """The least number of characters; at most 2**64.
+    """Return the minimum number of characters, at most 2**64.
 
-    A lower bound where assertions, intersections or complements rule the shortest texts out.
+    A lower bound if assertions, intersections or complements exclude the shortest texts.
     """
     return fold(root, _least, _spanned)
 
 
 def _spanned(node: Node) -> tuple[Node, ...]:
-    """The parts whose widths are of the node's own span, or bound it."""
+    """Return the parts whose widths determine or bound the node's width."""
     return () if isinstance(node, Look | Complement) else parts_of(node)
 
 

@@ -1,14 +1,14 @@
-"""What a tokenizer says, before it is a `Vocabulary`: the same few rules for every format.
+"""Content of a tokenizer before it becomes a `Vocabulary`: the same rules for every format.
 
-- **Special tokens spell nothing.** A special token that has bytes in its file (its name, as a rule) loses them here.
+- **Special tokens have no bytes.** If a file gives a special token bytes (usually its name), they are dropped here.
 - **End of sequence** is every token that the tokenizer declares as such, and every *special* token whose name is one that
-  chat models end a turn with (`END_NAMES`). Why the second: tokenizers declare one token, while models are trained to
-  stop at several (Llama-3 at ``<|end_of_text|>``, ``<|eom_id|>`` and ``<|eot_id|>``), and which of them depends on whether
-  they chat or complete; llama.cpp goes by names too. Who knows better gives ``eos`` and the rule is not used.
+  chat models end a turn with (`END_NAMES`). Why the names: tokenizers declare one token, while models are trained to
+  stop at several (Llama-3 at ``<|end_of_text|>``, ``<|eom_id|>`` and ``<|eot_id|>``), depending on whether they chat or complete;
+  llama.cpp goes by names too. An explicit ``eos`` argument replaces this rule.
 - ``<|end|>`` ends a turn (Phi) unless there is a ``<|return|>``: then it ends one message of several (gpt-oss).
-- **Holes** between ids, and ids that no encoder makes, spell nothing.
+- **Holes** between ids, and ids that no encoder produces, have no bytes.
 
-Ids are checked before anything is allocated for them, so a damaged file cannot ask for unbounded memory.
+Ids are checked before anything is allocated for them, so a damaged file cannot cause unbounded allocation.
 """
 
 from collections.abc import Iterable
@@ -30,16 +30,16 @@ _MOST_IDS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The arguments of a `Vocabulary`, as a reader found them.
+    """Arguments of a `Vocabulary`, as a reader found them.
 
     Attributes
     ----------
     tokens : list of (bytes or None)
-        What each id spells.
+        Bytes of each id.
     eos : tuple of int
         Ids that end a sequence, ascending.
     special : dict of str to int
-        Special tokens by name, the named end of sequence tokens among them.
+        Special tokens by name, including end of sequence tokens with a name.
     """
 
     tokens: list[bytes | None]
@@ -53,18 +53,18 @@ def assemble(
     declared_eos: Iterable[int] = (),
     least_size: int = 0,
 ) -> Content:
-    """Put what a reader found in order of ids, by the rules above.
+    """Order a reader's results by id, and apply the rules above.
 
     Parameters
     ----------
     spelled : iterable of (int, bytes)
-        Ids and what they spell; an id may come twice only if it spells the same.
+        Ids and their bytes; an id may be repeated only with the same bytes.
     special : iterable of (int, str)
         Ids and names of the special tokens.
     declared_eos : iterable of int
-        The ids that the tokenizer itself calls end of sequence.
+        Ids that the tokenizer itself declares as end of sequence.
     least_size : int
-        Ids below it exist though nothing is known about them.
+        Ids below it exist even if nothing is known about them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Members of JSON documents that somebody else wrote: present, of the right kind, or an error that names the place."""
+"""Checked access to members of untrusted JSON documents: errors name the place."""
 
 import json
 from typing import Any, TypeVar
@@ -12,12 +12,12 @@ _NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer
 
 
 def member(record: Any, name: str, kind: type[_Kind], place: str) -> _Kind:
-    """``record[name]``, checked.
+    """Return ``record[name]``, checked.
 
     Raises
     ------
     VocabularyError
-        ``record`` is no object, has no such member, or has one of another kind (true and false are no integers).
+        ``record`` is not an object, lacks the member, or has one of another type (true and false are not integers).
     """
     if not isinstance(record, dict):
         raise VocabularyError(f"{place} must be an object, not {_said(record)}")
@@ -30,12 +30,12 @@ def member(record: Any, name: str, kind: type[_Kind], place: str) -> _Kind:
 
 
 def json_document(data: bytes | str) -> dict[str, Any]:
-    """The object that a JSON text holds.
+    """Return the object that a JSON text holds.
 
     Raises
     ------
     VocabularyError
-        The text is cut or damaged, nested beyond reason, or no object.
+        The text is truncated or damaged, nests too deeply, or is not an object.
     """
     try:
         document = json.loads(data)
@@ -44,7 +44,7 @@ def json_document(data: bytes | str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise VocabularyError(f"the JSON is not UTF-8 at byte {error.start}") from None
     except ValueError as error:
-        raise VocabularyError(f"the JSON is cut or damaged: {error}") from None
+        raise VocabularyError(f"the JSON is truncated or damaged: {error}") from None
     if not isinstance(document, dict):
         raise VocabularyError(f"the JSON must be an object, not {_said(document)}")
     return document

@@ -1,4 +1,4 @@
-"""One entrance for all tokenizer files: what a file is, is told by what it holds, never by its name.
+"""Common entry point for all tokenizer files: the format is detected from the content, never from the name.
 
 ====================  ==================================================
 begins with           format
@@ -9,7 +9,7 @@ base64 and a number   a table of ranks (tiktoken)
 byte 0x0A             a protocol buffer: a SentencePiece model
 ====================  ==================================================
 
-Files that are no tokenizers but are often given for one are told by name. Every error begins with the path.
+Errors identify common files that are not tokenizers. Every error begins with the path.
 """
 
 import os
@@ -30,7 +30,7 @@ from guided.vocabulary.tokenizer_json import read_tokenizer_json
 __all__ = ["kind_of_file", "read_file"]
 
 _HEAD = 4096
-# Five times what the largest SentencePiece models have.
+# Five times the size of the largest SentencePiece models.
 _LARGEST_MODEL = 1 << 25
 _SUPPORTED = "tokenizer.json, tekken.json, SentencePiece .model, tiktoken ranks, GGUF"
 _OTHERS = (
@@ -43,23 +43,23 @@ _OTHERS = (
 
 
 def read_file(path: str | os.PathLike[str]) -> Content:
-    """The content of a tokenizer file of any supported format.
+    """Return the content of a tokenizer file of any supported format.
 
     Raises
     ------
     TypeError
-        The path is no path.
+        The path is not a str or path object.
     VocabularyError
-        The file cannot be read, is cut or damaged, or holds no supported tokenizer; the message begins with the path.
+        The file cannot be read, is truncated or damaged, or holds no supported tokenizer; the message begins with the path.
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be str or a path, not {type(path).__name__}")
     place = Path(path)
     try:
         if "\0" in str(place):
-            raise VocabularyError("is no path: it holds a zero byte")
+            raise VocabularyError("is not a path: it contains a zero byte")
         if place.is_dir():
-            raise VocabularyError("is a folder; give the tokenizer's file in it, such as tokenizer.json")
+            raise VocabularyError("is a folder; pass the tokenizer's file in it, such as tokenizer.json")
         with open_regular(place) as file:
             return _read(file, os.fstat(file.fileno()).st_size, place.parent)
     except OSError as error:
@@ -69,12 +69,12 @@ def read_file(path: str | os.PathLike[str]) -> Content:
 
 
 def kind_of_file(path: str | os.PathLike[str]) -> str:
-    """What kind of file one that `read_file` reads is: GGUF, tokenizer.json, tekken.json, tiktoken ranks or SentencePiece.
+    """Return the kind of a file that `read_file` reads: GGUF, tokenizer.json, tekken.json, tiktoken ranks or SentencePiece.
 
     Raises
     ------
     OSError
-        It cannot be read, or is not a regular file.
+        The file cannot be read, or is not a regular file.
     """
     with open_regular(path) as file:
         head = file.read(_HEAD)
@@ -95,7 +95,7 @@ def _read(file: BufferedReader, n_bytes: int, folder: Path) -> Content:
         raise VocabularyError("the file is empty")
     if n_bytes > Limits().file_bytes:
         raise VocabularyError(f"{n_bytes:,} bytes are too many for a tokenizer; are these the model's weights?")
-    # Why before the whole is read: what is no tokenizer need not be in memory.
+    # Why before reading the whole file: a file that is not a tokenizer need not be in memory.
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         return _read_json(read_open(file, is_text=True), folder)
@@ -105,16 +105,16 @@ def _read(file: BufferedReader, n_bytes: int, folder: Path) -> Content:
         return read_sentencepiece(read_open(file, _LARGEST_MODEL))
     for beginning, what in _OTHERS:
         if head.startswith(beginning):
-            raise VocabularyError(f"no tokenizer, but {what}; supported are {_SUPPORTED}")
-    raise VocabularyError(f"no known tokenizer format (it begins with {head[:16]!r}); supported are {_SUPPORTED}")
+            raise VocabularyError(f"not a tokenizer but {what}; supported are {_SUPPORTED}")
+    raise VocabularyError(f"unknown tokenizer format (it begins with {head[:16]!r}); supported are {_SUPPORTED}")
 
 
 def _read_json(data: bytes, folder: Path) -> Content:
     document = json_document(data)
-    # Why first: "model", "config" and "vocab" are tokens, too.
+    # Why checked first: "model", "config" and "vocab" are tokens, too.
     if len(document) > 256 and all(isinstance(value, int) for value in document.values()):
         raise VocabularyError(
-            "this is a bare vocab.json, which does not say how tokens are written; give tokenizer.json"
+            "this is a bare vocab.json, which does not define how tokens are spelled; give tokenizer.json"
         )
     if "model" in document:
         return read_tokenizer_json(document, data.decode("utf-8-sig"), folder)

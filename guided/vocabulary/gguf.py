@@ -1,10 +1,10 @@
-"""The tokenizer in a GGUF file: keys and values at its front; the tensors after them are not touched.
+"""Tokenizer of a GGUF file, from the keys and values at its front; the tensors after them are not read.
 
 A GGUF file begins with ``GGUF``, a version, the counts of tensors and of keys, then the keys with typed values. Only versions 2 and 3 in
-little-endian order are read. Lengths are checked against what is left of the file before anything is read for them.
+little-endian order are read. Lengths are checked against the rest of the file before anything is read.
 
-``tokenizer.ggml.model`` is ``gpt2`` (byte-level) or ``llama`` or ``t5`` (SentencePiece); ``token_type`` tells normal tokens from control,
-user-defined, unused and byte tokens as SentencePiece does. User-defined tokens stand for their text.
+``tokenizer.ggml.model`` is ``gpt2`` (byte-level) or ``llama`` or ``t5`` (SentencePiece); ``token_type`` distinguishes normal, control,
+user-defined, unused and byte tokens as in SentencePiece. User-defined tokens spell their text.
 """
 
 import os
@@ -36,12 +36,12 @@ _SPELLINGS: Mapping[str, tuple[Callable[[str], bytes], Callable[[str], bytes]]] 
 
 
 def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
-    """The tokenizer of a GGUF file that is open at its start and ``n_bytes`` long.
+    """Return the tokenizer of a GGUF file that is open at its start and ``n_bytes`` long.
 
     Raises
     ------
     VocabularyError
-        The file is cut or damaged, of another version, or its tokenizer is of a kind that is not supported.
+        The file is truncated or damaged, of another version, or its kind of tokenizer is not supported.
     """
     keys = _Header(file, n_bytes).keys()
     model = _value(keys, _PREFIX + "model", str)
@@ -56,7 +56,7 @@ def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
     special: list[tuple[int, str]] = []
     for token, (text, kind) in enumerate(zip(texts, kinds, strict=True)):
         if not isinstance(text, str):
-            raise VocabularyError(f"token {token} is no string")
+            raise VocabularyError(f"token {token} is not a string")
         if kind in (_UNKNOWN, _CONTROL):
             special.append((token, text))
         elif kind == _BYTE:
@@ -67,13 +67,13 @@ def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
 
 
 def _ends(keys: Mapping[str, Any]) -> list[int]:
-    """The declared ids that end a sequence, a turn, or a message."""
+    """Return the declared ids that end a sequence, a turn, or a message."""
     ends = [_value(keys, name, int) for name in (f"{_PREFIX}{end}_token_id" for end in _ENDS) if name in keys]
     return [end for end in ends if end != _NONE]
 
 
 class _Header:
-    """A cursor over the front of a GGUF file that never reads past its end."""
+    """Cursor over the front of a GGUF file that never reads past its end."""
 
     def __init__(self, file: BinaryIO, n_bytes: int) -> None:
         self._file, self._left = file, n_bytes
@@ -81,7 +81,7 @@ class _Header:
         self._room = Limits().file_bytes
 
     def keys(self) -> dict[str, Any]:
-        """The tokenizer's keys, arrays of numbers and strings as lists; other values are skipped."""
+        """Return the tokenizer's keys, with arrays of numbers and strings as lists; other values are skipped."""
         magic, version, _, n_keys = self._unpack("<4sIQQ")
         if magic != b"GGUF" or version not in (2, 3):
             raise VocabularyError(f"GGUF version {version} is not supported (2 and 3 are, in little-endian order)")
@@ -137,7 +137,7 @@ class _Header:
             raise VocabularyError(f"its keys have more than {Limits().file_bytes:,} bytes; the file is damaged")
         data = self._file.read(length)
         if len(data) < length:
-            raise VocabularyError("the file is cut")
+            raise VocabularyError("the file is truncated")
         self._left -= length
         return data
 
@@ -154,11 +154,11 @@ class _Header:
     def _check(self, length: int, name: str) -> None:
         if length > self._left:
             raise VocabularyError(
-                f"the file is cut or damaged: {name:.60} has {length:,} bytes, {self._left:,} are left"
+                f"the file is truncated or damaged: {name:.60} has {length:,} bytes, {self._left:,} are left"
             )
 
 
 def _value(keys: Mapping[str, Any], name: str, kind: type) -> Any:
     if not isinstance(keys.get(name), kind):
-        raise VocabularyError(f"it has no {name} that is {kind.__name__}; is it a model with a tokenizer?")
+        raise VocabularyError(f"it has no {name} of type {kind.__name__}; is it a model with a tokenizer?")
     return keys[name]

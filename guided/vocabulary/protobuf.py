@@ -1,8 +1,8 @@
-"""The wire form of protocol buffers, as far as a SentencePiece model needs it: fields of one message, in order.
+"""Wire format of protocol buffers, as far as a SentencePiece model needs it: the fields of one message, in order.
 
 A message is a sequence of fields; a field is a key (number and wire type) and a value: a varint (0), eight bytes (1), a
-varint length and that many bytes (2), or four bytes (5). Groups (3, 4) are refused. Nothing nests here: a message inside a
-message is the bytes of a field, to be read in turn.
+length as varint and that many bytes (2), or four bytes (5). Groups (3, 4) are refused. Nested messages are not decoded: they are
+the bytes of a field.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ __all__ = ["fields"]
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and value of every field of a message; fixed-width values are given as bytes.
+    """Yield number and value of every field of a message; fixed-width values are given as bytes.
 
     Raises
     ------
     VocabularyError
-        The message is cut or damaged, with the offset.
+        The message is truncated or damaged, with the offset.
     """
     position, end = 0, len(data)
     while position < end:
@@ -38,13 +38,15 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         else:
             raise VocabularyError(f"damaged protocol buffer: wire type {wire} at byte {start}")
         if length > end - position:
-            raise VocabularyError(f"cut or damaged protocol buffer: field {number} at byte {start} has {length} bytes")
+            raise VocabularyError(
+                f"truncated or damaged protocol buffer: field {number} at byte {start} has {length} bytes"
+            )
         yield number, data[position : position + length]
         position += length
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Seven bits a byte, low bits first; the value and where it ends."""
+    """Read a varint, seven bits per byte, low bits first, and return its value and end."""
     value = shift = 0
     for offset in range(position, min(position + 10, len(data))):
         byte = data[offset]
@@ -52,4 +54,4 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, offset + 1
         shift += 7
-    raise VocabularyError(f"cut or damaged protocol buffer: number at byte {position}")
+    raise VocabularyError(f"truncated or damaged protocol buffer: number at byte {position}")

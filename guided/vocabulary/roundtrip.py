@@ -1,11 +1,11 @@
-"""The proof, when a tokenizer is loaded, that its tokens spell what we say: encode texts, join the bytes, compare.
+"""Round-trip check of a loaded tokenizer: encode texts, join the bytes of the tokens, compare.
 
-A text passes if the bytes of its tokens are the text itself (UTF-8), or the text after one space where the encoder puts a
-dummy space first, or else exactly what the tokenizer's own decoder makes of the tokens: some tokenizers change texts before
-they encode them (lower case, compatibility forms, runs of spaces, unknown characters), and then the bytes are right
-all the same. A text that the encoder refuses proves nothing and is left out.
+A text passes if the bytes of its tokens are the text itself (UTF-8), or the text after one space if the encoder adds a
+dummy space, or else exactly the output of the tokenizer's own decoder: some tokenizers change texts before
+they encode them (lower case, compatibility forms, runs of spaces, unknown characters), and the bytes are correct
+nevertheless. A text that the encoder refuses proves nothing and is skipped.
 
-The proof covers the ways tokens are written, not each token: it finds a decoder that was misunderstood, not one wrong entry.
+The check covers the ways tokens are written, not each token: it finds a misread decoder, not a single wrong entry.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,20 +40,20 @@ def prove_round_trip(
     Parameters
     ----------
     tokens : sequence of (bytes or None)
-        What each id is said to spell.
+        Expected bytes of each id.
     encode : callable from str to ids
         The tokenizer's encoder, without the special tokens it puts around a text; None for a text that it refuses.
     decode : callable from ids to str
-        The tokenizer's decoder, special tokens left out.
+        The tokenizer's decoder, without special tokens.
     dummy_prefix : bool
         The encoder may put a space before a text.
     texts : sequence of str
-        What is encoded.
+        Texts to encode.
 
     Raises
     ------
     VocabularyError
-        Naming the text and the first token that spells something else.
+        With the text and the first token that spells something else.
     """
     for text in texts:
         ids = encode(text)
@@ -74,7 +74,7 @@ def _bytes_of(tokens: Sequence[bytes | None], token: int) -> bytes:
 
 
 def _mismatch(tokens: Sequence[bytes | None], ids: Sequence[int], text: str, wanted: bytes, dummy_prefix: bool) -> str:
-    """Say at which token the bytes leave the text."""
+    """Describe the token at which the bytes differ from the text."""
     if dummy_prefix and ids and _bytes_of(tokens, ids[0]).startswith(b" ") and not wanted.startswith(b" "):
         wanted = b" " + wanted
     offset = 0

@@ -1,9 +1,9 @@
 """SentencePiece's .model: a protocol buffer of pieces, each with a type, and the trainer's settings.
 
 Pieces of type NORMAL and USER_DEFINED spell their text with ``▁`` as a space, BYTE pieces one byte. UNKNOWN and CONTROL pieces
-are special; UNUSED ones, which no encoder makes, spell nothing. End of sequence is the piece that the trainer was told, if it
-is there and CONTROL. Where the sentencepiece package is installed, a round trip proves the reading; the dummy space that the
-encoder puts before a text (``add_dummy_prefix``) is allowed there, and stays in the bytes (see `guided.vocabulary.spelling`).
+are special; UNUSED ones, which no encoder produces, have no bytes. End of sequence is the piece in the trainer's settings, if it
+exists and is CONTROL. If the sentencepiece package is installed, a round trip checks the result; it permits the dummy space that the
+encoder puts before a text (``add_dummy_prefix``), which stays in the bytes (see `guided.vocabulary.spelling`).
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ class _Model:
 
 
 def read_sentencepiece(data: bytes) -> Content:
-    """The content of a SentencePiece model.
+    """Return the content of a SentencePiece model.
 
     Raises
     ------
     VocabularyError
-        The file is cut or damaged.
+        The file is truncated or damaged.
     """
     model = _parse(data)
     spelled: list[tuple[int, bytes]] = []
@@ -50,7 +50,7 @@ def read_sentencepiece(data: bytes) -> Content:
         elif kind == _BYTE:
             value = byte_of(text)
             if value is None:
-                raise VocabularyError(f"piece {token} is a byte, but {text!r:.60} does not say which")
+                raise VocabularyError(f"piece {token} is a byte piece, but {text!r:.60} is not of the form <0x00>")
             spelled.append((token, value))
         elif kind in (_NORMAL, _USER_DEFINED):
             # Why not `sentencepiece`: a NORMAL piece may look like <0x0A> and still be text.
@@ -102,7 +102,7 @@ def _last_int(message: bytes, wanted: int, default: int) -> int:
 
 
 def _signed(value: int) -> int:
-    """A varint as int32: negative numbers are written as 64 bits."""
+    """Return a varint as int32: negative numbers are written as 64 bits."""
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -117,7 +117,7 @@ def _prove(content: Content, data: bytes, dummy_prefix: bool) -> None:
         raise VocabularyError(f"the sentencepiece package refuses it: {error}") from None
 
     def decode(ids: Sequence[int]) -> str:
-        # Why without silent ids: the package writes a sign for unknown characters, and no token spells that.
+        # Why without ids that have no bytes: the package writes a sign for unknown characters, and no token spells that.
         text: str = processor.decode([token for token in ids if content.tokens[token] is not None])
         return text
 

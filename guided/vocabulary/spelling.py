@@ -1,15 +1,15 @@
-"""How the text of a token in a tokenizer file becomes the bytes it spells.
+"""Conversion of token texts in tokenizer files to bytes.
 
 Two families cover the generative models:
 
 - *byte-level*: every byte is written as one printable character (GPT-2's table: ``Ġ`` is a space, ``Ċ`` a newline). A
-  token with a character outside that table stands for its own UTF-8 (added tokens such as runs of spaces).
+  token with a character outside that table is its own UTF-8 (added tokens such as runs of spaces).
 - *SentencePiece*: ``▁`` is a space, ``<0x0A>`` a single byte, everything else its own UTF-8.
 
-In a tokenizer.json the tokenizer's own decoder says which, step by step. A step that works on each token by itself is
-applied to it; the one step over whole texts that is understood strips the dummy space that SentencePiece puts before a
-text. That space stays in the bytes: a token ``▁The`` spells " The" wherever it stands, so a text *generated* from its very
-start may begin with a space. All other decoders join or clean texts so that a token by itself spells nothing definite
+In a tokenizer.json the tokenizer's own decoder defines the conversion, step by step. A step that works on each token by itself is
+applied to it. The only supported step over whole texts strips the dummy space that SentencePiece puts before a
+text. That space stays in the bytes: a token ``▁The`` spells " The" everywhere, so a *generated* text may begin with a space.
+All other decoders join or clean texts, so that a token by itself has no definite bytes
 (WordPiece drops the spaces, BPEDecoder cuts the last suffix); they are refused.
 """
 
@@ -27,7 +27,7 @@ _SPACE = "\u2581"
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What a tokenizer's decoder does to a token.
+    """Effect of a tokenizer's decoder on single tokens.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Spelling:
 
 
 def _byte_level_table() -> dict[int, str]:
-    """`str.translate` table from GPT-2's characters to Latin-1; Latin-1 characters that GPT-2 does not use go outside."""
+    """Return the `str.translate` table from GPT-2's characters to Latin-1; other Latin-1 characters map outside Latin-1."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     table = dict.fromkeys(others, "\uffff")
@@ -56,7 +56,7 @@ _FROM_BYTE_LEVEL = _byte_level_table()
 
 
 def utf8(text: str) -> bytes:
-    """The text's own UTF-8."""
+    """Return the UTF-8 of the text."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -64,7 +64,7 @@ def utf8(text: str) -> bytes:
 
 
 def byte_level(text: str) -> bytes:
-    """The bytes of a byte-level token."""
+    """Return the bytes of a byte-level token."""
     try:
         return text.translate(_FROM_BYTE_LEVEL).encode("latin-1")
     except UnicodeEncodeError:
@@ -72,13 +72,13 @@ def byte_level(text: str) -> bytes:
 
 
 def sentencepiece(text: str) -> bytes:
-    """The bytes of a SentencePiece token."""
+    """Return the bytes of a SentencePiece token."""
     value = byte_of(text)
     return utf8(text.replace(_SPACE, " ")) if value is None else value
 
 
 def byte_of(text: str) -> bytes | None:
-    """The byte that a token of the form ``<0x0A>`` stands for, or None."""
+    """Return the byte of a token of the form ``<0x0A>``, or None."""
     if len(text) != 6 or not text.startswith("<0x") or not text.endswith(">"):
         return None
     try:
@@ -88,12 +88,12 @@ def byte_of(text: str) -> bytes | None:
 
 
 def spelling_of(document: Mapping[str, Any]) -> Spelling:
-    """What the decoder of a tokenizer.json does.
+    """Return the effect of the decoder of a tokenizer.json.
 
     Raises
     ------
     VocabularyError
-        A decoder, or a step of one, under which a token by itself spells nothing definite; it is named.
+        A decoder or a step under which a single token has no definite bytes, with its name.
     """
     steps = _flattened(document.get("decoder"), "decoders", "decoder")
     before = [
@@ -101,7 +101,7 @@ def spelling_of(document: Mapping[str, Any]) -> Spelling:
         *_flattened(document.get("pre_tokenizer"), "pretokenizers", "pre_tokenizer"),
     ]
     if not steps:
-        # Why: without a decoder tokens are joined by spaces, but then the encoder's last step still says what they spell.
+        # Why: without a decoder, tokens are joined by spaces, but the encoder's last step still defines their bytes.
         steps = [step for step in before if step.get("type") in ("ByteLevel", "Metaspace")]
     dummy_prefix = any(map(_adds_space, before)) or any(map(_strips_space, steps))
     if any(step.get("type") == "ByteLevel" for step in steps):
@@ -112,12 +112,12 @@ def spelling_of(document: Mapping[str, Any]) -> Spelling:
 
 
 def _added_byte_level(text: str) -> bytes:
-    """An added token is matched in the text as it stands, before bytes are written as characters."""
+    """Return the UTF-8 of an added token, which is matched in the text before bytes are mapped to characters."""
     return utf8(text)
 
 
 def _flattened(step: Any, children: str, place: str) -> list[Mapping[str, Any]]:
-    """The steps of a pipeline in order, sequences of sequences unfolded."""
+    """Return the steps of a pipeline in order, with nested sequences flattened."""
     if step is None:
         return []
     flat: list[Mapping[str, Any]] = []
@@ -133,7 +133,7 @@ def _flattened(step: Any, children: str, place: str) -> list[Mapping[str, Any]]:
 
 
 def _by_steps(steps: list[Mapping[str, Any]]) -> Callable[[str], bytes]:
-    """One function for the steps that work on each token alone."""
+    """Return one function for the steps that work on each token alone."""
     _refuse_unless(steps, {"Replace", "ByteFallback", "Fuse", "Strip", "Metaspace"})
     replacements: list[tuple[str, str]] = []
     byte_fallback = fused = False
@@ -159,7 +159,7 @@ def _by_steps(steps: list[Mapping[str, Any]]) -> Callable[[str], bytes]:
             )
         if fused and kind in ("Replace", "ByteFallback", "Metaspace"):
             raise VocabularyError(
-                f"decoder step {kind} after Fuse works on whole texts, so a token spells nothing definite"
+                f"decoder step {kind} after Fuse works on whole texts, so a single token has no definite bytes"
             )
 
     def spell(text: str) -> bytes:
@@ -175,13 +175,13 @@ def _refuse_unless(steps: list[Mapping[str, Any]], known: set[str]) -> None:
     for step in steps:
         if step["type"] not in known:
             raise VocabularyError(
-                f"decoder {step['type']} is not supported: under it a token by itself does not spell definite bytes. "
+                f"decoder {step['type']} is not supported: with it, a single token has no definite bytes. "
                 "Byte-level and SentencePiece tokenizers are; or give the bytes to guided.Vocabulary(tokens, ...)"
             )
 
 
 def _adds_space(step: Mapping[str, Any]) -> bool:
-    """The encoder's step puts a space before the text."""
+    """Return whether the encoder's step puts a space before the text."""
     if step["type"] == "ByteLevel":
         return bool(step.get("add_prefix_space"))
     if step["type"] == "Metaspace":
@@ -190,7 +190,7 @@ def _adds_space(step: Mapping[str, Any]) -> bool:
 
 
 def _strips_space(step: Mapping[str, Any]) -> bool:
-    """The decoder's step takes that space away again."""
+    """Return whether the decoder's step removes that space again."""
     if step["type"] == "Metaspace":
         return _adds_space(step)
     return bool(step["type"] == "Strip" and step.get("content") == " ")

@@ -1,7 +1,7 @@
 """Mistral's tekken.json: ranks with their bytes in base64, after a block of special tokens.
 
-The first ``default_num_special_tokens`` ids are special; the token of rank r has the id r plus that number, as far as
-``default_vocab_size`` reaches (the file holds more ranks than the model uses). Files before version 8 do not list their special
+The first ``default_num_special_tokens`` ids are special; the token of rank r has the id r plus that number, up to
+``default_vocab_size`` (the file holds more ranks than the model uses). Files before version 8 do not list their special
 tokens: these are the ones below. Unlisted special ids are named ``<SPECIAL_n>``. End of sequence is ``</s>``.
 """
 
@@ -22,12 +22,12 @@ _UNLISTED = """
 
 
 def read_tekken(document: Mapping[str, Any]) -> Content:
-    """The content of a tekken.json.
+    """Return the content of a tekken.json.
 
     Raises
     ------
     VocabularyError
-        What is missing or damaged, and its place in the document.
+        A member is missing or damaged, with its place in the document.
     """
     config = member(document, "config", dict, "the document")
     n_special = member(config, "default_num_special_tokens", int, "config")
@@ -45,7 +45,7 @@ def read_tekken(document: Mapping[str, Any]) -> Content:
 
 
 def _special(document: Mapping[str, Any]) -> dict[int, str]:
-    """Names of the special tokens by id."""
+    """Return the names of the special tokens by id."""
     if document.get("special_tokens") is None:
         return dict(enumerate(_UNLISTED.split()))
     names: dict[int, str] = {}

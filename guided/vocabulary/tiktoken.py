@@ -1,7 +1,7 @@
-"""Tables of ranks in tiktoken's form: lines of a token in base64 and its id.
+"""Tables of ranks in tiktoken's format: lines of a token in base64 and its id.
 
 Such a file holds no special tokens: programs add them. For the tables of known models (recognized by their whole content,
-never by their names) they are added here, as the programs do; for others give ``special`` and ``eos`` to `Vocabulary.from_file`.
+never by name) they are added here, as the programs do; for others pass ``special`` and ``eos`` to `Vocabulary.from_file`.
 An empty token is written ``=``.
 """
 
@@ -50,18 +50,18 @@ _KNOWN: dict[str, tuple[int, tuple[str, ...]]] = {
 
 
 def looks_like_ranks(head: bytes) -> bool:
-    """Whether a file that begins so may be a table of ranks."""
+    """Return whether a file with this beginning may be a table of ranks."""
     fields = head.split(b"\n", 1)[0].split()
     return len(fields) == 2 and _BASE64.issuperset(fields[0]) and fields[1].isdigit()
 
 
 def read_ranks(data: bytes) -> Content:
-    """The content of a table of ranks.
+    """Return the content of a table of ranks.
 
     Raises
     ------
     VocabularyError
-        The number of the line that is no token and id.
+        A line is not a token and an id, with the line number.
     """
     spelled: dict[int, bytes] = {}
     column: list[bytes] = []

@@ -1,10 +1,10 @@
 """Hugging Face's tokenizer.json, from a file or from a fast tokenizer in memory.
 
 The document holds the model's vocabulary (BPE, Unigram or WordLevel), added tokens, and the pipeline around them. Added tokens that
-are *special* spell nothing; other added tokens spell their text. The document does not say which token ends a sequence:
-a ``tokenizer_config.json`` in the same folder does (``eos_token``), and a tokenizer in memory knows (``eos_token_id``).
+are *special* have no bytes; other added tokens spell their text. The document does not say which token ends a sequence:
+a ``tokenizer_config.json`` in the same folder does (``eos_token``), and a tokenizer in memory does (``eos_token_id``).
 
-A tokenizer in memory is taken as it is (duck-typed): ``backend_tokenizer`` or the object itself must have ``to_str``,
+A tokenizer in memory is duck-typed: ``backend_tokenizer`` or the object itself must have ``to_str``,
 ``encode`` and ``decode`` of the tokenizers package; ``transformers`` is not imported.
 """
 
@@ -25,21 +25,21 @@ _CONFIG = "tokenizer_config.json"
 
 
 def read_tokenizer_json(document: Mapping[str, Any], text: str, folder: Path) -> Content:
-    """The content of a tokenizer.json; proved by a round trip where the tokenizers package is installed.
+    """Return the content of a tokenizer.json; checked by a round trip if the tokenizers package is installed.
 
     Parameters
     ----------
     document : mapping
         The parsed file.
     text : str
-        The file.
+        The text of the file.
     folder : Path
-        Where ``tokenizer_config.json`` is looked for.
+        Folder of ``tokenizer_config.json``, if there is one.
 
     Raises
     ------
     VocabularyError
-        What is missing, damaged or not supported, and its place in the document.
+        A part is missing, damaged or not supported, with its place in the document.
     """
     spelling = spelling_of(document)
     content = _content(document, spelling, _declared_eos(folder), {})
@@ -58,14 +58,14 @@ def read_tokenizer_json(document: Mapping[str, Any], text: str, folder: Path) ->
 
 
 def read_tokenizer(tokenizer: Any) -> Content:
-    """The content of a fast tokenizer in memory, proved by a round trip.
+    """Return the content of a fast tokenizer in memory, checked by a round trip.
 
     Raises
     ------
     TypeError
-        The object is no fast tokenizer.
+        The object is not a fast tokenizer.
     VocabularyError
-        Its vocabulary cannot be understood.
+        Its vocabulary cannot be interpreted.
     """
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not all(callable(getattr(backend, name, None)) for name in ("to_str", "encode", "decode")):
@@ -78,7 +78,7 @@ def read_tokenizer(tokenizer: Any) -> Content:
     spelling = spelling_of(document)
     content = _content(document, spelling, _eos_of(tokenizer), _special_of(tokenizer))
     if document.get("truncation") or document.get("padding"):
-        # Why a copy: these are settings of whoever uses the tokenizer, and a text that is cut can not be compared.
+        # Why a copy: the settings belong to the user of the tokenizer, and a truncated text cannot be compared.
         backend = type(backend).from_str(text)
         backend.no_truncation()
         backend.no_padding()
@@ -119,7 +119,7 @@ def _content(
 
 
 def _pieces(model: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    """Ids and texts of the model's own tokens."""
+    """Yield ids and texts of the model's own tokens."""
     vocabulary = model.get("vocab")
     if isinstance(vocabulary, dict):
         taken: dict[int, str] = {}
@@ -140,12 +140,12 @@ def _pieces(model: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
 
 def _id_named(name: str, ids: Mapping[str, int]) -> int:
     if name not in ids:
-        raise VocabularyError(f"{_CONFIG} names {name!r:.60} as eos_token, but no token is called so")
+        raise VocabularyError(f"{_CONFIG} names {name!r:.60} as eos_token, but no token has this name")
     return ids[name]
 
 
 def _declared_eos(folder: Path) -> list[int | str]:
-    """``eos_token`` of the configuration beside the file: a text, or an object that describes one."""
+    """Return ``eos_token`` of the configuration beside the file: a text, or an object that describes one."""
     path = folder / _CONFIG
     try:
         data = read_bytes(path, is_text=True)
@@ -168,7 +168,7 @@ def _eos_of(tokenizer: Any) -> list[int | str]:
 
 
 def _special_of(tokenizer: Any) -> dict[str, int]:
-    """What a transformers tokenizer leaves out of decoded text beyond what its backend calls special."""
+    """Return the tokens that a transformers tokenizer drops when decoding, beyond those that its backend calls special."""
     names: Sequence[str] = getattr(tokenizer, "all_special_tokens", None) or ()
     ids: Sequence[int] = getattr(tokenizer, "all_special_ids", None) or ()
     return {str(name): int(token) for name, token in zip(names, ids, strict=False) if token is not None}

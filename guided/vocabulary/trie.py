@@ -1,9 +1,9 @@
-"""The trie of a vocabulary's tokens: flat arrays in preorder.
+"""Trie of a vocabulary's tokens: flat arrays in preorder.
 
 Nodes are numbered so that a node's descendants follow it; the root (the empty string) has no node. For node i,
 ``byte[i]`` labels the edge into it, ``depth[i]`` is the offset of that byte in every token through i (0 for a first
 byte), and ``skip[i]`` is the first node after its subtree. A walk over all tokens is then one loop with a stack of
-``max_depth + 1`` values, where ``stack[d]`` is what holds after d bytes:
+``max_depth + 1`` values, where ``stack[d]`` is the value after d bytes:
 
     i = 0
     while i < n_nodes:
@@ -70,14 +70,14 @@ class TokenTrie:
 
 
 def trie_of(tokens: Sequence[bytes | None]) -> TokenTrie:
-    """The trie of tokens given by id; None and ``b""`` have no bytes and end nowhere.
+    """Build the trie of tokens given by id; None and ``b""`` have no bytes and end nowhere.
 
     Raises
     ------
     LimitError
         The tokens together are longer than int32 can number.
     """
-    # Why pairs are not sorted: the sort is stable, so equal tokens keep ascending ids, at half the cost.
+    # Why no sort of (token, id) pairs: the sort is stable, so equal tokens keep ascending ids, at half the cost.
     texts = [token or b"" for token in tokens]
     ids = sorted((i for i, text in enumerate(texts) if text), key=texts.__getitem__)
     spelled = [texts[i] for i in ids]

@@ -1,11 +1,10 @@
-"""A vocabulary: what each token id of a model spells, as bytes.
+"""Vocabulary: the bytes of each token id of a model.
 
-Bytes and never strings, since a token may hold half a code point. Three kinds of ids spell nothing: *special* tokens
-(known by name), *end of sequence* tokens (one model may have several), and padding (the logits may be wider than the
-ids). Several ids may spell the same bytes. All of this is content: two vocabularies with equal content have equal
-fingerprints, and nothing else matters.
+Bytes and not strings, because a token may hold half a code point. Three kinds of ids have no bytes: *special* tokens
+(known by name), *end of sequence* tokens (a model may have several), and padding (the logits may be wider than the
+ids). Several ids may have the same bytes. Two vocabularies with equal content have equal fingerprints, and nothing else matters.
 
-A vocabulary does not encode text: cutting a text into tokens is the tokenizer's business. It is immutable and shared
+A vocabulary does not encode text: splitting a text into tokens is left to the tokenizer. It is immutable and shared
 by threads.
 """
 
@@ -36,21 +35,21 @@ class Vocabulary:
     Parameters
     ----------
     tokens : sequence of (bytes or None)
-        What each id spells; None or ``b""``: nothing.
+        Bytes of each id; None or ``b""`` for none.
     eos : sequence of int
-        The ids that end a sequence. They spell nothing.
+        Ids that end a sequence. They have no bytes.
     size : int, optional
         Width of the model's logits, at least ``len(tokens)``, which is the default. Ids from ``len(tokens)`` on are
         padding.
     special : mapping of str to int, optional
-        Special tokens by name. They spell nothing.
+        Special tokens by name. They have no bytes.
 
     Raises
     ------
     VocabularyError
-        An id out of range, an end of sequence or special token with bytes, a size below the number of tokens.
+        An id is out of range, an end of sequence or special token has bytes, or the size is below the number of tokens.
     TypeError
-        A token that is no bytes (a str above all), an id that is no int.
+        A token is not bytes (such as a str), or an id is not an int.
     """
 
     __slots__ = ("_eos", "_fingerprint", "_size", "_special", "_tokens", "_trie")
@@ -74,7 +73,7 @@ class Vocabulary:
     def from_tokenizer(
         cls, tokenizer: Any, size: int | None = None, *, eos: Sequence[int] | None = None
     ) -> "Vocabulary":
-        """The vocabulary of a fast Hugging Face tokenizer, proved by a round trip over sample texts.
+        """Return the vocabulary of a fast Hugging Face tokenizer, checked by a round trip over sample texts.
 
         Parameters
         ----------
@@ -83,15 +82,15 @@ class Vocabulary:
         size : int, optional
             Width of the model's logits (``model.config.vocab_size``); by default the number of ids.
         eos : sequence of int, optional
-            The ids that end a sequence (``model.generation_config.eos_token_id``); by default ``eos_token_id`` and the
+            Ids that end a sequence (``model.generation_config.eos_token_id``); by default ``eos_token_id`` and the
             special tokens with which chat models end a turn (`guided.vocabulary.content`).
 
         Raises
         ------
         TypeError
-            The object is no fast tokenizer.
+            The object is not a fast tokenizer.
         VocabularyError
-            The tokenizer writes its tokens in a way that is not supported, or fails the round trip.
+            The tokenizer's format is not supported, or the round trip fails.
         """
         return cls._of(read_tokenizer(tokenizer), size, eos, None)
 
@@ -104,24 +103,24 @@ class Vocabulary:
         eos: Sequence[int] | None = None,
         special: Mapping[str, int] | None = None,
     ) -> "Vocabulary":
-        """The vocabulary in a tokenizer file: tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json or GGUF.
+        """Return the vocabulary of a tokenizer file: tokenizer.json, SentencePiece .model, tiktoken ranks, tekken.json or GGUF.
 
         Parameters
         ----------
         path : str or path
-            The file. Its format is told by what it holds.
+            The file. Its format is detected from the content.
         size : int, optional
             Width of the model's logits; by default the number of ids.
         eos : sequence of int, optional
-            The ids that end a sequence; by default what the file declares, and the special tokens with which chat
+            Ids that end a sequence; by default those that the file declares, and the special tokens with which chat
             models end a turn (`guided.vocabulary.content`).
         special : mapping of str to int, optional
-            Special tokens that the file does not hold (tables of ranks hold none).
+            Special tokens that the file does not contain (tables of ranks contain none).
 
         Raises
         ------
         TypeError
-            The path is no path.
+            The path is not a str or path object.
         VocabularyError
             The file cannot be read, is damaged or not supported, or fails the round trip.
         """
@@ -131,7 +130,7 @@ class Vocabulary:
     def _of(
         cls, content: Content, size: int | None, eos: Sequence[int] | None, special: Mapping[str, int] | None
     ) -> "Vocabulary":
-        """A vocabulary of what a reader found and what the caller knows better."""
+        """Combine a reader's result with the caller's arguments, which take precedence."""
         if eos is None and not special:
             return cls(content.tokens, content.eos, size, content.special)
         more = _checked_special(special or {}, (), _LARGEST_SIZE)
@@ -142,7 +141,7 @@ class Vocabulary:
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:
-        """What each id spells; None: nothing."""
+        """Bytes of each id; None if it has none."""
         return self._tokens
 
     @property
@@ -161,11 +160,11 @@ class Vocabulary:
         return self._special
 
     def __len__(self) -> int:
-        """Number of ids, padding not counted."""
+        """Return the number of ids, without padding."""
         return len(self._tokens)
 
     def __getitem__(self, token: SupportsIndex) -> bytes | None:
-        """The bytes of an id below `size`; None if it spells nothing."""
+        """Return the bytes of an id below `size`; None if it has none."""
         index = operator.index(token)
         if not 0 <= index < self._size:
             raise IndexError(f"token {shown(index)} is out of range: this vocabulary has ids 0 to {self._size - 1}")
@@ -175,33 +174,33 @@ class Vocabulary:
         return iter(self._tokens)
 
     def decode(self, tokens: Iterable[int]) -> bytes:
-        """The bytes of tokens one after the other; those that spell nothing add nothing."""
+        """Return the concatenated bytes of tokens; those without bytes add nothing."""
         return b"".join(self[token] or b"" for token in tokens)
 
     @property
     def trie(self) -> TokenTrie:
-        """The trie of all tokens with bytes, built once (about 0.1 s for 128,000 tokens)."""
-        # Why no lock: threads that race here build equal tries, and either may stay.
+        """Trie of all tokens with bytes, built once (about 0.1 s for 128,000 tokens)."""
+        # Why no lock: racing threads build equal tries, and either may stay.
         if self._trie is None:
             self._trie = trie_of(self._tokens)
         return self._trie
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the whole content; equal for vocabularies that are equal, on every machine."""
+        """SHA-256 (hex) of the whole content; equal for equal vocabularies on every machine."""
         if self._fingerprint is None:
             self._fingerprint = _fingerprint(self)
         return self._fingerprint
 
     @property
     def missing_bytes(self) -> tuple[int, ...]:
-        """Byte values with no token of their own, ascending; empty exactly if every byte string can be spelled."""
+        """Byte values without a token of their own, ascending; empty exactly if every byte string can be spelled."""
         alone = {token[0] for token in self._tokens if token is not None and len(token) == 1}
         return tuple(value for value in range(256) if value not in alone)
 
     @property
     def duplicates(self) -> tuple[tuple[int, ...], ...]:
-        """Groups of ids that spell the same bytes, ids ascending, groups by bytes."""
+        """Groups of ids with the same bytes, ids ascending, groups by bytes."""
         trie = self.trie
         shared = np.flatnonzero(np.diff(trie.token_indptr) > 1)
         spans = ((trie.token_indptr[node], trie.token_indptr[node + 1]) for node in shared)
@@ -228,11 +227,11 @@ class Vocabulary:
 
 
 def _checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
-    """The tokens with nothing but nonempty bytes and None among them."""
+    """Return the tokens, checked, with empty bytes replaced by None."""
     if isinstance(tokens, str | bytes | bytearray | Mapping) or not isinstance(tokens, Iterable):
         raise TypeError(f"tokens must be a sequence of bytes or None, one per id, not {type(tokens).__name__}")
     checked = tuple(tokens)
-    # Why the set first: types of 128,000 tokens at once, in 3 ms; the place is looked for only when there is one.
+    # Why the set first: it checks the types of 128,000 tokens in 3 ms; the index is searched only after a failure.
     if not {type(token) for token in checked} <= {bytes, type(None)}:
         token_id, token = next((i, t) for i, t in enumerate(checked) if type(t) not in (bytes, type(None)))
         advice = (
@@ -279,12 +278,12 @@ def _checked_special(special: Mapping[str, int], tokens: tuple[bytes | None, ...
 
 
 def _check_silent(token: int, what: str, tokens: tuple[bytes | None, ...], size: int) -> None:
-    """Refuse a special id that is out of range or spells something."""
+    """Reject a special id that is out of range or has bytes."""
     if not 0 <= token < size:
         raise VocabularyError(f"{what}: id {shown(token)} is out of range, ids go from 0 to {size - 1}")
     if token < len(tokens) and tokens[token] is not None:
         raise VocabularyError(
-            f"{what}: id {token} spells {tokens[token]!r:.60}, but such a token spells nothing; "
+            f"{what}: id {token} spells {tokens[token]!r:.60}, but such a token has no bytes; "
             f"give tokens[{token}] as None, or check the id"
         )
 
@@ -296,7 +295,7 @@ def _as_int(value: SupportsIndex, what: str) -> int:
 
 
 def _fingerprint(vocabulary: Vocabulary) -> str:
-    """SHA-256 over counts, ids, lengths, names and bytes: the length of every part comes before it."""
+    """Compute SHA-256 over counts, ids, lengths, names and bytes; every part is preceded by its length."""
     spelled = [token or b"" for token in vocabulary.tokens]
     names = [name.encode("utf-8", "surrogatepass") for name in vocabulary.special]
     counts = [len(spelled), vocabulary.size, len(vocabulary.eos), len(names)]

@@ -219,7 +219,7 @@ def test_empty_and_full() -> None:
 def test_automata_combine_with_automata_only(other: object) -> None:
     found = automaton("a")
     for combine in (lambda: found & other, lambda: found | other, lambda: found - other):
-        with pytest.raises(TypeError, match=f"an Automaton is expected, not {type(other).__name__}"):
+        with pytest.raises(TypeError, match=f"expected an Automaton, not {type(other).__name__}"):
             combine()
 
 

@@ -10,18 +10,7 @@ from guided.automata.build import from_tree
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
-from guided.patterns.tree import (
-    Alternate,
-    Chars,
-    Complement,
-    Concat,
-    Intersect,
-    Look,
-    Node,
-    Repeat,
-    literal,
-    repeat,
-)
+from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Look, Node, Repeat, literal, repeat
 from tests.oracles import matches
 from tests.profiles import examples
 from tests.strategies import patterns, trees

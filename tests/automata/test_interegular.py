@@ -105,7 +105,7 @@ def test_states_of_any_names_and_an_fsm_that_accepts_nothing() -> None:
 
 
 def test_what_is_no_fsm_is_refused() -> None:
-    with pytest.raises(TypeError, match="an interegular FSM is expected, not str"):
+    with pytest.raises(TypeError, match="expected an interegular FSM, not str"):
         Automaton.from_interegular("a*")
 
 

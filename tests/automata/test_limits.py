@@ -33,8 +33,8 @@ NAMES = [field.name for field in fields(Limits)]
         ("(a?){50000}", "steps"),
         (r"\w{100000}", "transitions"),
         ("(?:(?=.*a.{9}).)*(?:(?=.*b.{9}).)*", "steps"),
-        ("(?=" * 51 + "a" + ")" * 51, "depth"),
-        ("(?=" * 9_000 + "a" + ")" * 9_000, "depth"),
+        ("(?=" * 51 + "a" + ")" * 51, "assertion_depth"),
+        ("(?=" * 9_000 + "a" + ")" * 9_000, "assertion_depth"),
     ],
     ids=lambda value: value[:40],
 )  # fmt: skip
@@ -128,7 +128,7 @@ def test_large_counts_work(pattern: str) -> None:
 def test_assertions_within_assertions_to_the_limit() -> None:
     tree = nested(50, lambda node: Look(node, behind=False, negative=False))
     assert not from_tree(tree + Literal("a")).is_empty()
-    with pytest.raises(LimitError, match="depth: 51 needed, 50 allowed; assertions inside assertions"):
+    with pytest.raises(LimitError, match="assertion_depth: 51 needed, 50 allowed"):
         from_tree(Look(tree, behind=False, negative=True))
 
 

@@ -112,7 +112,7 @@ needs_records = pytest.mark.skipif(not (report.RECORDS / "regex.json").exists(),
 @needs_records
 def test_the_documents_are_those_of_the_records() -> None:
     found = report.records()
-    assert report.DOCUMENT.read_text(encoding="utf-8") == report.document(found)
+    assert {path: path.read_text(encoding="utf-8") for path in report.DOCUMENTS} == report.documents(found)
     text = readme.README.read_text(encoding="utf-8")
     assert text == readme.with_peers(text, readme.peers(found["regex"], found["footprint"]))
 

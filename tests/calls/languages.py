@@ -2,7 +2,7 @@
 
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import KEPT
-from guided.automata.stacks import Place, Stacks
+from guided.automata.stacks import Configuration, Stacks
 from guided.calls.spec import FirstCall, Tools
 from guided.engine.templates import Template
 from guided.limits import Limits
@@ -36,8 +36,8 @@ class Language:
         return next((n for n, state in enumerate(states) if state < 0), len(data))
 
     @staticmethod
-    def _read(stacks: Stacks, data: bytes) -> tuple[Place, int]:
-        place: Place = (stacks.automaton.start, 0, *KEPT)
+    def _read(stacks: Stacks, data: bytes) -> tuple[Configuration, int]:
+        place: Configuration = (stacks.automaton.start, 0, *KEPT)
         texts: list[bytes] = []
         for count, byte in enumerate(data):
             after = stacks.read(place, bytes([byte]), texts)

@@ -104,7 +104,7 @@ def test_a_template_of_no_known_format_is_refused_with_what_is_in_it() -> None:
         format_of("{{ '<|im_start|>' }}[CALL_NOW]<my_call>{{ arguments }}</my_call>")
     for seen in ("<|im_start|>", "[CALL_NOW]", "<my_call>", "</my_call>", "hermes"):
         assert seen in str(caught.value)
-    with pytest.raises(SchemaError, match="no tags in it"):
+    with pytest.raises(SchemaError, match="contains no tags"):
         format_of("{{ messages }}")
 
 

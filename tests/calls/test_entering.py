@@ -149,10 +149,10 @@ def test_a_character_that_a_call_cuts_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"tool_choice": "none"}, ValueError, "with tool_choice='none' no call begins within text"),
-        ({"tool_choice": "required"}, ValueError, "with tool_choice='required' no call begins within text"),
-        ({"tool_choice": ["add"]}, ValueError, "no call begins within text"),
-        ({}, SchemaError, "no tool 'subtract' can be called; there are add, double"),
+        ({"tool_choice": "none"}, ValueError, "with tool_choice='none' text never contains calls"),
+        ({"tool_choice": "required"}, ValueError, "with tool_choice='required' text never contains calls"),
+        ({"tool_choice": ["add"]}, ValueError, "text never contains calls"),
+        ({}, SchemaError, "no tool 'subtract' can be called; available tools are add, double"),
     ],
 )
 def test_where_no_call_can_begin_is_said_at_once(options: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -206,7 +206,7 @@ def test_in_every_format(form: str, tool: str | None, select: str) -> None:
         stream = made.stream("?", max_tokens=300)
         events = [next(stream) for _ in range(n_events)]
         if made.spec.format.by_name and tool is None:
-            with pytest.raises(ValueError, match="a call begins with its tool: say which"):
+            with pytest.raises(ValueError, match="a call starts with its tool: pass the tool"):
                 stream.enter()
             continue
         stream.enter(tool)

@@ -386,7 +386,7 @@ def test_T15_strings_without_json(form: Format, is_definition: bool) -> None:
             looks_like_another = is_alone and (key, value) in {("b", "null"), ("c", "3")}
             call = Call("take", {"a": "x", key: value}, (0, 0))
             if looks_like_another:
-                with pytest.raises(SchemaError, match="is no value of"):
+                with pytest.raises(SchemaError, match="is not a value of"):
                     render_calls([call], spec.layouts, form, is_alone=True)
                 continue
             text = render_calls([call], spec.layouts, form, is_alone=True)
@@ -407,7 +407,7 @@ def test_T15_raw_strings_end_where_their_end_first_is(form: Format) -> None:
         "\n"
     )
     for value in (end, f"a{end}b", *(f"a{text}" for text in form.reserved)):
-        with pytest.raises(SchemaError, match="is no value of"):
+        with pytest.raises(SchemaError, match="is not a value of"):
             render_calls([Call("get_weather_now", {"city": value}, (0, 0))], spec.layouts, form)
     for length in range(1, len(end)):
         call = Call("get_weather_now", {"city": f"a{end[:length]}"}, (0, 0))
@@ -456,8 +456,8 @@ def test_T16_schemas_hold_in_every_style(name: str, schema: Any, yes: list[Any],
     ("name", "schema", "reason"),
     [
         ("qwen-coder", {}, "cannot tell a string from an array or object"),
-        ("gemma", {"type": "array"}, "no arrays and objects with strings"),
-        ("pythonic", {"type": "object"}, "arrays of single values, and nothing else"),
+        ("gemma", {"type": "array"}, "cannot write arrays or objects that contain strings"),
+        ("pythonic", {"type": "object"}, "arrays of single values only"),
         ("pythonic", {"type": "array", "items": {"type": "array"}}, "none of arrays or objects"),
     ],
 )
@@ -622,7 +622,7 @@ def test_calls_of_kimi_are_numbered_and_read_with_their_numbers() -> None:
 
 
 def test_a_colon_after_names_is_in_none() -> None:
-    with pytest.raises(SchemaError, match="has a colon after names, so none may hold one") as caught:
+    with pytest.raises(SchemaError, match="writes a colon after names") as caught:
         Tools([{"name": "pets:list"}], "kimi-k2")
     assert (caught.value.pointer, caught.value.keyword) == ("/pets:list", "name")
     assert Tools([{"name": "pets:list"}], "json").layouts["pets:list"]

@@ -241,7 +241,7 @@ def test_T16_bare_text_that_has_no_clear_end_is_refused(pattern: str, reason: st
 
 def test_names_that_a_format_cannot_write_are_refused() -> None:
     definition = {"name": "f", "parameters": {"type": "object", "properties": {"a b": {"type": "integer"}}}}
-    with pytest.raises(SchemaError, match="cannot write this name without quotes") as caught:
+    with pytest.raises(SchemaError, match="cannot write this name: it needs quotes") as caught:
         Tools([definition], "tooldec")
     assert (caught.value.pointer, caught.value.keyword) == ("/f/a b", "name")
     (call,) = parse_text('{"name": "f", "arguments": {"a b": 3}}', Tools([definition], "json", tool_choice="required"))
@@ -260,52 +260,52 @@ def test_names_of_properties_may_need_escapes() -> None:
 
 
 REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
-    ({"trigger": ""}, "a trigger begins", "trigger"),
-    ({"trigger": " \n"}, "a trigger begins", "trigger"),
-    ({"trigger": " <T>"}, "a trigger begins", "trigger"),
-    ({"key": "="}, "has {name} in it", "key"),
-    ({"key": "{name}{name}="}, "has {name} in it", "key"),
-    ({"key": "{name}"}, "where the parameter's name ends", "key"),
-    ({"key": "{name} "}, "where the parameter's name ends", "key"),
-    ({"key": "{name}is"}, "where the parameter's name ends", "key"),
-    ({"key": " {name}="}, "begins with a blank", "key"),
-    ({"result": "x"}, "has {result} in it", "result"),
-    ({"separator": ""}, "begins with a blank, or is empty", "separator"),
-    ({"separator": " ;"}, "begins with a blank", "separator"),
-    ({"separator": "and"}, "could go on a value", "separator"),
-    ({"separator": "+"}, "could go on a value", "separator"),
-    ({"close": ""}, "begins with a blank, or is empty", "close"),
-    ({"close": "end"}, "could go on a value", "close"),
-    ({"close": ",)"}, "begins like the separator", "close"),
-    ({"after_name": ""}, "could go on a name, or is blank", "after_name"),
-    ({"after_name": " "}, "could go on a name, or is blank", "after_name"),
-    ({"after_name": "of("}, "could go on a name", "after_name"),
-    ({"terminator": "= "}, "ends with a blank", "terminator"),
-    ({"terminator": "", "close": ") "}, "ends with a blank", "terminator"),
+    ({"trigger": ""}, "must not begin with a blank", "trigger"),
+    ({"trigger": " \n"}, "must not begin with a blank", "trigger"),
+    ({"trigger": " <T>"}, "must not begin with a blank", "trigger"),
+    ({"key": "="}, "must contain {name} exactly once", "key"),
+    ({"key": "{name}{name}="}, "must contain {name} exactly once", "key"),
+    ({"key": "{name}"}, "the end of the parameter's name", "key"),
+    ({"key": "{name} "}, "the end of the parameter's name", "key"),
+    ({"key": "{name}is"}, "the end of the parameter's name", "key"),
+    ({"key": " {name}="}, "begin with a blank", "key"),
+    ({"result": "x"}, "must contain {result}", "result"),
+    ({"separator": ""}, "must not be empty or begin with a blank", "separator"),
+    ({"separator": " ;"}, "begin with a blank", "separator"),
+    ({"separator": "and"}, "could continue a value", "separator"),
+    ({"separator": "+"}, "could continue a value", "separator"),
+    ({"close": ""}, "must not be empty or begin with a blank", "close"),
+    ({"close": "end"}, "could continue a value", "close"),
+    ({"close": ",)"}, "must not begin like the separator", "close"),
+    ({"after_name": ""}, "must not be blank or begin", "after_name"),
+    ({"after_name": " "}, "must not be blank or begin", "after_name"),
+    ({"after_name": "of("}, "a character of names", "after_name"),
+    ({"terminator": "= "}, "must not end with a blank", "terminator"),
+    ({"terminator": "", "close": ") "}, "must not end with a blank", "terminator"),
     ({"several": ("[", ", ", "")}, "before and after them", "several"),
     ({"several": ("", ", ", "]")}, "before and after them", "several"),
-    ({"several": ("[", "]", "]")}, "tells it from what is between", "several"),
-    ({"several": ("a", ", ", "b")}, "begin like one", "several"),
-    ({"several": ("{", ", ", "}"), "before_name": "{"}, "begin like one", "several"),
-    ({"several": ("[", ", ", "]"), "is_tagged": True}, "belongs to trigger and terminator", "several"),
+    ({"several": ("[", "]", "]")}, "differ from the text between", "several"),
+    ({"several": ("a", ", ", "b")}, "ambiguous with that of one call", "several"),
+    ({"several": ("{", ", ", "}"), "before_name": "{"}, "ambiguous with that of one call", "several"),
+    ({"several": ("[", ", ", "]"), "is_tagged": True}, "into trigger and terminator", "several"),
     (
         {"several": ("", "", ""), "is_listed": True, "terminator": "", "close": ")"},
-        "where a list of calls ends",
+        "the end of a list of calls",
         "several",
     ),
-    ({"several": ("[", " ", ""), "is_listed": True, "before_name": "=="}, "where a list of calls ends", "several"),
+    ({"several": ("[", " ", ""), "is_listed": True, "before_name": "=="}, "the end of a list of calls", "several"),
     ({"several": ("", "")}, "has 3 texts, not 2", "several"),
     ({"values": "xml"}, "is one of json, python, raw", "values"),
-    ({"also": {"key": ["{name}:"]}}, "only these may vary", "also"),
-    ({"also": {"close": []}}, "there is no other close", "also"),
-    ({"also": {"after_name": ["x("]}}, "could go on a name", "after_name"),
-    ({"also": {"close": ["]"], "trigger": [" "]}}, "a trigger begins", "trigger"),
+    ({"also": {"key": ["{name}:"]}}, "only these keys may have alternatives", "also"),
+    ({"also": {"close": []}}, "the list of alternatives of close is empty", "also"),
+    ({"also": {"after_name": ["x("]}}, "a character of names", "after_name"),
+    ({"also": {"close": ["]"], "trigger": [" "]}}, "must not begin with a blank", "trigger"),
     ({"by_name": True, "trigger": "< "}, "optional blanks before the name", "by_name"),
-    ({"by_name": True, "also": {"trigger": ["["]}}, "several ways to begin", "by_name"),
-    ({"separator": "", "after_value": "x"}, "could go on a value", "after_value"),
-    ({"before_name": "{id}:"}, "what {id} stands for", "id"),
-    ({"id": "[0-9]+"}, "what {id} stands for", "id"),
-    ({"id": "[0-9]+", "before_name": "{id}:", "id_example": "a"}, "is no id", "id_example"),
+    ({"by_name": True, "also": {"trigger": ["["]}}, "must begin calls in one way", "by_name"),
+    ({"separator": "", "after_value": "x"}, "could continue a value", "after_value"),
+    ({"before_name": "{id}:"}, "must be the pattern of {id}", "id"),
+    ({"id": "[0-9]+"}, "must be the pattern of {id}", "id"),
+    ({"id": "[0-9]+", "before_name": "{id}:", "id_example": "a"}, "does not match the pattern id", "id_example"),
 ]
 
 
@@ -341,7 +341,7 @@ def test_a_format_that_cannot_be_read_is_refused(changes: Mapping[str, Any], rea
 def test_wrong_types_are_type_errors() -> None:
     with pytest.raises(TypeError, match="trigger is a str, not int"):
         dataclasses.replace(TOOLDEC, trigger=3)
-    with pytest.raises(TypeError, match="a format is a name, a path or a Format, not int"):
+    with pytest.raises(TypeError, match="format must be a name, a path or a Format, not int"):
         format_named(3)  # type: ignore[arg-type]
 
 
@@ -370,14 +370,14 @@ def test_a_format_of_ones_own_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason", "keyword"),
     [
-        ('trigger = "<call>"', "trigger = <call>", "is no TOML", "toml"),
-        ('trigger = "<call>"', "", "needs this key", "trigger"),
+        ('trigger = "<call>"', "trigger = <call>", "is not valid TOML", "toml"),
+        ('trigger = "<call>"', "", "missing key", "trigger"),
         ('close = ")"', "close = 3", "close is a str, not int", "close"),
-        ('close = ")"', 'close = ")"\nfoo = 1', "has no such key", "foo"),
-        ('close = ")"', 'close = ","', "begins like the separator", "close"),
+        ('close = ")"', 'close = ")"\nfoo = 1', "unknown key of a format", "foo"),
+        ('close = ")"', 'close = ","', "must not begin like the separator", "close"),
         ('several = ["", ",", ""]', "several = [1]", "several is a list of str", "several"),
-        ('close = ")"', 'close = ")"\nid = "("\nid_example = "("', "stands for", "id"),
-        ('before_name = ""', 'before_name = "{id}:"\nid = "("\nid_example = "("', "is no pattern", "id"),
+        ('close = ")"', 'close = ")"\nid = "("\nid_example = "("', "must be the pattern", "id"),
+        ('before_name = ""', 'before_name = "{id}:"\nid = "("\nid_example = "("', "is not a valid pattern", "id"),
         ('close = ")"', 'close = ")"\nis_listed = "yes"', "is_listed is a bool, not str", "is_listed"),
         ('close = ")"', 'close = ")"\nseen = "yes"', "seen is a list of str", "seen"),
         ('several = ["", ",", ""]', 'several = ["", ",", ""]\nalso = 3', "also", "also"),
@@ -391,7 +391,7 @@ def test_a_malformed_file_is_refused_with_its_name_and_key(old: str, new: str, r
 
 
 def test_an_unknown_format_is_named_with_those_there_are() -> None:
-    with pytest.raises(SchemaError, match=r"there is no format 'xml'; there are anthropic, .*, json, .*tooldec"):
+    with pytest.raises(SchemaError, match=r"unknown format 'xml'; known formats are anthropic, .*, json, .*tooldec"):
         Tools([get_weather], "xml")
 
 
@@ -429,7 +429,7 @@ def test_errors_are_shown_by_type_and_message() -> None:
 
 
 def test_what_has_no_json_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="a object has no JSON"):
+    with pytest.raises(TypeError, match="a object cannot be written as JSON"):
         json_value(object())
 
 
@@ -437,8 +437,8 @@ def test_what_has_no_json_is_a_type_error() -> None:
     ("arguments", "reason", "pointer"),
     [
         ({"town": "Oslo"}, "has no argument 'town'", "/get_weather/town"),
-        ({"days": 3}, "lacks its argument 'city'", "/get_weather/city"),
-        ({"city": object()}, "is no value of str", "/get_weather/city"),
+        ({"days": 3}, "is missing its argument 'city'", "/get_weather/city"),
+        ({"city": object()}, "is not a value of str", "/get_weather/city"),
     ],
 )
 def test_a_call_that_cannot_be_written_is_refused(arguments: dict[str, Any], reason: str, pointer: str) -> None:
@@ -454,7 +454,7 @@ def test_values_without_keys_are_written_in_their_order() -> None:
     layout, form = Tools([f], "tooldec-positional").layouts["f"], format_named("tooldec-positional")
     assert render_call("f", {"a": 1, "b": 2, "c": [3, 4], "d": True}, layout, form) == "f(1, 2, 3, 4, d=true)"
     assert render_call("f", {"a": 1, "d": True}, layout, form) == "f(1, d=true)"
-    with pytest.raises(SchemaError, match="f lacks its argument 'b'"):
+    with pytest.raises(SchemaError, match="f is missing its argument 'b'"):
         render_call("f", {"a": 1, "c": [3]}, layout, form)
 
 

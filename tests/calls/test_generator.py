@@ -327,7 +327,7 @@ def test_an_argument_that_its_class_refuses_is_shown_as_an_error() -> None:
         return x.n
 
     result = positional('<T>f({"n": -1})=', f)("?")
-    assert str(result.calls[0].error).startswith("argument 'x' is refused by its type: negative")
+    assert str(result.calls[0].error).startswith("invalid value for argument 'x': negative")
     assert result.text.startswith('<T>f({"n": -1})=error: CallError: ')
 
 
@@ -408,11 +408,15 @@ def test_generator_makes_one_of_a_spec() -> None:
     ("make", "error", "message"),
     [
         (lambda: tools(3, [add]), TypeError, "model must be a guided.Model"),
-        (lambda: tools(Wanting(""), []), SchemaError, "the list of tools is empty"),
+        (lambda: tools(Wanting(""), []), SchemaError, "tools is empty"),
         (lambda: tools(Wanting(""), [add, add]), SchemaError, "two tools have this name"),
-        (lambda: tools(Wanting(""), [add], errors="hide"), ValueError, "errors is 'show' or 'raise', not 'hide'"),
-        (lambda: tools(Wanting(""), [add], select="best"), ValueError, "select is 'greedy' or 'score', not 'best'"),
-        (lambda: tools(Wanting(""), [add], format="xml"), SchemaError, "there is no format 'xml'"),
+        (lambda: tools(Wanting(""), [add], errors="hide"), ValueError, "errors must be 'show' or 'raise', not 'hide'"),
+        (
+            lambda: tools(Wanting(""), [add], select="best"),
+            ValueError,
+            "select must be 'greedy', 'score' or 'probability', not 'best'",
+        ),
+        (lambda: tools(Wanting(""), [add], format="xml"), SchemaError, "unknown format 'xml'"),
         (lambda: tools(Wanting(""), [add], tool_choice="required")("?", max_tokens=5), LimitError, "max_tokens"),
         (lambda: tools(Wanting(""), [add], format="tooldec").few_shot("?"), SchemaError, "no tool has examples"),
     ],

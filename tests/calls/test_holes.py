@@ -25,7 +25,7 @@ from guided.engine.templates import Template
 from guided.errors import CallError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
-from guided.schema.frames import Value
+from guided.schema.pushdown.frames import Value
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language, accepts
 from tests.calls.signatures import TREE, calls, defined, inventories, mutants, tool_of, written
@@ -123,7 +123,7 @@ def test_masks_are_the_tokens_that_can_be_read(style: str, choice: str) -> None:
     assert isinstance(tables, PushdownIndex)
     guide = index.guide()
     for byte in [*text.encode(), 266]:
-        place = tables.place(guide.state)
+        place = tables.configuration(guide.state)
         bits = np_bits(guide.mask())
         for token, data in enumerate(TOKENS.tokens):
             if data:
@@ -325,10 +325,10 @@ def test_characters_of_marks_within_strings_are_characters() -> None:
     )
     assert accepts(spec, text)
     assert not accepts(spec, 'f(a=\U000f0000\U000f0000\U000f0000\U000f0000, b="", c=1)')
-    with pytest.raises(SchemaError, match="cannot be written"):
+    with pytest.raises(SchemaError, match="reserved characters"):
         Tools([{"name": "f", "parameters": {"properties": {"\U000f0000": {}}}}])
     marks = Tools([Tool(f, types={"b": Regex("[\U000f0000-\U000f000f]{4}")})], "tooldec")
-    with pytest.raises(SchemaError, match="cannot be told") as caught:
+    with pytest.raises(SchemaError, match="are reserved") as caught:
         marks.lower(Limits())
     assert caught.value.pointer == "/f/b"
 

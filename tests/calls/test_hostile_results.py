@@ -300,9 +300,9 @@ def test_a_timeout_that_never_comes_is_no_limit(timeout: float) -> None:
 
 @pytest.mark.parametrize("timeout", [math.nan, 0, -1, -math.inf, True, "5", 1j])
 def test_other_timeouts_are_refused_at_once(timeout: Any) -> None:
-    with pytest.raises(ValueError, match="timeout is a number of seconds above 0"):
+    with pytest.raises(ValueError, match="timeout must be a number of seconds above 0"):
         generator(lambda: 3, timeout=timeout)
-    with pytest.raises(ValueError, match="timeout is a number of seconds above 0"):
+    with pytest.raises(ValueError, match="timeout must be a number of seconds above 0"):
         run(CALL, Tool(lambda: 3, name="f"), timeout)
 
 

@@ -28,8 +28,8 @@ from guided.engine.compile import compile  # noqa: A004
 from guided.engine.index import Index
 from guided.errors import IndexFormatError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
-from guided.schema.embedding import Embedding
-from guided.schema.frames import Ahead
+from guided.schema.pushdown.embedding import Embedding
+from guided.schema.pushdown.frames import SubTrie
 from guided.vocabulary.trie import trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.sources.documents import OPENAPI, SERVICE
@@ -88,7 +88,7 @@ def inventories(form: str) -> st.SearchStrategy[Any]:
 def around(index: Index) -> CallStates:
     assert isinstance(index.tables, PushdownIndex)
     assert isinstance(index.tables.automaton, Embedding)
-    found = index.tables.automaton._around
+    found = index.tables.automaton._host
     assert isinstance(found, CallStates)
     return found
 
@@ -283,7 +283,7 @@ def test_names_are_a_trie(names: set[str], data: st.DataObject) -> None:
         for byte in b"abcd":
             begin, end = found.within(low, high, len(begun), byte)
             assert spelled[begin:end] == [name for name in spelled if name.startswith(begun + bytes([byte]))]
-        ahead = Ahead(trie.byte, trie.depth, trie.skip, 0, len(trie.byte))
+        ahead = SubTrie(trie.byte, trie.depth, trie.skip, 0, len(trie.byte))
         places = found.below(low, high, len(begun), ahead)
         reached = [begun]
         for above, byte in zip(places.parent[1:].tolist(), places.byte[1:].tolist(), strict=True):
@@ -322,7 +322,7 @@ def test_only_the_places_of_names_that_tokens_lead_to_are_made() -> None:
 def test_the_names_of_part_of_a_trie() -> None:
     found, trie = Names.of(["abc", "abd", "b"]), trie_of([b"xab", b"xb", b"y"])
     # The nodes below x: a, ab, b.
-    places = found.below(0, 3, 0, Ahead(trie.byte, trie.depth, trie.skip, 1, 4))
+    places = found.below(0, 3, 0, SubTrie(trie.byte, trie.depth, trie.skip, 1, 4))
     assert (places.byte[1:].tobytes(), places.depth.tolist(), places.parent[1:].tolist()) == (
         b"abb",
         [0, 1, 2, 1],
@@ -381,7 +381,7 @@ def test_what_cannot_be_lowered_is_refused_where_a_text_gets_there() -> None:
     tools = read_tools({"openapi": "3.1.0", "paths": paths}, check=False)
     index = compile(Tools(tools, tool_choice="required"), VOCABULARY)
     assert index.accepts(b'{"name": "get_7", "arguments": {}}')
-    with pytest.raises(SchemaError, match="a type is one of") as caught:
+    with pytest.raises(SchemaError, match="a type must be one of") as caught:
         index.accepts(b'{"name": "get_bad", "arguments": {}}')
     assert caught.value.pointer == "/get_bad/x"
 
@@ -389,8 +389,8 @@ def test_what_cannot_be_lowered_is_refused_where_a_text_gets_there() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"remove": ["nothing"]}, "there is no tool 'nothing'"),
-        ({"add": [definition("tool_1", {})]}, "has this name already"),
+        ({"remove": ["nothing"]}, "unknown tool 'nothing'"),
+        ({"add": [definition("tool_1", {})]}, "duplicate tool name"),
         ({"add": [definition("x", {}), definition("x", {})]}, "two tools have this name"),
     ],
 )
@@ -403,7 +403,7 @@ def test_changes_that_make_no_sense_are_refused(change: Any, reason: str) -> Non
     "change", [{"remove": "tool_1"}, {"add": "tool"}, {"add": definition("x", {})}, {"add": Tool(definition("x", {}))}]
 )
 def test_what_changes_is_given_in_lists(change: Any) -> None:
-    with pytest.raises(TypeError, match="are lists, of tools and of names"):
+    with pytest.raises(TypeError, match="add must be a list of tools"):
         Tools(many(2)).changed(**change)
 
 
@@ -414,5 +414,5 @@ def test_small_specs_change_as_large_ones_do() -> None:
     assert [tool.name for tool in spec.tools] == ["tool_0", "tool_2", "now"]
     replaced = Tools(many(MANY + 2)).changed(add=[definition("tool_1", {})], remove=["tool_1"])
     assert replaced.layouts["tool_1"].keyed == ()
-    with pytest.raises(SchemaError, match="the list of tools is empty"):
+    with pytest.raises(SchemaError, match="tools is empty"):
         Tools(many(1)).changed(remove=["tool_0"])

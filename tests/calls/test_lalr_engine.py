@@ -16,8 +16,8 @@ from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
 from guided.calls.spec import FirstCall, Tools
 from guided.errors import LimitError, SchemaError
+from guided.export.characters import Characters
 from guided.limits import Limits
-from guided.schema.grammar.characters import Characters
 from tests.calls.signatures import TREE, calls, defined, inventories, mutants, tool_of, written
 from tests.profiles import examples
 
@@ -157,7 +157,7 @@ def test_what_no_grammar_says_is_refused() -> None:
     unique = {"name": "f", "parameters": {"properties": {"a": {"type": "array", "uniqueItems": True}}}}
     with pytest.raises(SchemaError, match="uniqueItems"):
         guided.compile(Tools([unique], engine="lalr"), BYTES)
-    with pytest.raises(ValueError, match="engine is"):
+    with pytest.raises(ValueError, match="engine must be"):
         Tools([paint], engine="earley")  # type: ignore[arg-type]
     with pytest.raises(LimitError):
         Tools([paint], engine="lalr").lark(limits=Limits(states=8))

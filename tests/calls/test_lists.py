@@ -85,7 +85,7 @@ def test_the_format_of_a_model_is_that_of_its_template() -> None:
 def test_T24_a_call_that_is_known_by_its_name_is_entered_by_name() -> None:
     model = Wanting('[echo(text="a")]"a"', VOCABULARY)
     stream = tools(model, [echo], format="pythonic").stream("?")
-    with pytest.raises(ValueError, match="begins with its tool"):
+    with pytest.raises(ValueError, match="starts with its tool"):
         stream.enter()
     stream.enter("echo")
     assert [event.call.result for event in stream if isinstance(event, ToolResult)] == ["a"]

@@ -174,14 +174,14 @@ def test_digests_of_trees_are_of_their_structure() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"tool_choice": "later"}, SchemaError, "there is no tool 'later'; there are add, now"),
-        ({"tool_choice": ["add", "later"]}, SchemaError, "there is no tool 'later'"),
+        ({"tool_choice": "later"}, SchemaError, "unknown tool 'later'; known tools are add, now"),
+        ({"tool_choice": ["add", "later"]}, SchemaError, "unknown tool 'later'"),
         ({"tool_choice": []}, SchemaError, "an empty list allows nothing"),
-        ({"tool_choice": {"type": "function"}}, SchemaError, "there is no tool None"),
-        ({"tool_choice": 3}, TypeError, "tool_choice is a name or a list of names, not int"),
-        ({"engine": "earley"}, ValueError, "engine is 'nested' or 'lalr', not 'earley'"),
-        ({"max_length": 0}, ValueError, "max_length is a number >= 1, not 0"),
-        ({"max_digits": True}, ValueError, "max_digits is a number >= 1, not True"),
+        ({"tool_choice": {"type": "function"}}, SchemaError, "unknown tool None"),
+        ({"tool_choice": 3}, TypeError, "tool_choice must be a name or a list of names, not int"),
+        ({"engine": "earley"}, ValueError, "engine must be 'nested' or 'lalr', not 'earley'"),
+        ({"max_length": 0}, ValueError, "max_length must be an integer >= 1, not 0"),
+        ({"max_digits": True}, ValueError, "max_digits must be an integer >= 1, not True"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -87,10 +87,10 @@ def test_T29_names_from_a_model_are_mapped_back_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("a", "2 names were asked for, 1 given"),
+        ("a", "2 names expected, 1 given"),
         ("a\nb\nc", "3 given"),
-        ("a\na", "given twice"),
-        ("a\nb c", "a name is made of"),
+        ("a\na", "duplicate name"),
+        ("a\nb c", "a tool name must consist of"),
     ],
 )
 def test_T29_an_answer_that_is_not_usable_is_refused(answer: str, reason: str) -> None:
@@ -101,10 +101,10 @@ def test_T29_an_answer_that_is_not_usable_is_refused(answer: str, reason: str) -
 @pytest.mark.parametrize(
     ("make", "error", "reason"),
     [
-        (lambda: renamed([tool("f")], lambda _: 3), TypeError, "the answer is a text"),
+        (lambda: renamed([tool("f")], lambda _: 3), TypeError, "the answer must be a str"),
         (lambda: renamed([tool("f")], lambda _: "g", "no place"), ValueError, "once"),
-        (lambda: as_named(tool("f"), "a b"), SchemaError, "a name is made of"),
-        (lambda: inventory([]), SchemaError, "the list of tools is empty"),
+        (lambda: as_named(tool("f"), "a b"), SchemaError, "a tool name must consist of"),
+        (lambda: inventory([]), SchemaError, "tools is empty"),
     ],
 )
 def test_what_cannot_be_named_is_refused(make: Callable[[], Any], error: type[Exception], reason: str) -> None:

@@ -126,11 +126,11 @@ def test_T17_T18_T21_T26_calls_are_read(style: str, text: str, name: str, argume
 
 # As in the paper's figures 7 and 8: calls that models wrote, with names that do not exist, wrong arguments, broken syntax.
 WRONG: list[tuple[str, str, str, str, int]] = [
-    ("tooldec", 'get_wether(city="Oslo")', "name", "no tool name begins with this", 6),
-    ("tooldec", 'get_weather_now(city="Oslo")', "name", "begins with 'get_weather'", 11),
-    ("tooldec", "weather_today()", "name", "no tool name begins with this", 0),
-    ("tooldec", "Now()", "name", "no tool name begins with this", 0),
-    ("tooldec", 'get_weather(city="Oslo")', "argument", "lacks its argument 'day'", 23),
+    ("tooldec", 'get_wether(city="Oslo")', "name", "no tool name starts with this", 6),
+    ("tooldec", 'get_weather_now(city="Oslo")', "name", "starts with 'get_weather'", 11),
+    ("tooldec", "weather_today()", "name", "no tool name starts with this", 0),
+    ("tooldec", "Now()", "name", "no tool name starts with this", 0),
+    ("tooldec", 'get_weather(city="Oslo")', "argument", "is missing its argument 'day'", 23),
     ("tooldec", 'get_weather(day="today")', "argument", "has no argument here", 12),
     ("tooldec", 'get_weather(town="Oslo", day="today")', "argument", "has no argument here", 12),
     ("tooldec", 'get_weather(cityname="Oslo", day="today")', "argument", "has no argument here", 16),
@@ -141,21 +141,21 @@ WRONG: list[tuple[str, str, str, str, int]] = [
     ("tooldec", "mixed(a=1.5, e=true)", "argument", "'a' must be int", 9),
     ("tooldec", "mixed(a=01, e=true)", "argument", "'a' must be int", 9),
     ("tooldec", "mixed(a=+1, e=true)", "argument", "'a' must be int", 8),
-    ("tooldec", "now(1)", "argument", "has no further argument", 4),
-    ("tooldec", "now(,)", "argument", "has no further argument", 4),
-    ("tooldec-positional", 'get_weather("Oslo", "today", 3)', "argument", "has no further argument", 27),
-    ("tooldec-positional", "mixed(1, d=true)", "argument", "lacks its argument 'e'", 15),
+    ("tooldec", "now(1)", "argument", "unexpected argument", 4),
+    ("tooldec", "now(,)", "argument", "unexpected argument", 4),
+    ("tooldec-positional", 'get_weather("Oslo", "today", 3)', "argument", "unexpected argument", 27),
+    ("tooldec-positional", "mixed(1, d=true)", "argument", "is missing its argument 'e'", 15),
     ("tooldec-positional", "mixed(e=true)", "argument", "'a' must be int", 6),
-    ("json", '{"name": "get_weather", "arguments": {"city": "Oslo"}}', "argument", "lacks its argument 'day'", 52),
+    ("json", '{"name": "get_weather", "arguments": {"city": "Oslo"}}', "argument", "is missing its argument 'day'", 52),
     ("json", '{"name": "get_weather", "arguments": {"city": 3}}', "argument", "'city' must be str", 46),
-    ("json", '{"name": "now", "arguments": {"x": 3}}', "argument", "has no further argument", 30),
-    ("json", '{"name": "get_weather", "arguments": {"city": "Oslo"},', "argument", "lacks its argument 'day'", 52),
-    ("json", '{"name": "get_weather", "arguments": {}}', "argument", "lacks its argument 'city'", 38),
-    ("json", '{"name": "later", "arguments": {}}', "name", "no tool name begins with this", 10),
+    ("json", '{"name": "now", "arguments": {"x": 3}}', "argument", "unexpected argument", 30),
+    ("json", '{"name": "get_weather", "arguments": {"city": "Oslo"},', "argument", "is missing its argument 'day'", 52),
+    ("json", '{"name": "get_weather", "arguments": {}}', "argument", "is missing its argument 'city'", 38),
+    ("json", '{"name": "later", "arguments": {}}', "name", "no tool name starts with this", 10),
     ("tooldec", "now", "syntax", "ends inside a call", 3),
     ("tooldec", 'get_weather(city="Oslo', "syntax", "ends inside a call", 22),
     ("tooldec", "now[]", "syntax", "expected '('", 3),
-    ("tooldec", "now()=", "syntax", "the text goes on", 5),
+    ("tooldec", "now()=", "syntax", "unexpected text", 5),
     ("tooldec", 'get_weather(city="Oslo"; day="today")', "syntax", "expected ', ' at", 23),
     ("tooldec", "mixed(a=1, e=true;", "syntax", "expected ')' at", 17),
     ("tooldec", "mixed(a=1, d=true; e=true)", "syntax", "expected ', ' at", 17),
@@ -163,7 +163,7 @@ WRONG: list[tuple[str, str, str, str, int]] = [
     ("tooldec", "", "syntax", "ends inside a call", 0),
     ("json", "{'name': 'now'}", "syntax", "expected", 1),
     ("json", '{"name": "now", "parameters": {}}', "syntax", "expected", 17),
-    ("json", '{"name": "now", "arguments": {}} ', "syntax", "the text goes on", 32),
+    ("json", '{"name": "now", "arguments": {}} ', "syntax", "unexpected text", 32),
     ("json", "```json", "syntax", "expected", 0),
 ]
 
@@ -274,7 +274,7 @@ def test_what_a_class_of_ones_own_refuses_is_an_argument_error() -> None:
     def halve(even: Even) -> None: ...
 
     assert parse_call('halve(even={"number": 4})', [halve], "tooldec").arguments == {"even": Even(4)}
-    with pytest.raises(CallError, match="refused by its type: 3 is odd") as caught:
+    with pytest.raises(CallError, match=r"invalid value for argument .*: 3 is odd") as caught:
         parse_call('halve(even={"number": 3})', [halve], "tooldec")
     assert (caught.value.kind, caught.value.position) == ("argument", 11)
 

@@ -178,9 +178,9 @@ def test_a_planner_is_a_format_in_a_few_words() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"until": "end"}, SchemaError, "there is no tool 'end'; there are look_up, add, finish"),
-        ({"until": "finish", "tool_choice": "required"}, ValueError, "lasts until a call with tool_choice='auto'"),
-        ({"until": "finish", "execute": False, "parallel_tool_calls": True}, ValueError, "where calls are run"),
+        ({"until": "end"}, SchemaError, "unknown tool 'end'; known tools are look_up, add, finish"),
+        ({"until": "finish", "tool_choice": "required"}, ValueError, "until= needs tool_choice='auto'"),
+        ({"until": "finish", "execute": False, "parallel_tool_calls": True}, ValueError, "calls that are run"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:

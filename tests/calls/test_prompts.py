@@ -139,7 +139,7 @@ def test_the_prompt_that_was_measured() -> None:
 def test_plain_examples_may_be_pairs() -> None:
     pairs = [(example.question, example.answer) for example in PLAIN]
     assert few_shot(Tools(TOOLS, "tooldec"), "Will it be sunny in Berlin tomorrow?", pairs) == MEASURED
-    with pytest.raises(TypeError, match="a pair of texts"):
+    with pytest.raises(TypeError, match="a pair of str"):
         few_shot(Tools(TOOLS, "tooldec"), "?", ["Who?"])  # type: ignore[list-item]
 
 
@@ -184,9 +184,9 @@ def test_values_of_python_are_written_as_json() -> None:
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        ({"artist": 3}, "is no call of the tool"),
+        ({"artist": 3}, "is not a call of the tool"),
         ({"singer": "x"}, "has no argument 'singer'"),
-        ({}, "lacks its argument 'artist'"),
+        ({}, "is missing its argument 'artist'"),
     ],
 )
 def test_an_example_that_is_no_call_is_refused(call: dict[str, object], reason: str) -> None:
@@ -199,5 +199,5 @@ def test_an_example_that_is_no_call_is_refused(call: dict[str, object], reason: 
 def test_prompts_need_examples_and_running_text() -> None:
     with pytest.raises(SchemaError, match="no tool has examples"):
         few_shot(Tools([play_music], "tooldec"), "?")
-    with pytest.raises(SchemaError, match="calls alone"):
+    with pytest.raises(SchemaError, match="only allows calls"):
         few_shot(Tools(TOOLS, "tooldec", tool_choice="required"), "?")

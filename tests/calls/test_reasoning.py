@@ -107,13 +107,13 @@ def test_in_harmony_analysis_is_reasoning() -> None:
 
 @pytest.mark.parametrize("reasoning", [("<think>",), ("a", " \n"), ("a", "")])
 def test_reasoning_has_an_end(reasoning: Any) -> None:
-    with pytest.raises(SchemaError, match="two texts") as caught:
+    with pytest.raises(SchemaError, match="must be a pair") as caught:
         Tools([now], reasoning=reasoning)
     assert caught.value.keyword == "reasoning"
 
 
 def test_a_format_without_reasoning_asks_for_its_texts() -> None:
-    with pytest.raises(SchemaError, match="does not say how reasoning is written"):
+    with pytest.raises(SchemaError, match="does not define reasoning"):
         Tools([now], "react", reasoning=True)
-    with pytest.raises(TypeError, match="a bool or a pair of texts"):
+    with pytest.raises(TypeError, match="a bool or a pair of str"):
         Tools([now], reasoning="<think>")  # type: ignore[arg-type]

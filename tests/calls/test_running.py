@@ -12,8 +12,9 @@ import pytest
 
 from guided.calls.parse import parse_call
 from guided.calls.reads import Call
-from guided.calls.running import CallRefused, run, run_async
+from guided.calls.running import run, run_async
 from guided.calls.tool import Tool
+from guided.errors import CallRefused
 
 
 def mixed(a: int, /, b: int = 3, *c: int, d: bool = False, from_: str = "x") -> tuple[Any, ...]:
@@ -182,7 +183,7 @@ def test_a_coroutine_that_is_cancelled_by_itself_is_an_error(way: Any) -> None:
         raise asyncio.CancelledError
 
     done = way(CALL, Tool(gives_up))
-    assert (type(done.error), str(done.error)) == (RuntimeError, "what was awaited was cancelled")
+    assert (type(done.error), str(done.error)) == (RuntimeError, "the awaited object was cancelled")
 
 
 def test_coroutines_are_awaited_in_the_running_loop_and_functions_do_not_hold_it_up() -> None:
@@ -276,7 +277,7 @@ def test_what_confirm_raises_is_raised(way: Any) -> None:
 
     with pytest.raises(EOFError, match="nobody there"):
         way(CALL, Tool(divide, name="f"), confirm=gone)
-    with pytest.raises(TypeError, match="confirm gives True, False or a text that says why not, not None"):
+    with pytest.raises(TypeError, match="confirm must return True, False or a str with the reason, not None"):
         way(CALL, Tool(divide, name="f"), confirm=lambda call: None)
 
 

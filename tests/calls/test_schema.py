@@ -158,17 +158,22 @@ def test_what_has_no_bound_has_that_of_the_spec(schema: dict[str, Any], yes: str
 
 
 REFUSED: list[tuple[Any, str, str, str]] = [
-    ({"$ref": "#/$defs/a"}, "leads nowhere", "/tool/x", "$ref"),
+    ({"$ref": "#/$defs/a"}, "cannot be resolved", "/tool/x", "$ref"),
     ({"$ref": "https://example.org/a"}, "nothing is fetched", "/tool/x", "$ref"),
     (False, "no value satisfies", "/tool/x", "schema"),
-    ("string", "a schema is an object", "/tool/x", "schema"),
-    ({"type": "text"}, "a type is one of", "/tool/x", "type"),
-    ({"enum": [{1, 2}]}, "made of JSON values", "/tool/x", "schema"),
+    ("string", "a schema must be an object", "/tool/x", "schema"),
+    ({"type": "text"}, "a type must be one of", "/tool/x", "type"),
+    ({"enum": [{1, 2}]}, "must consist of JSON values", "/tool/x", "schema"),
     ({"enum": ["a"], "type": "integer"}, "no value satisfies", "/tool/x", "schema"),
-    ({"anyOf": [{"type": "string"}, {"type": "odd"}]}, "a type is one of", "/tool/x/anyOf/1", "type"),
+    ({"anyOf": [{"type": "string"}, {"type": "odd"}]}, "a type must be one of", "/tool/x/anyOf/1", "type"),
     ({"type": "string", "minLength": 2, "maxLength": 1}, "no value satisfies", "/tool/x", "schema"),
     ({"type": "string", "pattern": "a(b"}, "unterminated group at position 1", "/tool/x", "pattern"),
-    ({"type": "object", "properties": {"a/b": {"type": "odd"}}}, "a type is one of", "/tool/x/properties/a~1b", "type"),
+    (
+        {"type": "object", "properties": {"a/b": {"type": "odd"}}},
+        "a type must be one of",
+        "/tool/x/properties/a~1b",
+        "type",
+    ),
     ({"type": "array", "minItems": 1, "items": {"$ref": "#"}}, "no value satisfies", "/tool/x", "schema"),
 ]
 

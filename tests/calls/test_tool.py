@@ -106,7 +106,7 @@ def test_a_pydantic_model_has_the_constraints_of_its_fields() -> None:
     assert not automaton_of(a.type.node).accepts(b"-1")
     assert not automaton_of(b.type.node).accepts(b'"ax"')
     assert Tool(Model, types={"the-c": Regex("y")}).parameters()[2].type is not c.type
-    with pytest.raises(SchemaError, match="no parameter 'e'"):
+    with pytest.raises(SchemaError, match="unknown parameter 'e'"):
         Tool(Model, types={"e": Regex("y")})
 
 
@@ -190,7 +190,7 @@ def test_T10_duplicate_names_are_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "a(b", "a,b", 'a"b', "a=b", "a\n", "<a>"])
 def test_names_are_validated(name: str) -> None:
-    with pytest.raises(SchemaError, match="a name is made of letters"):
+    with pytest.raises(SchemaError, match="a tool name must consist of letters"):
         Tool(get_weather, name=name)
 
 
@@ -211,28 +211,33 @@ def of(**parameters: Any) -> dict[str, Any]:
 
 
 REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
-    (lambda: Tool(keywords), "**kwargs has none", "/keywords/kwargs", "**kwargs"),
+    (lambda: Tool(keywords), "**kwargs is not supported", "/keywords/kwargs", "**kwargs"),
     (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
     (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved", "unresolved"),
     (lambda: Tool(bad), "cannot be written as JSON", "/bad/y", "type"),
     (lambda: Tool(bad), "Tool(..., types={name: annotation}) gives another type", "/bad/y", "type"),
-    (lambda: Tool(aliased), "two parameters are called 'y'", "/aliased", "alias"),
-    (lambda: Tool(lambda x: x), "a name is made of letters", "/<lambda>", "name"),
-    (lambda: Tool(type), "no signature", "/type", "signature"),
-    (lambda: Tool(get_weather, types={"town": Regex("a")}), "no parameter 'town'", "/get_weather/town", "types"),
-    (lambda: Tool(get_weather, types={"city": NotATree()}), "no lowering", "/get_weather/city", "NotATree"),
-    (lambda: Tool({"description": "x"}), "a definition has a name", "", "name"),
-    (lambda: Tool({"function": 3}), "a definition has a name", "", "name"),
+    (lambda: Tool(aliased), "duplicate parameter 'y'", "/aliased", "alias"),
+    (lambda: Tool(lambda x: x), "a tool name must consist of letters", "/<lambda>", "name"),
+    (lambda: Tool(type), "its signature cannot be read", "/type", "signature"),
+    (lambda: Tool(get_weather, types={"town": Regex("a")}), "unknown parameter 'town'", "/get_weather/town", "types"),
+    (
+        lambda: Tool(get_weather, types={"city": NotATree()}),
+        "cannot be compiled to a pattern",
+        "/get_weather/city",
+        "NotATree",
+    ),
+    (lambda: Tool({"description": "x"}), "a definition needs a name", "", "name"),
+    (lambda: Tool({"function": 3}), "a definition needs a name", "", "name"),
     (lambda: Tool(of(type="array")), "a schema of type object", "/f", "parameters"),
     (lambda: Tool({"name": "f", "parameters": 3}), "a schema of type object", "/f", "parameters"),
     (lambda: Tool(of(type="object", minProperties=1)), "no value satisfies", "/f", "schema"),
-    (lambda: Tool(of(type="object", required=["a"])), "'a' is required, but no property", "/f", "required"),
-    (lambda: Tool(of(type="object", properties=[])), "properties map names", "/f", "properties"),
+    (lambda: Tool(of(type="object", required=["a"])), "'a' is required but not in properties", "/f", "required"),
+    (lambda: Tool(of(type="object", properties=[])), "properties must map names", "/f", "properties"),
     (lambda: Tool(of(type="object", required="a")), "a list of names", "/f", "required"),
-    (lambda: Tool(of(type="object", properties={"a": {"type": "odd"}})), "a type is one of", "/f/a", "type"),
+    (lambda: Tool(of(type="object", properties={"a": {"type": "odd"}})), "a type must be one of", "/f/a", "type"),
     (lambda: Tool(of(oneOf=[{"properties": {"a": False}, "required": ["a"]}])), "no value satisfies", "/f", "schema"),
-    (lambda: Tool(of(type="object"), types={"b": Regex("a")}), "no parameter 'b'", "/f/b", "types"),
-    (lambda: inventory([]), "the list of tools is empty: at least one is needed", "", "tools"),
+    (lambda: Tool(of(type="object"), types={"b": Regex("a")}), "unknown parameter 'b'", "/f/b", "types"),
+    (lambda: inventory([]), "tools is empty: pass at least one tool", "", "tools"),
 ]
 
 
@@ -258,19 +263,22 @@ def test_a_malformed_pattern_is_refused() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Tool(3), "a tool is a callable or a dict, not int"),
-        (lambda: Tool(get_weather, name=3), "the name of a tool is a str, not int"),
-        (lambda: Tool(get_weather, run=print), "run is for definitions"),
-        (lambda: Tool(get_weather, examples=["x"]), "an example is an Example, a dict or a pair of texts, not str"),
+        (lambda: Tool(3), "a tool must be a callable or a dict, not int"),
+        (lambda: Tool(get_weather, name=3), "the name of a tool must be a str, not int"),
+        (lambda: Tool(get_weather, run=print), "run= is only for JSON definitions"),
+        (lambda: Tool(get_weather, examples=["x"]), "an example must be an Example, a dict or a pair of str, not str"),
         (
             lambda: inventory(get_weather),
-            "tools must be a list of callables, dicts and Tools, not function: put one tool in a list",
+            "tools must be a list of callables, dicts and Tools, not function: put a single tool in a list",
         ),
         (
             lambda: inventory({"name": "f"}),
-            "tools must be a list of callables, dicts and Tools, not dict: put one tool in a list",
+            "tools must be a list of callables, dicts and Tools, not dict: put a single tool in a list",
         ),
-        (lambda: inventory("f"), "tools must be a list of callables, dicts and Tools, not str: put one tool in a list"),
+        (
+            lambda: inventory("f"),
+            "tools must be a list of callables, dicts and Tools, not str: put a single tool in a list",
+        ),
     ],
 )
 def test_wrong_types_are_type_errors(make: Callable[[], Any], message: str) -> None:

@@ -153,7 +153,7 @@ def test_reads_token_by_token(tmp_path: Path) -> None:
     tokens = reply(*arguments, "20x4")["tokens"]
     assert [token["text"] for token in tokens] == ["20", "x"]
     assert [token["allowed"] for token in tokens] == [True, False]
-    assert tokens[-1]["reason"] == "its byte 0 (b'x') cannot come there"
+    assert tokens[-1]["reason"] == "its byte 0 (b'x') is not allowed there"
 
 
 def test_a_text_that_the_vocabulary_can_not_spell(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_rejects_at_the_first_character_that_no_accepted_text_goes_on_with(text:
 
 def test_usage_errors() -> None:
     assert errors_of("check", "x") == (
-        "Error: no constraint given: pass an index file or one of --regex, --choice, --tools, --json-schema and --grammar\n"
+        "Error: no constraint given: pass an index file or one of --regex, --choice, --tools, --json-schema, --grammar and --spec\n"
         "Try 'guided check --help' for help.\n"
     )
     assert errors_of("check", "--regex", "a", "--choice", "b", "x") == (
@@ -225,7 +225,7 @@ def test_errors_of_the_vocabulary(tmp_path: Path) -> None:
     assert errors_of(*arguments, str(tmp_path)) == (
         f"Error: {tmp_path / 'tokenizer.json'}: cannot be read: No such file or directory\n"
     )
-    assert errors_of(*arguments, ranks) == (f"Error: {ranks} names no end-of-text token: give its id with --eos\n")
+    assert errors_of(*arguments, ranks) == (f"Error: {ranks} has no end-of-text token: pass its id with --eos\n")
     assert "id 97 spells b'a'" in errors_of(*arguments, ranks, "--eos", "97")
     assert errors_of("check", "--regex", "[^\\d\\D]", "a", "--vocabulary", ranks, "--eos", "256").startswith(
         "Error: the language is empty"

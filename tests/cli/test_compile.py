@@ -190,7 +190,7 @@ def test_a_process_that_dies_is_reported(folder: Path) -> None:
     found = statuses("dying.py", "--regex", "a", "--regex", "b", "-o", "out", "--jobs", "2", code=1)
     assert found == {"dying": "failed", "regex": "compiled", "regex-2": "compiled"}
     entries = json.loads(Path("out/manifest.json").read_text())["indices"]
-    assert entries[0]["error"]["message"] == "the process died while this was compiled (for lack of memory?)"
+    assert entries[0]["error"]["message"] == "the process died during this compile (out of memory?)"
 
 
 def test_earlier_entries_stay(folder: Path) -> None:
@@ -257,11 +257,11 @@ def test_paths_in_a_file_of_specs_begin_at_the_file(folder: Path) -> None:
         ("x = 1", "specs.toml: 'x' is not a table: write each constraint as a table, [x]"),
         (
             "[x]",
-            "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, found none",
+            "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, spec, found none",
         ),
         (
             "[x]\nregex = 'a'\nchoice = ['b']",
-            "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, found regex and choice",
+            "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, spec, found regex and choice",
         ),
         ("['a/b']\nregex = 'a'", "specs.toml ['a/b']: 'a/b' cannot be a file name"),
         ("['.x']\nregex = 'a'", "specs.toml ['.x']: '.x' cannot be a file name"),
@@ -282,7 +282,7 @@ def test_files_of_specs_that_are_wrong(folder: Path, content: str, message: str)
     ("table", "message"),
     [
         ("regex = 1", "regex must be a text, not a number"),
-        ("regex = 'a'\nbuilder = 'x'", "builder is 'guided' or 'interegular', not 'x'"),
+        ("regex = 'a'\nbuilder = 'x'", "builder must be 'guided' or 'interegular', not 'x'"),
         ("regex = 'a'\nformat = 'json'", "unknown option 'format' of regex: known options are builder"),
         ("choice = 'a'", "choice must be a list of texts, not a text"),
         ("choice = []", "a choice needs at least one option"),
@@ -291,10 +291,10 @@ def test_files_of_specs_that_are_wrong(folder: Path, content: str, message: str)
             "tools = 1",
             "tools must be a source (tools.py:name, package.module, tools.json) or a list of definitions, not a number",
         ),
-        ("tools = 'abilities.py'\nformat = 'x'", "there is no format 'x'"),
+        ("tools = 'abilities.py'\nformat = 'x'", "unknown format 'x'"),
         ("tools = 'abilities.py'\nstrict = 1", "strict must be true or false, not a number"),
         ("tools = 'abilities.py'\nmax_length = true", "max_length must be a number, not true or false"),
-        ("tools = 'abilities.py'\ntool_choice = ['x']", "there is no tool 'x'"),
+        ("tools = 'abilities.py'\ntool_choice = ['x']", "unknown tool 'x'"),
         ("tools = 'abilities.py:x'", "abilities.py has no 'x'; it has add, sub"),
         ("tools = ''", "--tools: the source is empty"),
     ],

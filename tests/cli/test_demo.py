@@ -65,7 +65,7 @@ def test_questions_are_not_examples() -> None:
         (" It will.", "no call", False, False),
         (
             ' <T>get_weather(city="Berlin") = x',
-            "tool error (argument): get_weather lacks its argument 'day'",
+            "tool error (argument): get_weather is missing its argument 'day'",
             True,
             False,
         ),
@@ -77,7 +77,7 @@ def test_questions_are_not_examples() -> None:
         ),
         (
             " <T>weather_in(city) = x",
-            "tool error (name): weather_in: no tool name begins with this",
+            "tool error (name): weather_in: no tool name starts with this",
             False,
             False,
         ),
@@ -138,4 +138,4 @@ def test_signatures_are_those_of_the_functions() -> None:
 
 def test_errors() -> None:
     assert "--questions" in errors_of("demo", "--questions", "0")
-    assert errors_of("demo", "--model", "/none") == "Error: there is no file or folder /none\n"
+    assert errors_of("demo", "--model", "/none") == "Error: no such file or folder: /none\n"

@@ -33,7 +33,9 @@ def test_a_token_that_is_allowed(tokens: list[str]) -> None:
 def test_a_token_that_is_not_allowed_by_its_text(tokens: list[str]) -> None:
     done = call("explain", "--regex", DATE, *tokens, "--after", "2024", "--text", "20")
     assert done.exit_code == 1
-    assert done.stdout.endswith("token 256, '20', is not allowed: its byte 0 (b'2') cannot come there; expected '-'\n")
+    assert done.stdout.endswith(
+        "token 256, '20', is not allowed: its byte 0 (b'2') is not allowed there; expected '-'\n"
+    )
 
 
 def test_digits_are_an_id(tokens: list[str]) -> None:
@@ -47,7 +49,7 @@ def test_a_text_of_several_tokens_up_to_the_first_refusal(tokens: list[str]) -> 
     assert done.stdout.splitlines()[-3:] == [
         "the text is not a single token; split into the fewest tokens:",
         "token 256, '20', is allowed: all its bytes fit",
-        "token 120, 'x', is not allowed: its byte 0 (b'x') cannot come there; expected '0' to '9'",
+        "token 120, 'x', is not allowed: its byte 0 (b'x') is not allowed there; expected '0' to '9'",
     ]
 
 
@@ -72,7 +74,7 @@ def test_where_the_text_may_end(tokens: list[str]) -> None:
     done = call("explain", "--choice", "yes", *tokens, "--after", "yes", "259")
     assert done.exit_code == 0
     assert "the text may end here" in done.stdout
-    assert done.stdout.endswith("token 259, which spells nothing, is allowed: the text may end here\n")
+    assert done.stdout.endswith("token 259, which has no bytes, is allowed: the text may end here\n")
     done = call("explain", "--choice", "yes", *tokens, "--after", "ye", "259")
     assert done.exit_code == 1
     assert "it ends the text, which is not complete; expected 's'" in done.stdout
@@ -113,7 +115,7 @@ def test_errors(tokens: list[str]) -> None:
     assert errors_of("explain", "--regex", "a", *tokens, "").startswith("Error: TOKEN '' is empty\n")
     assert "Error: no constraint given" in errors_of("explain", *tokens)
     assert errors_of("explain", *tokens, "1").startswith(
-        "Error: no such index file: 1 (or pass one of --regex, --choice, --tools, --json-schema and --grammar)\n"
+        "Error: no such index file: 1 (or pass one of --regex, --choice, --tools, --json-schema, --grammar and --spec)\n"
     )
     assert "Error: missing )" in errors_of("explain", "--regex", "(", *tokens, "1")
     assert "--sample" in errors_of("explain", "--regex", "a", *tokens, "--sample", "-1")

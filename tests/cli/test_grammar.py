@@ -40,10 +40,10 @@ def test_index_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("grammar", "check", "nothing"), "no bundled grammar has this name"),
+        (("grammar", "check", "nothing"), "unknown grammar"),
         (("grammar", "draw", "json"), "the only action is check"),
         (("grammar", "check", "json", "--start", "nowhere"), "nowhere"),
-        (("grammar", "check", "json", "--lexer", "dynamic"), "lexer is"),
+        (("grammar", "check", "json", "--lexer", "dynamic"), "lexer must be"),
         (("check", "--start", "b", "--regex", "a", "a"), "--start needs --grammar"),
         (("check", "--grammar", "json", "--regex", "a", "a"), "exclude each other"),
     ],

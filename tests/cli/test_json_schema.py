@@ -108,7 +108,7 @@ def test_explain(folder: Path) -> None:
     assert "token 58, ':', is allowed: all its bytes fit" in done.stdout
     done = call("explain", *options, "--after", '{"a": 1, ', '"b"')
     assert done.exit_code == 1
-    assert "its byte 1 (b'b') cannot come there" in done.stdout
+    assert "its byte 1 (b'b') is not allowed there" in done.stdout
     done = call("explain", *options, "--after", '{"b')
     assert done.exit_code == 1
     assert done.stdout.endswith("expected 'a'\n")
@@ -128,8 +128,8 @@ def test_explain(folder: Path) -> None:
         ),
         ("shapes.py:Person,Car", "does not name a type"),
         ("shapes.py:Lost", "shapes.py has no 'Lost'"),
-        ("shapes.py:nothing", "a schema is a dict, a bool, JSON text, a path, a type or a function, not int"),
-        ("shapes.py:broken", "**kwargs has none (at /names, **names)"),
+        ("shapes.py:nothing", "a schema must be a dict, a bool, JSON text, a path, a type or a function, not int"),
+        ("shapes.py:broken", "**kwargs is not supported: every argument needs a name (at /names, **names)"),
         ("not a module:X", "'not a module' is neither a .py or .json file nor a module name"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_file_of_specs_names_a_layout(folder: Path) -> None:
     assert call("check", "indices/a.index", '{"a": 1}').exit_code == 1
     (folder / "specs.toml").write_text('[a]\njson_schema = "schema.json"\nwhitespace = "pretty(99)"\n')
     assert (
-        "whitespace is 'pretty(0)' to 'pretty(16)', not 'pretty(99)'"
+        "whitespace must be 'pretty(0)' to 'pretty(16)', not 'pretty(99)'"
         in call("compile", "specs.toml", *VOCABULARY).stderr
     )
 

@@ -104,7 +104,7 @@ def test_mistakes_are_found_before_the_model_is_loaded(monkeypatch: pytest.Monke
     assert errors_of("run", PROMPT, "--regex", "a", "--few-shot").startswith("Error: --few-shot needs --tools")
     tools = ["run", PROMPT, "--tools", "guided.cli.demo_tools"]
     assert errors_of(*tools, "--few-shot", "--chat").startswith("Error: --few-shot and --chat exclude each other")
-    assert errors_of(*tools, "--few-shot", "--tool-choice", "required").startswith("Error: examples are running text")
+    assert errors_of(*tools, "--few-shot", "--tool-choice", "required").startswith("Error: examples need running text")
     regex = ["run", PROMPT, "--regex", "a"]
     assert errors_of(*regex, "--temperature", "-1").startswith(
         "Error: temperature must be a finite number of at least 0"
@@ -119,4 +119,4 @@ def test_mistakes_are_found_before_the_model_is_loaded(monkeypatch: pytest.Monke
 
 
 def test_a_model_that_is_not_there() -> None:
-    assert errors_of("run", PROMPT, "--regex", "a", "--model", "/none") == "Error: there is no file or folder /none\n"
+    assert errors_of("run", PROMPT, "--regex", "a", "--model", "/none") == "Error: no such file or folder: /none\n"

@@ -8,11 +8,11 @@ import lark
 import pytest
 
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.formula import Formulas
-from guided.schema.lowering import Lowering
-from guided.schema.report import Finding, report
-from guided.schema.rules import rules
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.report.keywords import Finding, report
+from guided.schema.report.rules import rules
 from tests.cli.programs import call, errors_of, reply
 
 SCHEMA = {
@@ -91,7 +91,7 @@ def test_keywords_of_a_later_draft() -> None:
 def test_rules_name_places(tmp_path: Path) -> None:
     data = reply("schema", written(tmp_path, SCHEMA))
     text = {rule["place"]: rule["rule"] for rule in data["rules"]}
-    assert "'name' must come" in text["value"]
+    assert "'name' is required" in text["value"]
     assert "others: nothing" in text["value"]
     assert text["/$defs/t"] == "array: [others: </$defs/t>]"
     assert text["value/name"] == "string: format 'date'"
@@ -110,7 +110,7 @@ def test_rules_name_places(tmp_path: Path) -> None:
         ({"contains": {"const": None}, "maxContains": 2}, "if array: 1 to 2 items: null"),
         ({"type": "integer", "minimum": -0.05, "multipleOf": 0.25}, "number: all (an integer, >= -0.05, a multiple of 0.25)"),
         ({"type": "array", "minItems": 1, "maxItems": 2, "uniqueItems": True},
-         "array: all (1 item or more, at most 2 items, no two items are equal)"),
+         "array: all (1 item or more, at most 2 items, items are distinct)"),
         ({"minProperties": 1, "maxProperties": 1}, "if object: all (1 member or more, at most 1 member)"),
         ({"const": -20}, "number: -20"), ({"type": "string", "minLength": 1}, "string: 1 character or more"),
         ({"propertyNames": {"minLength": 2}}, "if object: every name: <value/names>"),

@@ -105,7 +105,7 @@ def test_calls_are_checked(folder: Path) -> None:
         'tool error (argument): argument \'day\' must be "today" | "tomorrow"; this text is not',
     ]
     found = reply(*spec, "So: <T>climate(")
-    assert found["call_error"] == {"kind": "name", "reason": "no tool name begins with this"}
+    assert found["call_error"] == {"kind": "name", "reason": "no tool name starts with this"}
     assert found["character"] == 7
 
 
@@ -115,7 +115,7 @@ def test_the_choice_of_tools(folder: Path) -> None:
     assert call(*spec, "weather", "plus(a=1, b=2)").exit_code == 1
     assert call(*spec, "none", "no <T>, please").exit_code == 1
     assert errors_of(*spec, "climate", "x") == (
-        "Error: there is no tool 'climate'; there are plus, weather, wait, and the choices 'auto', 'required' and 'none' "
+        "Error: unknown tool 'climate'; known tools are plus, weather, wait, and the choices are 'auto', 'required' and 'none' "
         "(at /, tool_choice)\n"
     )
 
@@ -128,7 +128,7 @@ def test_the_choice_of_tools(folder: Path) -> None:
         ("no-name", "'no-name' is neither a .py or .json file nor a module name"),
         (
             "",
-            "no constraint given: pass an index file or one of --regex, --choice, --tools, --json-schema and --grammar",
+            "no constraint given: pass an index file or one of --regex, --choice, --tools, --json-schema, --grammar and --spec",
         ),
         (":x", "':x' is neither a .py or .json file nor a module name"),
         ("nothing.py:x", "'x' in nothing.py is a int, not a function or a tool"),
@@ -151,4 +151,4 @@ def test_errors_of_others(folder: Path) -> None:
     assert "cut.py fails: SyntaxError: " in errors_of("check", "--tools", "cut.py", "x")
     assert "wrong.json is not valid JSON: " in errors_of("check", "--tools", "wrong.json", "x")
     assert errors_of("check", "--tools", "none.json", "x") == "Error: none.json: No such file or directory\n"
-    assert "there is no format 'x'" in errors_of("check", "--tools", "abilities.py", "--format", "x", "x")
+    assert "unknown format 'x'" in errors_of("check", "--tools", "abilities.py", "--format", "x", "x")

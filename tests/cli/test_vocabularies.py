@@ -57,7 +57,7 @@ def test_a_width_that_does_not_fit(model: Path) -> None:
 
 def test_a_text_must_end(tmp_path: Path) -> None:
     ranks = write_ranks(tmp_path / "ranks")
-    with pytest.raises(VocabularyError, match="names no end-of-text token: give its id with --eos"):
+    with pytest.raises(VocabularyError, match="has no end-of-text token: pass its id with --eos"):
         read_vocabulary(ranks)
     assert read_vocabulary(ranks, must_end=False).eos == ()
     assert read_vocabulary(ranks, [256]).eos == (256,)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
 from guided.engine.compile import compile as compile_index
-from guided.engine.specs import Choice, Regex, Spec, fingerprint_of
+from guided.engine.fingerprints import fingerprint_of
+from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.patterns.parse import parse
@@ -30,11 +31,11 @@ BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: Regex(b"a"), TypeError, "a pattern is a str, not bytes"),
-        (lambda: Regex(None), TypeError, "a pattern is a str, not NoneType"),
-        (lambda: Regex(re.compile("a")), TypeError, "a pattern is a str, not Pattern"),
-        (lambda: Regex("a", builder="re"), ValueError, "builder is 'guided' or 'interegular', not 're'"),
-        (lambda: Regex("a", builder=None), ValueError, "builder is 'guided' or 'interegular', not None"),
+        (lambda: Regex(b"a"), TypeError, "a pattern must be a str, not bytes"),
+        (lambda: Regex(None), TypeError, "a pattern must be a str, not NoneType"),
+        (lambda: Regex(re.compile("a")), TypeError, "a pattern must be a str, not Pattern"),
+        (lambda: Regex("a", builder="re"), ValueError, "builder must be 'guided' or 'interegular', not 're'"),
+        (lambda: Regex("a", builder=None), ValueError, "builder must be 'guided' or 'interegular', not None"),
         (lambda: Choice("abc"), TypeError, "options must be a list of str, not one str"),
         (lambda: Choice(b"abc"), TypeError, "options must be a list of str, not one str"),
         (lambda: Choice(5), TypeError, "options must be a list of str, an Enum class or a Literal, not int"),
@@ -44,7 +45,7 @@ BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257
         (lambda: Choice(["a", 1]), TypeError, "option 1 must be a str or an Enum member, not int"),
         (lambda: Choice(["a", b"b"]), TypeError, "option 1 must be a str or an Enum member, not bytes"),
         (lambda: Choice(["a", None]), TypeError, "option 1 must be a str or an Enum member, not NoneType"),
-        (lambda: Choice(["ok", "\ud800"]), SchemaError, r"a lone surrogate is no text \(at /1, choice\)"),
+        (lambda: Choice(["ok", "\ud800"]), SchemaError, r"a lone surrogate cannot be encoded as UTF-8 \(at /1, choice\)"),
     ],
 )  # fmt: skip
 def test_specs_refuse(make: Any, kind: type[Exception], message: str) -> None:
@@ -165,21 +166,21 @@ class Broken:
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        (("a*", BYTES), TypeError, r"a spec is expected \(Regex, Choice, Tools, JsonSchema, Grammar\), not str"),
+        (("a*", BYTES), TypeError, r"expected a spec \(Regex, Choice, Tools, JsonSchema, Grammar, a composition\), not str"),
         ((re.compile("a"), BYTES), TypeError, "not Pattern"),
         ((None, BYTES), TypeError, "not NoneType"),
         ((Regex, BYTES), TypeError, "not the class Regex"),
         ((Broken(), BYTES), TypeError, "not Broken"),
-        ((Regex("a"), [b"a"]), TypeError, r"a Vocabulary is expected, not list: Vocabulary.from_tokenizer\(...\) makes one"),
+        ((Regex("a"), [b"a"]), TypeError, r"expected a Vocabulary, not list: Vocabulary.from_tokenizer\(...\) makes one"),
         (
             (Regex("a"), SimpleNamespace(vocabulary=BYTES)),
             TypeError,
-            "a Vocabulary is expected, not SimpleNamespace: give its attribute vocabulary",
+            "expected a Vocabulary, not SimpleNamespace: give its attribute vocabulary",
         ),
-        ((Regex("a"), None), TypeError, "a Vocabulary is expected, not NoneType"),
-        ((BYTES, Regex("a")), TypeError, r"a spec is expected \(Regex, Choice, Tools, JsonSchema, Grammar\), not Vocabulary"),
-        ((Regex("a"), BYTES, 1000), TypeError, "limits are a Limits, not int"),
-        ((Regex("a"), BYTES, {}), TypeError, "limits are a Limits, not dict"),
+        ((Regex("a"), None), TypeError, "expected a Vocabulary, not NoneType"),
+        ((BYTES, Regex("a")), TypeError, r"expected a spec \(Regex, Choice, Tools, JsonSchema, Grammar, a composition\), not Vocabulary"),
+        ((Regex("a"), BYTES, 1000), TypeError, "limits must be a Limits, not int"),
+        ((Regex("a"), BYTES, {}), TypeError, "limits must be a Limits, not dict"),
         ((Regex("(?!)"), BYTES), VocabularyError, "the language is empty"),
         ((Regex("a"), Vocabulary([b"a"])), VocabularyError, "the vocabulary has no EOS token"),
         ((Regex("a"), Vocabulary([], eos=[0], size=1)), VocabularyError, "no sequence of tokens spells"),

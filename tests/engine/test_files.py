@@ -163,7 +163,7 @@ def test_tables_that_point_outside_are_refused_whatever_the_digests_say(tmp_path
     forged = arrays[name].copy()
     forged.flat[0] = value
     write_arrays(path, fields, arrays | {name: forged})
-    with pytest.raises(guided.IndexFormatError, match="refer to what they do not hold"):
+    with pytest.raises(guided.IndexFormatError, match="contain numbers out of range"):
         guided.load_index(path, BYTES)
 
 
@@ -180,7 +180,7 @@ def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:
     path = tmp_path / "a.index"
     with pytest.raises(guided.IndexFormatError, match=r"cannot be read: No such file"):
         guided.load_index(path, BYTES)
-    with pytest.raises(guided.IndexFormatError, match="is a folder; give an index file, such as those in it"):
+    with pytest.raises(guided.IndexFormatError, match="is a folder; pass an index file"):
         guided.load_index(tmp_path, BYTES)
     path.write_bytes(b"")
     for mmap in (False, True):
@@ -197,7 +197,7 @@ def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:
         guided.IndexFormatError, match=r"another vocabulary .*258 tokens.* than the one given .*3 tokens.*: compile it"
     ):
         guided.load_index(path, other)
-    with pytest.raises(TypeError, match="a Vocabulary is expected, not list"):
+    with pytest.raises(TypeError, match="expected a Vocabulary, not list"):
         guided.load_index(path, [b"a"])
     with pytest.raises(guided.IndexFormatError, match="cannot be written"):
         guided.compile(guided.Regex("a"), BYTES).save(tmp_path / "missing" / "a.index")
@@ -222,5 +222,5 @@ def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("path", [1, True, b"index", None])
 def test_a_path_is_no_open_file(path: object) -> None:
     """Python takes an int for the number of an open file, which is not ours to close."""
-    with pytest.raises(TypeError, match="a path is a str or a Path"):
+    with pytest.raises(TypeError, match="a path must be a str or a Path"):
         guided.load_index(path, BYTES)  # type: ignore[arg-type]

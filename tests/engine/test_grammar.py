@@ -5,10 +5,13 @@ from pathlib import Path
 
 import lark
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lark.indenter import PythonIndenter
 
 import guided
 from guided.errors import GrammarError, IndexFormatError, LimitError, VocabularyError
+from tests.profiles import examples
 
 BALANCED = 'start: "a" start "b" | "c"'
 BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
@@ -125,19 +128,19 @@ def test_refusals_name_the_rule(name: str) -> None:
 
 
 def test_texts_that_lead_nowhere() -> None:
-    with pytest.raises(GrammarError, match="no text can be parsed"):
+    with pytest.raises(GrammarError, match="the grammar accepts no text"):
         guided.compile(guided.Grammar('start: l "t"\nl: "t" l | "t"'), BYTES)
     index = guided.compile(guided.Grammar('start: l "t" | "c"\nl: "t" l | "t"'), BYTES)
     assert index.allowed(0).tolist() == [ord("c")]
-    assert any("no text is ever read for l" in note for note in index.notes)
+    assert any("l occurs in no accepted text" in note for note in index.notes)
 
 
 def test_arguments_of_other_types() -> None:
     with pytest.raises(TypeError, match="text, a name, a path or a Lark object"):
         guided.Grammar(3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="lexer is"):
+    with pytest.raises(ValueError, match="lexer must be"):
         guided.Grammar(BALANCED, lexer="dynamic")
-    with pytest.raises(TypeError, match="start is the name of a rule"):
+    with pytest.raises(TypeError, match="start must be the name of a rule"):
         guided.Grammar(BALANCED, start=["start"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="list of folders"):
         guided.Grammar(BALANCED, import_paths="folder")
@@ -147,7 +150,7 @@ def test_arguments_of_other_types() -> None:
 
 def test_a_text_that_is_none_of_the_grammar() -> None:
     spec = guided.Grammar(BALANCED)
-    with pytest.raises(GrammarError, match="not of the grammar"):
+    with pytest.raises(GrammarError, match="does not match the grammar"):
         spec.parse("ab")
     deep = guided.Grammar('start: "(" start ")" | "x"')
     with pytest.raises((LimitError, GrammarError)):
@@ -159,5 +162,45 @@ def test_vocabularies_that_lack_bytes() -> None:
     with pytest.raises(VocabularyError, match="needs a byte"):
         guided.compile(guided.Grammar(BALANCED), tokens)
     index = guided.compile(guided.Grammar('start: ("a" | "x")+ "b"'), tokens)
-    assert "without a token of their own" in index.notes[-1]
+    assert "the vocabulary cannot encode" in index.notes[-1]
     assert index.allowed(0).tolist() == [0, 2]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.text(st.sampled_from('ab"\\\\/\\n\\té\u2028|'), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_a_terminal_may_be_a_list_of_texts(texts: list[str]) -> None:
+    spec = guided.Grammar('start: "<" NAME ">"\nNAME: "x"', terminals={"NAME": texts})
+    index = guided.compile(spec, BYTES)
+    for text in (*texts, "x", "", texts[0] + "a", texts[0][:-1]):
+        assert index.accepts(f"<{text}>") == (text in texts)
+        if text in texts:
+            assert str(spec.parse(f"<{text}>").children[0]) == text
+
+
+def test_a_terminal_may_be_a_pattern_or_a_choice() -> None:
+    text = 'start: A B\nA: "x"\nB: "y"'
+    spec = guided.Grammar(
+        text, terminals={"A": guided.Regex(r"[a-z]+/\/?\d", ascii=True), "B": guided.Choice(["p", "q"])}
+    )
+    for one, expected in (("ab/1p", True), ("a//2q", True), ("a/\u0661p", False), ("xy", False), ("a/1r", False)):
+        assert accepts(spec, one) == expected
+    written = guided.Grammar('start: A B\nA: /(?a:[a-z]+\\/\\/?\\d)/\nB: "p" | "q"')
+    assert spec.fingerprint == written.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("terminals", "kind", "message"),
+    [
+        ({"NOPE": ["a"]}, GrammarError, "nonexisting terminal NOPE"),
+        ({"start": ["a"]}, GrammarError, "not the name of a terminal, which is written in capitals"),
+        ({"A": []}, GrammarError, "a terminal must match at least one text"),
+        ({"A": [""]}, GrammarError, "none of them may be empty"),
+        ({"A": "text"}, TypeError, "terminal A must be a list of str, a Regex or a Choice, not str"),
+        ({"A": [1]}, TypeError, "terminal A must match texts, not int"),
+    ],
+)
+def test_terminals_are_checked(terminals: dict[str, object], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        guided.Grammar('start: A\nA: "x"', terminals=terminals)  # type: ignore[arg-type]
+    with pytest.raises(GrammarError, match="the terminals of a Lark object cannot be replaced"):
+        guided.Grammar(lark.Lark('start: "a"', parser="lalr"), terminals={"A": ["a"]})

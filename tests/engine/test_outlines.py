@@ -1,15 +1,18 @@
-"""Willard and Louf 2023, "Efficient Guided Generation for Large Language Models", as a checklist: O1 to O11."""
+"""Willard and Louf 2023, "Efficient Guided Generation for Large Language Models", as a checklist: O1 to O11, and O20."""
 
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import interegular
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import guided
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.engine.compile import compile as compile_index
@@ -383,3 +386,28 @@ def test_O11_a_vocabulary_that_lacks_a_byte() -> None:
     assert index.allowed(guide.state).tolist() == [4]
     with pytest.raises(VocabularyError, match="needs the bytes b','"):
         compile_index(Regex(r'\{"a":1(,"a":1)+\}'), vocabulary)
+
+
+# ------------------------------------------------------------------------------------------------------------- O20: files
+
+
+@settings(max_examples=examples(20))
+@given(patterns('ab"é', max_leaves=6), vocabularies())
+def test_O20_a_saved_index_is_loaded_with_the_same_masks_and_steps(pattern: str, vocabulary: Vocabulary) -> None:
+    try:
+        index = compile_index(Regex(pattern), vocabulary)
+    except VocabularyError:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "index")
+        index.save(path)
+        loaded = guided.load_index(path, vocabulary)
+        assert (loaded.spec_fingerprint, loaded.n_states) == (index.spec_fingerprint, index.n_states)
+        for state in range(index.n_states):
+            assert np.array_equal(loaded.mask(state), index.mask(state))
+            allowed = index.allowed(state).tolist()
+            assert [loaded.next(state, token) for token in allowed] == [index.next(state, token) for token in allowed]
+            assert (loaded.remaining(state), loaded.is_accepting(state)) == (
+                index.remaining(state),
+                index.is_accepting(state),
+            )

@@ -152,12 +152,12 @@ def test_calls_that_are_not_run_wait_for_results() -> None:
     assert chat.pending == chat.messages[-1]["tool_calls"]
     with pytest.raises(ValueError, match=r"add_result: get_weather \(call00000\)"):
         chat("And?")
-    with pytest.raises(ValueError, match="no call 'x' waits for a result; pending: call00000"):
+    with pytest.raises(ValueError, match="call 'x' is not waiting for a result; pending: call00000"):
         chat.add_result("rain", "x")
     chat.add_result({"sky": "rain"})
     assert chat.messages[-1] == {"role": "tool", "tool_call_id": "call00000", "content": '{"sky": "rain"}'}
     assert chat.pending == []
-    with pytest.raises(ValueError, match="no call waits for a result; pending: none"):
+    with pytest.raises(ValueError, match="no call is waiting for a result; pending: none"):
         chat.add_result("rain")
     assert chat().text == "It is raining."
     assert [message["role"] for message in chat.messages] == ["user", "assistant", "tool", "assistant"]
@@ -192,7 +192,7 @@ def test_other_generators_have_conversations_too() -> None:
     ]
     list(chat.stream("Two?"))
     assert chat.messages[-1] == {"role": "assistant", "content": '{"a": 2}'}
-    with pytest.raises(ValueError, match=r"only a generator of guided\.tools has calls"):
+    with pytest.raises(ValueError, match=r"only a generator made by guided\.tools has calls"):
         chat.stream("Three?").enter()
 
 

@@ -217,7 +217,7 @@ LIMITED: list[tuple[Any, type[Exception], str]] = [
     ({"stop": ["a", 1]}, TypeError, "stop[1] must be a str, not int"),
     ({"stop": ["a", ""]}, ValueError, "stop[1] is empty, and would stop everything at once"),
     ({"stop": ""}, ValueError, "stop[0] is empty"),
-    ({"prompt": 7}, TypeError, "a prompt is a str or a list of messages, not int"),
+    ({"prompt": 7}, TypeError, "a prompt must be a str or a list of messages, not int"),
     ({"prompt": ""}, ValueError, "a prompt needs at least one token"),
     ({"prompt": [{"role": "user", "content": "x"}]}, ModelError, "has no chat template"),
     ({"tempreature": 1}, TypeError, "tempreature"),
@@ -247,12 +247,12 @@ def test_bad_arguments_are_refused_before_the_model_is_asked(
         ),
         (lambda model: generator(None, None), TypeError, "not NoneType"),
         (lambda model: regex(model, "a(b"), PatternError, "at position"),
-        (lambda model: regex(model, 7), TypeError, "a pattern is a str, not int"),
+        (lambda model: regex(model, 7), TypeError, "a pattern must be a str, not int"),
         (lambda model: regex(model, "é"), VocabularyError, ""),
         (lambda model: choice(model, []), SchemaError, "a choice needs at least one option"),
         (lambda model: choice(model, ["a", "a"]), SchemaError, "duplicate option 'a'"),
         (lambda model: choice(model, "abc"), TypeError, "options must be a list of str, not one str"),
-        (lambda model: generator(model, "abc"), TypeError, "a spec is expected"),
+        (lambda model: generator(model, "abc"), TypeError, "expected a spec"),
         (
             lambda model: regex(model, "a", index=compile(Regex("b"), ASCII)),
             IndexFormatError,
@@ -275,7 +275,7 @@ def test_what_can_not_be_made_is_refused(make: Any, kind: type[Exception], messa
 
 def test_batches_take_lists() -> None:
     made = regex(ascii_model(), "a")
-    with pytest.raises(TypeError, match="batch takes a list of prompts, not one str"):
+    with pytest.raises(TypeError, match="batch needs a list of prompts, not a single str"):
         made.batch("prompt")
     with pytest.raises(ValueError, match="width must be at least 1, not 0"):
         made.batch(["prompt"], width=0)

@@ -187,9 +187,9 @@ def test_options_reach_the_schema() -> None:
     pretty = stdlib.dumps(stdlib.loads(ADA), indent=3)
     found = json(greedy_text_model(pretty), Person, whitespace="pretty(3)")("p")
     assert (found.text, found.value) == (pretty, PERSON)
-    with pytest.raises(TypeError, match="a JsonSchema has its own options; give whitespace to it"):
+    with pytest.raises(TypeError, match="a JsonSchema carries its own options; pass whitespace to it"):
         json(ascii_model(), JsonSchema(Person), whitespace="compact")
-    with pytest.raises(ValueError, match="numbers is"):
+    with pytest.raises(ValueError, match="numbers must be"):
         json(ascii_model(), Person, numbers="many")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         json(ascii_model(), Person, many=1)  # type: ignore[call-arg]
@@ -199,7 +199,7 @@ def test_errors_name_their_place() -> None:
     with pytest.raises(SchemaError) as caught:
         json(ascii_model(), {"properties": {"a": {"type": "text"}}})
     assert (caught.value.pointer, caught.value.keyword) == ("/properties/a", "type")
-    with pytest.raises(TypeError, match="a schema is"):
+    with pytest.raises(TypeError, match="a schema must be"):
         json(ascii_model(), 3)
     with pytest.raises(TypeError, match="model must be"):
         json(None, Person)  # type: ignore[arg-type]

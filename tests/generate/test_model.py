@@ -189,6 +189,23 @@ def test_a_batch_of_any_model_is_its_sessions() -> None:
     assert np.array_equal(last[1], alone[2].feed([5]))
 
 
+def test_rows_of_a_batch_are_reordered_and_copied() -> None:
+    model = ascii_model()
+    batch = model.batch(2)
+    batch.start([[1, 2, 3], [4]])
+    batch.keep([1, 0, 1, 1])
+    batch.feed([[5], [], [6], []])
+    # A row that was copied twice before it is read, and truncated between.
+    batch.keep([3, 1, 2, 0, 3, 3])
+    batch.rewind(5, 0)
+    batch.rewind(1, 2)
+    histories = [[4], [1, 2], [4, 6], [4, 5], [4], []]
+    answers = batch.feed([[10 + row] for row in range(6)])
+    for row, (found, history) in enumerate(zip(answers, histories, strict=True)):
+        assert found is not None
+        assert np.array_equal(found, model.session().feed([*history, 10 + row]))
+
+
 def test_a_function_is_a_model() -> None:
     model = ascii_model()
     with model.lease([1, 2]) as session:
@@ -206,8 +223,8 @@ def test_a_function_is_a_model() -> None:
         (np.zeros(7), r"logits of shape \(7,\); its vocabulary needs \(130,\)"),
         (np.zeros((1, 130)), r"logits of shape \(1, 130\)"),
         (None, r"logits of shape \(\)"),
-        ("logits", "no array of numbers but str"),
-        ([[1], [1, 2]], "no array of numbers but list"),
+        ("logits", "must return an array of numbers, not str"),
+        ([[1], [1, 2]], "must return an array of numbers, not list"),
     ],
 )
 def test_what_is_no_logits_is_an_error(given_logits: Any, message: str) -> None:
@@ -226,7 +243,7 @@ def test_a_model_without_template_takes_no_messages() -> None:
 @pytest.mark.parametrize(
     ("prompt", "kind", "message"),
     [
-        (7, TypeError, "a prompt is a str or a list of messages, not int"),
+        (7, TypeError, "a prompt must be a str or a list of messages, not int"),
         (b"hello", TypeError, "not bytes"),
         ({"role": "user", "content": "hello"}, TypeError, "not dict"),
         ([], ValueError, "a list of messages needs at least one message"),

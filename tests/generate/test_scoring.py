@@ -111,7 +111,7 @@ def test_bad_calls_are_refused_at_once(arguments: dict[str, Any], kind: type[Exc
 
 
 def test_bad_choices_are_refused() -> None:
-    with pytest.raises(ValueError, match="select is 'greedy' or 'score', not 'best'"):
+    with pytest.raises(ValueError, match="select must be 'greedy' or 'score', not 'best'"):
         choice(ascii_model(), ["a"], select="best")
     with pytest.raises(ValueError, match="cannot score the empty option"):
         choice(ascii_model(), ["a", ""], select="score")

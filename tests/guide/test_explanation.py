@@ -29,20 +29,20 @@ def at(pattern: str, *tokens: int) -> Guide:
     ("guide", "token", "sentence"),
     [
         (at("ab?"), 0, "token 0 (b'a') is allowed: all its bytes fit; expected 'b'"),
-        (at("ab?"), 1, "token 1 (b'b') is not allowed: its byte 0 (b'b') cannot come there; expected 'a'"),
-        (at("abc?"), 3, "token 3 (b'abx') is not allowed: its byte 2 (b'x') cannot come there; expected 'c'"),
-        (at("[0-9]{2}"), 5, "token 5 (b'12a') is not allowed: its byte 2 (b'a') cannot come there; expected nothing"),
+        (at("ab?"), 1, "token 1 (b'b') is not allowed: its byte 0 (b'b') is not allowed there; expected 'a'"),
+        (at("abc?"), 3, "token 3 (b'abx') is not allowed: its byte 2 (b'x') is not allowed there; expected 'c'"),
+        (at("[0-9]{2}"), 5, "token 5 (b'12a') is not allowed: its byte 2 (b'a') is not allowed there; expected nothing"),
         (at("ax|b"), 0, "token 0 (b'a') is not allowed: " + DEAD_END),
         (at("ab?"), 8, "token 8 (no bytes) is not allowed: it ends the text, which is not complete; expected 'a'"),
         (at("ab?", 0), 8, "token 8 (no bytes) is allowed: the text may end here; expected 'b' or the end of the text"),
-        (at("ab?", 0), 0, "token 0 (b'a') is not allowed: its byte 0 (b'a') cannot come there; expected 'b' or the end of the text"),
+        (at("ab?", 0), 0, "token 0 (b'a') is not allowed: its byte 0 (b'a') is not allowed there; expected 'b' or the end of the text"),
         (at("ab?", 0, 8), 0, "token 0 (b'a') is not allowed: the text has ended; expected nothing"),
         (at("ab?", 0, 8), 8, "token 8 (no bytes) is not allowed: the text has ended; expected nothing"),
-        (at("a"), 7, "token 7 (no bytes) is not allowed: it is a special or padding token and spells nothing; expected 'a'"),
-        (at("a"), 9, "token 9 (no bytes) is not allowed: it is a special or padding token and spells nothing; expected 'a'"),
-        (at("a"), 20, "token 20 (no bytes) is not allowed: there is no such token: ids run from 0 to 19; expected 'a'"),
-        (at("a"), -1, "token -1 (no bytes) is not allowed: there is no such token: ids run from 0 to 19; expected 'a'"),
-        (at("[a-c]|é"), 4, "token 4 (b'1') is not allowed: its byte 0 (b'1') cannot come there; expected 'a' to 'c' or the byte 0xc3"),
+        (at("a"), 7, "token 7 (no bytes) is not allowed: it is a special or padding token without bytes; expected 'a'"),
+        (at("a"), 9, "token 9 (no bytes) is not allowed: it is a special or padding token without bytes; expected 'a'"),
+        (at("a"), 20, "token 20 (no bytes) is not allowed: unknown token: ids run from 0 to 19; expected 'a'"),
+        (at("a"), -1, "token -1 (no bytes) is not allowed: unknown token: ids run from 0 to 19; expected 'a'"),
+        (at("[a-c]|é"), 4, "token 4 (b'1') is not allowed: its byte 0 (b'1') is not allowed there; expected 'a' to 'c' or the byte 0xc3"),
     ],
 )  # fmt: skip
 def test_explanations(guide: Guide, token: int, sentence: str) -> None:
@@ -61,7 +61,7 @@ def test_explanations(guide: Guide, token: int, sentence: str) -> None:
 
 def test_accepted_bytes() -> None:
     explanation = at("abc?").explain(3)
-    assert explanation == Explanation(3, b"abx", False, 2, "'c'", "its byte 2 (b'x') cannot come there")
+    assert explanation == Explanation(3, b"abx", False, 2, "'c'", "its byte 2 (b'x') is not allowed there")
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ class Marked:
 
 def test_special_tokens_that_stand_for_their_names() -> None:
     guide = compile_index(Marked(), WORDS).guide()
-    assert guide.explain(9).reason == "it is a special token that stands for its name, which cannot come here"
+    assert guide.explain(9).reason == "it is a special token whose name is not allowed here"
     guide.advance(0)
     explanation = guide.explain(9)
     assert explanation.allowed
-    assert explanation.reason == "it is a special token that stands for its name"
+    assert explanation.reason == "it is a special token, allowed by its name"
     guide.advance_many([9, 1, 8])
     assert guide.is_finished

@@ -168,7 +168,7 @@ def test_a_refused_token_changes_nothing() -> None:
 @pytest.mark.parametrize("token", ["a", None, 1.5, b"a", [1]])
 def test_a_token_that_is_no_integer_is_a_type_error(token: object) -> None:
     guide = compile_index(Regex("(ab)*"), AB).guide()
-    with pytest.raises(TypeError, match=f"a token is an int, not {type(token).__name__}"):
+    with pytest.raises(TypeError, match=f"a token must be an int, not {type(token).__name__}"):
         guide.advance(token)  # type: ignore[arg-type]
     assert len(guide) == 0
 
@@ -217,8 +217,8 @@ def test_a_guide_is_true_at_every_length() -> None:
 @pytest.mark.parametrize(
     ("n", "kind", "message"),
     [
-        (3, LimitError, "rollback: 3 needed, 2 allowed; that many tokens were never read"),
-        (-1, ValueError, "rollback takes a count of tokens, not -1"),
+        (3, LimitError, "rollback: 3 needed, 2 allowed; fewer tokens were read"),
+        (-1, ValueError, "rollback needs a number of tokens, not -1"),
         (1.5, TypeError, "'float' object cannot be interpreted as an integer"),
         ("1", TypeError, "'str' object cannot be interpreted as an integer"),
     ],
@@ -288,9 +288,7 @@ def test_mask_within_where_the_text_may_end(budget: int, allowed: list[int]) -> 
 @pytest.mark.parametrize("budget", [1, 0, -1])
 def test_mask_within_too_small_a_budget(budget: int) -> None:
     guide = compile_index(Regex("(ab){2}"), AB).guide()
-    with pytest.raises(
-        LimitError, match=f"tokens: 2 needed, {budget} allowed; no complete text is that short"
-    ) as error:
+    with pytest.raises(LimitError, match=f"tokens: 2 needed, {budget} allowed; every complete text is longer") as error:
         guide.mask_within(budget)
     assert (error.value.what, error.value.given, error.value.limit) == ("tokens", 2, budget)
 

@@ -4,7 +4,7 @@ Terminals are byte strings, none the beginning of another. Between terminals a t
 is its action. On it the top cell shifts (pushes a state) or reduces (pops the rule's right side, then the goto of the cell that is
 exposed, then the terminal once more). A state in which nothing but one rule's end can be reduces at once, without a terminal.
 
-All is made as it is asked for: rows by `fill`, reactions by `react`, and states of the parser as shifts and gotos reach them.
+All is made as it is asked for: rows by `fill`, reactions by `compute_reaction`, and states of the parser as shifts and gotos reach them.
 Where terminals have several bytes, the controls within them are guarded by the terminals they may become.
 """
 
@@ -72,8 +72,8 @@ class Parser:
     def _beginning(self, prefix: bytes) -> list[bytes]:
         return [terminal for terminal in self.terminals if terminal.startswith(prefix)]
 
-    def allow(self, cell: int) -> None:
-        self.tables.allow(cell, (self._labels[cell],))
+    def compute_allowed(self, cell: int) -> None:
+        self.tables.set_allowed(cell, (self._labels[cell],))
 
     def is_open(self, control: int, cell: int) -> bool:
         guard = int(self.tables.guards[self.tables.info[control, GUARD]])
@@ -153,8 +153,8 @@ class Parser:
             self._actions.append(name)
         return self._actions.index(name)
 
-    def react(self, action: int, cell: int) -> None:
-        self.tables.reacts(action, cell, self._reaction(self._actions[action], cell))
+    def compute_reaction(self, action: int, cell: int) -> None:
+        self.tables.set_reaction(action, cell, self._reaction(self._actions[action], cell))
 
     def _reaction(self, name: Hashable, cell: int) -> Reaction | None:
         assert isinstance(name, tuple)
@@ -187,10 +187,10 @@ class Parser:
         left, right = self.rules[rule]
         return Reaction(len(right), -1, action_entry(self._action(("goto", left, goes_to))))
 
-    def recorded(self, action: int, cell: int, data: bytes) -> Reaction | None:
+    def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:
         raise AssertionError("no cell records")
 
-    def told_by(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:
+    def distinctness_key(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:
         raise AssertionError("no cell records")
 
     # Completions
@@ -199,13 +199,13 @@ class Parser:
     def n_bytes(self) -> int:
         return self.tables.n_bytes
 
-    def unending(self) -> GrammarError:
+    def no_completion_error(self) -> GrammarError:
         return GrammarError("nothing completes the text", "start")
 
-    def wish(self, cell: int, own: Hashable) -> Hashable:
+    def completion_target(self, cell: int, own: Hashable) -> Hashable:
         return None
 
-    def way_out(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
+    def completion_step(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
         """The next terminal of the shortest rest of a rule that has begun; of one that fits, within a terminal."""
         rests = [
             [s for s in self.rules[rule][1][dot:] if isinstance(s, bytes)] for rule, dot, _ in self._states[cell] if dot

@@ -5,16 +5,20 @@ observed of values, recursion, long strings. Grammars: `tests/lalr/test_completi
 """
 
 import random
+import time
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex
-from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
+from guided.errors import GuidedError, LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
@@ -87,6 +91,55 @@ def combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
     )
 
 
+HARD_LEAVES: list[Any] = [
+    {"type": "integer", "multipleOf": 997, "not": {"multipleOf": 1009}},
+    {"allOf": [{"multipleOf": prime} for prime in (7, 11, 13, 17)]},
+    {"type": "string", "pattern": "^(a|b)*a(a|b){9}$", "minLength": 12},
+    {"allOf": [{"pattern": "a.{6}b"}, {"pattern": "b.{5}a"}]},
+    {"enum": [f"name {number}" for number in range(300)]},
+    {"type": "array", "uniqueItems": True, "items": {"type": "boolean"}, "minItems": 3},
+    {"type": "array", "uniqueItems": True, "items": {"enum": [1, 2, "x", None]}, "minItems": 4},
+    {"type": "array", "not": {"uniqueItems": True}, "minItems": 5},
+    {"type": "object", "required": [f"n{number}" for number in range(60)]},
+    {"type": "object", "minProperties": 40, "propertyNames": {"maxLength": 3}},
+    {"not": {"properties": {"a": {"type": "integer"}}, "required": ["b"], "minProperties": 2}},
+    {
+        "allOf": [{"contains": {"multipleOf": 2}, "maxContains": 2}, {"contains": {"multipleOf": 3}, "minContains": 3}],
+        "type": "array",
+    },
+    {"items": {"$ref": "#"}, "uniqueItems": True, "type": ["array", "integer"]},
+]
+
+
+def hard(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Parts that contradict each other or multiply: conditions about one value, overlapping counts, deep chains of one keyword."""
+    several = st.lists(inner, min_size=3, max_size=6)
+    conditions = st.lists(st.tuples(inner, inner), min_size=2, max_size=5)
+    chains = st.tuples(inner, st.integers(5, 30), st.sampled_from(["not", "items", "contains", "propertyNames"]))
+    return st.one_of(
+        several.map(lambda parts: {"allOf": [{"oneOf": parts}, {"anyOf": parts[1:]}, {"not": parts[0]}]}),
+        conditions.map(lambda pairs: {"allOf": [{"if": one, "then": other, "else": {"not": other}} for one, other in pairs]}),
+        several.map(lambda parts: {"type": "array", "uniqueItems": True,
+                                   "allOf": [{"contains": part, "minContains": 2, "maxContains": 3} for part in parts]}),
+        chains.map(lambda chain: _chained(*chain)),
+        several.map(lambda parts: {"type": "object", "minProperties": 9, "patternProperties": {"a": parts[0], "b$": parts[1]},
+                                   "unevaluatedProperties": parts[0]}),
+    )  # fmt: skip
+
+
+def _chained(inner: Any, levels: int, keyword: str) -> Any:
+    for _ in range(levels):
+        inner = {keyword: inner}
+    return inner
+
+
+HARD = st.recursive(
+    st.sampled_from(HARD_LEAVES + LEAVES),
+    lambda inner: st.one_of(hard(inner), arrays(inner), objects(inner)),
+    max_leaves=8,
+)
+# Of CPU time: for each step of `call_steps`, and for what is not counted.
+STEP_SECONDS, BASE_SECONDS = 20e-6, 2.0
 COUNTED = st.recursive(
     st.sampled_from(LEAVES), lambda inner: st.one_of(arrays(inner), objects(inner), combined(inner)), max_leaves=6
 )
@@ -169,3 +222,65 @@ def test_texts_of_random_patterns_end_within_their_budget(
     except (PatternError, VocabularyError, LimitError):
         reject()
     follow(index, random.Random(seed), spare)
+
+
+def outcome(work: Callable[[], Any], steps: int) -> Any:
+    """The result of a call or its typed error, in words; a call that takes longer than its steps allow is made again."""
+    for _ in range(3):
+        before = time.process_time()
+        try:
+            result = work()
+        except GuidedError as error:
+            result = f"{type(error).__name__}"
+        spent = time.process_time() - before
+        if spent < BASE_SECONDS + STEP_SECONDS * steps:
+            return result
+    raise AssertionError(f"{spent:.1f} s of CPU time for {steps} steps")
+
+
+@pytest.mark.slow
+@MANY
+@given(HARD, st.sampled_from([200, 2_000, 20_000]), st.integers(0, 2**32))
+def test_every_call_of_hard_schemas_is_bounded_and_leaves_the_guide(schema: Any, steps: int, seed: int) -> None:
+    limits = Limits(call_steps=steps)
+    # A compile has eight times the steps of a call.
+    index = outcome(lambda: compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, limits), 8 * steps)
+    if isinstance(index, str):
+        return
+    guide, draw = index.guide(), random.Random(seed)
+    for text in (b"[]", b'{"a":1,"b":[1,2]}', b"[1,2,3,[1]]", b"123456"):
+        outcome(lambda text=text: index.accepts(text), steps)
+    for _ in range(25):
+        state, length = guide.state, len(guide)
+        mask = outcome(guide.mask, steps)
+        left = outcome(lambda: guide.remaining, steps)
+        outcome(lambda left=left: guide.mask_within(left + 5 if isinstance(left, int) else 20), 4 * steps)
+        assert (guide.state, len(guide)) == (state, length)
+        if isinstance(mask, str):
+            return
+        assert bits(mask) == bits(guide.mask())
+        tokens = [token for token in bits(mask) if token not in BYTES.eos]
+        if not tokens:
+            return
+        # Most tokens are letters of strings: the others are drawn as often.
+        some = [token for token in tokens if bytes([token]) in b'{}[]",:0123456789ab'] or tokens
+        token = draw.choice(draw.choice([tokens, some]))
+        error = outcome(lambda token=token: guide.advance(token), steps)
+        if isinstance(error, str):
+            assert (guide.state, len(guide)) == (state, length)
+            assert bits(guide.mask()) == bits(mask)
+            return
+
+
+def test_explore_has_the_steps_of_a_call_for_each_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its states need more steps together than one call may take, and none of them needs too many."""
+    spec = JsonSchema({"type": "array", "uniqueItems": True, "items": {"type": "integer"}}, whitespace="compact")
+    limits = Limits(call_steps=600)
+    index = compile_spec(spec, BYTES, limits)
+    index.explore(400)
+    assert index.n_states >= 400
+    # The same limit for all states together is passed.
+    other = compile_spec(spec, BYTES, limits)
+    monkeypatch.setattr(Steps, "begin", lambda _: None)
+    with pytest.raises(LimitError, match="call_steps"):
+        other.explore(400)

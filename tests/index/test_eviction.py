@@ -106,7 +106,7 @@ def test_a_number_that_is_no_longer_kept_is_refused_by_name() -> None:
     for token in b'["' + b"a" * 200:
         guide.advance(token)
     for ask in (index.mask, index.remaining, index.is_accepting, index.forced, index.allowed):
-        with pytest.raises(StateEvicted, match=r"state \d+ is no longer kept") as caught:
+        with pytest.raises(StateEvicted, match=r"state \d+ was discarded") as caught:
             ask(first)
         assert caught.value.state == first
     with pytest.raises(StateEvicted):

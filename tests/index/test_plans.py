@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.arrays import mask_words
-from guided.automata.pushdown import COUNTS, KEPT, LIKE, MANY, PLAN
+from guided.automata.pushdown import COMMON, COUNTS, KEPT, MANY, PLAN
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.index.plans import plan_of
-from guided.index.pushdown import PushdownIndex, Shared
+from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.pushdown_masks import Masks
 from guided.kernels.below import bytes_below
-from guided.kernels.pushdown import NOWHERE
+from guided.kernels.tables import NOWHERE
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.profiles import examples
@@ -80,14 +80,14 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         state, _ = index.trace(0, text)
         index.mask(state)
     tables = index.automaton.tables
-    shared = Shared(vocabulary)
+    shared = VocabularyData(vocabulary)
     masker = Masks(index.stacks, vocabulary, Limits(), shared, 0)
     # The last ones are the schema's own.
     controls = [control for control in range(tables.n_controls) if tables.info[control, PLAN] == control]
     broad = [control for control in controls if (tables.rows[control] >= 0).sum() > MANY]
     assert broad
     for control in {*broad[-4:], controls[-1]}:
-        tables.info[control, LIKE] = -1
+        tables.info[control, COMMON] = -1
         found = masker._make_plan(control, -1, is_counted=True)
         quick = masker._make_plan(control, -1, is_counted=False)
         stay = np.zeros(mask_words(vocabulary.size), np.int32)
@@ -96,7 +96,7 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         n = masker.walk(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
         if not len(counts):
             escapes[:n, 2] = 0
-        expected = plan_of(shared.trie, shared.rests, stay, counts, int(counts.max(initial=0)), escapes[:n])
+        expected = plan_of(shared.trie, shared.suffixes, stay, counts, int(counts.max(initial=0)), escapes[:n])
         assert found.stay.tolist() == expected.stay.tolist()
         assert found.counts.tolist() == expected.counts.tolist()
         assert found.escapes.tolist() == expected.escapes.tolist()
@@ -117,7 +117,7 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
     ],
 )
 def test_what_is_below_a_node(tokens: list[bytes], node: bytes, read: set[str]) -> None:
-    trie = Shared(Vocabulary([*tokens, None], eos=[len(tokens)])).trie
+    trie = VocabularyData(Vocabulary([*tokens, None], eos=[len(tokens)])).trie
     n = len(trie.byte)
     own, below = np.empty((2, n, 2), np.uint64)
     chars, deepest = np.empty((2, n), np.int32)

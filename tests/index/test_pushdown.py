@@ -13,7 +13,7 @@ from guided.automata.pushdown import Pushdown
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, TokenRejected
-from guided.index.pushdown import PushdownIndex, Shared
+from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.index.brackets import BRACKETS, Parser, brackets
@@ -257,7 +257,7 @@ def test_one_runtime_serves_both() -> None:
     """A parser and nested JSON over one trie: the same texts, the same masks."""
     tokens = [b"[", b"]", b"[[", b"]]", b"[]", b"][", b"[]]]", b"{", b",", b"(", None]
     vocabulary = Vocabulary(tokens, eos=[10])
-    shared = Shared(vocabulary)
+    shared = VocabularyData(vocabulary)
     # Only one value, and arrays of at most one.
     schema = {"type": "array", "items": {"$ref": "#"}, "maxItems": 1}
     automaton = (

@@ -319,9 +319,9 @@ def test_items_that_differ_and_need_too_much_are_far(monkeypatch: pytest.MonkeyP
     items = {"type": "string", "minLength": 150}
     index = compiled({"type": "array", "items": items, "uniqueItems": True, "minItems": 3}, whitespace="compact")
     state = reached(index, b'["')
-    assert index.remaining(state) == completions.FAR
+    assert index.remaining(state) == completions.TOO_LONG
     assert not index.mask_within(state, 10**6).any()
-    assert index.mask_within(state, completions.FAR + 1) is index.mask(state)
+    assert index.mask_within(state, completions.TOO_LONG + 1) is index.mask(state)
     last = reached(index, b'["' + b"a" * 150 + b'","' + b"b" * 150 + b'","' + b"c" * 100)
     assert index.remaining(last) == 52
     assert index.mask_within(last, 10**3) is index.mask(last)

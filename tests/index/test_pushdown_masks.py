@@ -10,13 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guided.arrays import mask_words
-from guided.automata.pushdown import GUARD, KEPT, LIKE, PENDING, PLAN, Pushdown
+from guided.automata.pushdown import COMMON, GUARD, KEPT, PENDING, PLAN, Pushdown
 from guided.automata.stacks import Stacks
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, VocabularyError
-from guided.index.plans import Group, Plan, plan_of, walk_trie
-from guided.index.pushdown import PushdownIndex, Shared
+from guided.index.plans import ActionGroup, Plan, plan_of, walk_trie
+from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.pushdown_masks import Masks
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -125,7 +125,7 @@ def test_masks_of_json_are_what_reads(
             within = [i for i in mask if i in ends or index.remaining(after[i]) < budget]
             found = bits(index.mask_within(state, budget))
             # Within what must differ from what comes later a class of tokens has one bound, that of the longest way.
-            assert set(found) <= set(within) if index.tables.spot(state)[1] else found == within
+            assert set(found) <= set(within) if index.tables.text_configuration(state)[1] else found == within
             assert found or budget == 0
         if not expected:
             break
@@ -148,19 +148,19 @@ def test_the_first_walk_may_hang_on_what_a_token_reads() -> None:
 # --------------------------------------------------------------------------------------------------------------- plans
 
 
-def _texts(group: Group) -> dict[tuple[int, int], bytes]:
-    """The rest of each token of a group, read off the trie, by token and code points read before it."""
-    rests = group.rests
-    of_pair = dict.fromkeys(bits(rests.empty), b"")
-    trie, path = rests.trie, bytearray()
+def _texts(group: ActionGroup) -> dict[tuple[int, int], bytes]:
+    """The suffix of each token of a group, read off the trie, by token and code points read before it."""
+    suffixes = group.suffixes
+    of_pair = dict.fromkeys(bits(suffixes.empty), b"")
+    trie, path = suffixes.trie, bytearray()
     for node, value in enumerate(trie.byte.tolist()):
         path[int(trie.depth[node]) :] = bytes([value])
         for pair in trie.token_ids[trie.token_indptr[node] : trie.token_indptr[node + 1]].tolist():
             assert pair not in of_pair
             of_pair[pair] = bytes(path)
-    assert of_pair.keys() == set(range(len(rests.tokens)))
+    assert of_pair.keys() == set(range(len(suffixes.tokens)))
     counted = zip(group.pairs.tolist(), group.counts.tolist(), strict=True)
-    return {(int(rests.tokens[pair]), count): of_pair[pair] for pair, count in counted}
+    return {(int(suffixes.tokens[pair]), count): of_pair[pair] for pair, count in counted}
 
 
 @settings(max_examples=examples(60))
@@ -184,23 +184,23 @@ def test_plans_hold_rests_by_action_and_count(texts: list[str], allowed: int) ->
     inside = {}
     for token, text in enumerate(texts):
         within = re.match("[^])}]*", text).group()
-        rest = text[len(within) :]
-        if rest:
-            is_again = rest[0] == "]"
-            prefix = (within + rest[0]).encode()
+        suffix = text[len(within) :]
+        if suffix:
+            is_again = suffix[0] == "]"
+            prefix = (within + suffix[0]).encode()
             escapes.add((7 if is_again else 5, nodes[prefix], len(within), is_again))
-            key = 7 if is_again else 5, is_again, rest[0]
-            expected.setdefault(key, {})[token, len(within)] = rest[0 if is_again else 1 :].encode()
+            key = 7 if is_again else 5, is_again, suffix[0]
+            expected.setdefault(key, {})[token, len(within)] = suffix[0 if is_again else 1 :].encode()
         elif text:
             inside[token] = counts[token] = len(text)
             stay[token >> 5] |= np.int32(1) << np.int32(token & 31)
-    rests = Shared(vocabulary).rests
+    suffixes = VocabularyData(vocabulary).suffixes
     plan = plan_of(
-        trie, rests, stay, counts, int(counts.max(initial=0)), np.array(sorted(escapes), np.int32).reshape(-1, 4)
+        trie, suffixes, stay, counts, int(counts.max(initial=0)), np.array(sorted(escapes), np.int32).reshape(-1, 4)
     )
     assert bits(plan.within(allowed)) == [token for token, count in inside.items() if count <= allowed]
     assert plan.most == max([*inside.values(), *(escape[2] for escape in escapes)], default=0)
-    found = {(group.action, group.rests.is_again, chr(group.rests.byte)): _texts(group) for group in plan.groups}
+    found = {(group.action, group.suffixes.is_again, chr(group.suffixes.byte)): _texts(group) for group in plan.groups}
     assert len(found) == len(plan.groups)
     assert found == expected
 
@@ -220,22 +220,22 @@ ALIKE = [
 
 def both_plans(index: PushdownIndex, state: int) -> tuple[Plan | None, Plan] | None:
     """The plan of a state's control made of the common one's (None: it cannot be), and that of a walk; None where there is no plan."""
-    control, node, _, _ = index.place(state)
+    control, node, _, _ = index.configuration(state)
     tables = index.automaton.tables
-    like = int(tables.info[control, LIKE])
+    like = int(tables.info[control, COMMON])
     if tables.info[control, PLAN] < 0 or like < 0:
         return None
     allow = -1
     if tables.info[control, GUARD] >= 0:
         cell = index.stacks.cells[node]
         if tables.cell_allow[cell] == PENDING:
-            index.automaton.allow(cell)
+            index.automaton.compute_allowed(cell)
         allow = int(tables.cell_allow[cell])
-    masker = Masks(index.stacks, index.vocabulary, Limits(), Shared(index.vocabulary), 0)
+    masker = Masks(index.stacks, index.vocabulary, Limits(), VocabularyData(index.vocabulary), 0)
     quick = masker._plan_like(control, like, allow)
-    tables.info[control, LIKE] = -1
+    tables.info[control, COMMON] = -1
     slow = masker._make_plan(control, allow, is_counted=False)
-    tables.info[control, LIKE] = like
+    tables.info[control, COMMON] = like
     return quick, slow
 
 

@@ -195,6 +195,12 @@ def test_a_batch_computes_what_single_passes_compute() -> None:
     prompts = [[*prompts[row], *tokens[:200]] for row in (1, 3)]  # beyond the room for 512
     for found, prompt in zip(batch.feed([tokens[:200]] * 2), prompts, strict=True):
         assert_close(found, whole(prompt))
+    # More rows than the batch began with, copied into free sequences and new ones.
+    batch.keep([1, 0, 1, 1, 0])
+    rows = [[504], [30, 198], [28], [504, 28], [198]]
+    prompts = [[*prompts[row], *more] for row, more in zip([1, 0, 1, 1, 0], rows, strict=True)]
+    for found, prompt in zip(batch.feed(rows), prompts, strict=True):
+        assert_close(found, whole(prompt))
     with pytest.raises(ValueError, match="n_kept must be from 0 to"):
         batch.rewind(0, 1_000)
 
@@ -354,7 +360,7 @@ def test_load_takes_llama_cpp_for_gguf_files(tmp_path: Path) -> None:
     broken.write_bytes(b"GGUFnot")
     with pytest.raises(guided.ModelError, match=r"broken\.gguf cannot be loaded by llama\.cpp"):
         guided.load(broken)
-    with pytest.raises(guided.ModelError, match="there is no file"):
+    with pytest.raises(guided.ModelError, match="no such file"):
         guided.load(tmp_path / "absent.gguf", backend="llama.cpp")
-    with pytest.raises(guided.ModelError, match=r"is no model for llama\.cpp: give a \.gguf file"):
+    with pytest.raises(guided.ModelError, match=r"is not a model for llama\.cpp: give a \.gguf file"):
         guided.load(Path(__file__), backend="llama.cpp")

@@ -59,7 +59,7 @@ def test_prefix_and_budget() -> None:
     processor = LlamaProcessor(index("a[ab]*b"), max_tokens=2)
     assert allowed(processor, [9]) == [0, 2]
     assert allowed(processor, [9, 0]) == [1, 2]
-    with pytest.raises(ValueError, match="prefix 'c' begins no text of the index: it fails at byte 0"):
+    with pytest.raises(ValueError, match="prefix 'c' is not a prefix of any text of the index: it fails at byte 0"):
         LlamaProcessor(index("a"), prefix="c")
     with pytest.raises(guided.LimitError, match="max_tokens: 3 needed, 2 allowed"):
         LlamaProcessor(index("aaa"), max_tokens=2)

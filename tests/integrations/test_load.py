@@ -127,10 +127,10 @@ def made_file(path: Path, content: bytes) -> Path:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (lambda folder: folder / "absent", "there is no file or folder {folder}/absent"),
-        (lambda folder: "no such thing", "there is no file or folder no such thing"),
-        (lambda folder: folder, "{folder} holds no model: it has no config.json"),
-        (lambda folder: made_file(folder / "a.bin", b"1"), "a.bin is no model: give a folder"),
+        (lambda folder: folder / "absent", "no such file or folder: {folder}/absent"),
+        (lambda folder: "no such thing", "no such file or folder: no such thing"),
+        (lambda folder: folder, "{folder} is not a model folder: it has no config.json"),
+        (lambda folder: made_file(folder / "a.bin", b"1"), "a.bin is not a model: give a folder"),
         (lambda folder: made_file(folder / "a.gguf", b"GGUFnot"), "{folder} cannot be loaded by transformers"),
         (lambda folder: made_file(folder / "m" / "config.json", b"{").parent, "m cannot be loaded by transformers"),
         (
@@ -148,7 +148,7 @@ def test_what_can_not_be_loaded_is_named(tmp_path: Path, source: Any, message: s
 def test_a_mistyped_path_is_no_name_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match="there is no file or folder models/mistyped"):
+    with pytest.raises(ModelError, match="no such file or folder: models/mistyped"):
         load("models/mistyped")
 
 

@@ -86,7 +86,7 @@ def test_the_prompt_may_hold_part_of_the_answer() -> None:
     processor = guided.LogitsProcessor(index(DATE), prefix=" 1969-")
     (text,) = generate(["The first man on the moon landed on 1969-"], processor)
     assert re.fullmatch(DATE, " 1969-" + text)
-    with pytest.raises(ValueError, match=r"prefix ' 19x' begins no text of the index: it fails at byte 3"):
+    with pytest.raises(ValueError, match=r"prefix ' 19x' is not a prefix of any text of the index: it fails at byte 3"):
         guided.LogitsProcessor(index(DATE), prefix=" 19x")
 
 

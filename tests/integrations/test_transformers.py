@@ -206,6 +206,12 @@ def test_a_batch_gives_what_fresh_forward_passes_give() -> None:
     prompts = [[*prompt, 198, 30] for prompt in prompts[1:]]
     for found, prompt in zip(batch.feed([[198, 30]] * 3), prompts, strict=True):
         assert_close(found, fresh_logits(model, prompt))
+    batch.keep([2, 0, 2])
+    rows = [[30], [198], [504, 28]]
+    prompts = [[*prompts[row], *more] for row, more in zip([2, 0, 2], rows, strict=True)]
+    for found, prompt in zip(batch.feed(rows), prompts, strict=True):
+        assert found is not None
+        assert_close(found, fresh_logits(model, prompt))
 
 
 def test_a_batch_of_unlike_prompts() -> None:

@@ -16,7 +16,7 @@ def tables_of(n: int) -> PushdownTables:
     """Tables with room for some controls after three others."""
     tables = PushdownTables()
     tables.reserve(3)
-    tables.room(n)
+    tables.make_room(n)
     return tables
 
 

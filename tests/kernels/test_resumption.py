@@ -16,6 +16,7 @@ from guided.index.walk import token_functions
 from guided.kernels import determinize as determinize_kernel
 from guided.kernels import product as product_kernel
 from guided.kernels import walk as walk_kernel
+from guided.kernels.hashing import refill
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.patterns.tree import Node
@@ -52,7 +53,7 @@ def test_walk(tree: Node, vocabulary: Vocabulary) -> None:
         if status == walk_kernel.MORE_FUNCTIONS:
             memo, ptr, hashes = grown(memo, count + 1, -2), grown(ptr, count + 2), grown(hashes, count + 1)
             slots = slots_for(count + 1)
-            walk_kernel.rehash(hashes, count, slots)
+            refill(hashes, 0, count, slots)
         else:
             assert status == walk_kernel.MORE_PAIRS
             src, dst = grown(src, len(src) + 1), grown(dst, len(dst) + 1)
@@ -99,7 +100,7 @@ def test_determinize(tree: Node) -> None:
             size = len(accepting) + 1
             table, accepting, hashes = grown(table, size, -1), grown(accepting, size), grown(hashes, size)
             set_indptr, slots = grown(set_indptr, size + 1), slots_for(size)
-            determinize_kernel.rehash(hashes, count, slots)
+            refill(hashes, 0, count, slots)
         elif status == determinize_kernel.MORE_MEMBERS:
             pool = grown(pool, len(pool) + 1)
         else:

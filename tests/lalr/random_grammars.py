@@ -22,12 +22,12 @@ from lark.indenter import Indenter
 
 from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
-from guided.automata.stacks import Place, Stacks
+from guided.automata.stacks import Configuration, Stacks
 from guided.errors import GrammarError, LimitError
 from guided.index import lexeme_plans
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
-from guided.index.pushdown_masks import Shared
+from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.prefix import Prefixes
@@ -202,7 +202,7 @@ class Engines:
         return cls(made, parser, prefixes, machine, Stacks(machine), is_exact)
 
     @property
-    def begin(self) -> Place | None:
+    def begin(self) -> Configuration | None:
         return None if self.machine.is_empty else (self.machine.start, 0, *KEPT)
 
     def fail(self, why: str, text: str) -> None:
@@ -267,7 +267,7 @@ def _count_reductions(parser: lark.Lark) -> None:
 def _check_texts(engines: Engines, choice: random.Random) -> None:
     """All short texts, and some longer ones."""
     letters = [letter.encode() for letter in engines.made.letters]
-    known: dict[str, tuple[int, Place | None]] = {"": (engines.prefixes.initial, engines.begin)}
+    known: dict[str, tuple[int, Configuration | None]] = {"": (engines.prefixes.initial, engines.begin)}
     work = [""]
     for text in work:
         state, _ = known[text]
@@ -288,7 +288,9 @@ def _check_texts(engines: Engines, choice: random.Random) -> None:
         _check_completions(engines, {state for text in alive if len(text) <= LONGEST for state in [known[text][0]]})
 
 
-def _longer(engines: Engines, text: str, known: dict[str, tuple[int, Place | None]], letters: list[bytes]) -> list[str]:
+def _longer(
+    engines: Engines, text: str, known: dict[str, tuple[int, Configuration | None]], letters: list[bytes]
+) -> list[str]:
     state, place = known[text]
     for letter in letters:
         after = None if place is None else engines.stacks.read(place, letter)
@@ -296,7 +298,7 @@ def _longer(engines: Engines, text: str, known: dict[str, tuple[int, Place | Non
     return [text + letter.decode() for letter in letters]
 
 
-def _check_text(engines: Engines, text: str, state: int, place: Place | None) -> None:
+def _check_text(engines: Engines, text: str, state: int, place: Configuration | None) -> None:
     expected = parsed(engines.parser, text)
     if engines.prefixes.is_accepting(state) != expected:
         engines.fail(f"Lark says {expected}, the readings do not", text)
@@ -346,14 +348,14 @@ def _check_walks(engines: Engines, choice: random.Random) -> None:
     tokens = sorted(longer)
     eos = len(tokens)
     vocabulary = Vocabulary([*tokens, None], eos=[eos])
-    index = PushdownIndex(engines.machine, vocabulary, LIMITS, Shared(vocabulary), 0, LexemeMasks)
+    index = PushdownIndex(engines.machine, vocabulary, LIMITS, VocabularyData(vocabulary), 0, LexemeMasks)
     prefixes = engines.prefixes
     for _ in range(4):
         state, reading, text = 0, prefixes.initial, b""
         for _ in range(choice.randint(2, 8)):
             found = bits(index.mask(state))
             after = {token: prefixes.read(reading, data) for token, data in enumerate(tokens)}
-            place = index.place(state)
+            place = index.configuration(state)
             expected = [
                 token
                 for token, data in enumerate(tokens)

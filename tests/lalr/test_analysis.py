@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lark.parsers.lalr_analysis import LALR_Analyzer
 
+from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.lalr.analysis import Analysis, _propagated
 from tests.profiles import examples
@@ -26,10 +27,12 @@ def compared(grammar: str) -> list[dict[str, Any]]:
 
     class Parser:
         def __init__(self, parser_conf: Any, **_: bool) -> None:
-            for analysis in (LALR_Analyzer(parser_conf), Analysis(10**6, parser_conf)):
+            for analysis in (LALR_Analyzer(parser_conf), Analysis(Steps(10**9), parser_conf)):
                 analysis.compute_lr0_states()
                 analysis.compute_reads_relations()
                 analysis.compute_includes_lookback()
+                if isinstance(analysis, Analysis):
+                    analysis.write_out()
                 analysis.compute_lookaheads()
                 found.append(content(analysis))
             raise Done
@@ -41,16 +44,17 @@ def compared(grammar: str) -> list[dict[str, Any]]:
 
 def content(analysis: LALR_Analyzer) -> dict[str, Any]:
     """Without the identity of states; empty sets are what was only asked for."""
+    items = {state: frozenset((item.rule, item.index) for item in state.closure) for state in analysis.lr0_itemsets}
     transitions = {
         name: {
-            (state.closure, symbol): {(after.closure, second) for after, second in pairs}
+            (items[state], symbol): {(items[after], second) for after, second in pairs}
             for (state, symbol), pairs in getattr(analysis, name).items()
             if pairs
         }
-        for name in ("includes", "lookback")
+        for name in ("includes", "lookback", "reads")
     }
     lookaheads = {
-        state.closure: {symbol: rules for symbol, rules in state.lookaheads.items() if rules}
+        items[state]: {symbol: rules for symbol, rules in state.lookaheads.items() if rules}
         for state in analysis.lr0_itemsets
     }
     reads = list(analysis.reads)
@@ -137,4 +141,4 @@ def test_items_are_counted() -> None:
     with pytest.raises(Done):
         lark.Lark('start: "a" start |', parser="lalr", _plugins={"LALR_Parser": Parser})
     with pytest.raises(LimitError):
-        Analysis(2, conf[0]).compute_lalr()
+        Analysis(Steps(1_000), conf[0]).compute_lalr()

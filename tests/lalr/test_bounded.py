@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import guided
 from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
-from guided.automata.stacks import Place, Stacks
+from guided.automata.stacks import Configuration, Stacks
 from guided.errors import GrammarError, LimitError
 from guided.lalr.bounded import bounded_scanner, bounded_tables
 from guided.lalr.loading import tables_of_object
@@ -77,7 +77,7 @@ def check(text: str, alphabet: str, limit: int, longest: int, lexer: str = "cont
     machine = LalrMachine(tables, scanner, tables.starts[0], LIMITS, b"\x01" * 256)
     prefixes = Prefixes(tables, scanner, tables.starts[0].name, LIMITS)
     stacks = Stacks(machine)
-    work: list[tuple[str, int, Place | None]] = [
+    work: list[tuple[str, int, Configuration | None]] = [
         ("", prefixes.initial, None if machine.is_empty else (machine.start, 0, *KEPT))
     ]
     alive, accepted = set(), []

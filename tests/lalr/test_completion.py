@@ -14,15 +14,14 @@ from lark.indenter import PythonIndenter
 from guided.errors import GrammarError, LimitError
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
-from guided.index.pushdown_masks import Shared
-from guided.lalr import completion
+from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.indents import Indenter
+from guided.lalr.lexeme_paths import LexemePaths
 from guided.lalr.lexing import Lexing
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import Scanner, scanner_of
 from guided.lalr.tables import LalrTables
-from guided.lalr.ways import Ways
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.grammars.loading import parser_of
@@ -49,6 +48,7 @@ PIECES = [
     b"1.",
     b"\xc3\xa9",
 ]
+LIMITS = Limits()
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), *PIECES, None], eos=[256 + len(PIECES)])
 
 
@@ -61,10 +61,10 @@ def read(parser: lark.Lark) -> tuple[LalrTables, Scanner]:
     return tables, scanner_of(tables.lexer, Limits())
 
 
-def index_of(parser: lark.Lark, vocabulary: Vocabulary = BYTES) -> PushdownIndex:
+def index_of(parser: lark.Lark, vocabulary: Vocabulary = BYTES, limits: Limits = LIMITS) -> PushdownIndex:
     tables, scanner = read(parser)
-    machine = LalrMachine(tables, scanner, tables.starts[0], Limits(), b"\x01" * 256)
-    return PushdownIndex(machine, vocabulary, Limits(), Shared(vocabulary), 0, LexemeMasks)
+    machine = LalrMachine(tables, scanner, tables.starts[0], limits, b"\x01" * 256)
+    return PushdownIndex(machine, vocabulary, limits, VocabularyData(vocabulary), 0, LexemeMasks)
 
 
 def data_of(token: int) -> bytes:
@@ -203,14 +203,17 @@ def test_completions_are_short(grammar: str, begun: str, rest: str) -> None:
     assert 0 < index.remaining(index.trace(0, begun.encode())[0]) <= len(rest)
 
 
-def test_where_no_completion_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the end is refused, and no token is said to lead there; what is complete stays so."""
-    monkeypatch.setattr(completion, "_MOST_STEPS", 0)
-    index = index_of(lark.Lark('start: "t" "u"?', parser="lalr"))
-    with pytest.raises(LimitError, match="not all was searched"):
-        index.remaining(0)
+def test_a_search_for_a_completion_has_the_steps_of_a_call() -> None:
+    """Past them it is an error, and the place is as it was; what is complete stays so."""
+    index = index_of(lark.Lark('start: "t" "u"?', parser="lalr"), limits=Limits(call_steps=20))
+    for _ in range(2):
+        with pytest.raises(LimitError, match="the bounded search found no text") as caught:
+            index.remaining(0)
+        assert (caught.value.what, caught.value.limit) == ("call_steps", 20)
+    with pytest.raises(LimitError):
+        index.mask_within(0, 1000)
+    assert bits(index.mask(0)) == [ord("t")]
     assert index.remaining(index.next(0, ord("t"))) == 0
-    assert bits(index.mask_within(0, 1000)) == [ord("t")]
 
 
 def test_where_there_is_no_completion() -> None:
@@ -264,16 +267,16 @@ def test_ways_are_shortest(grammar: str) -> None:
     except (lark.exceptions.LarkError, AttributeError, GrammarError, LimitError):
         return
     lexing = Lexing(tables, scanner, Indenter(tables), b"\x01" * 256)
-    ways = Ways(lexing, list(b"abc "))
+    paths = LexemePaths(lexing, list(b"abc "))
     for state in sorted({state for row in lexing.starts for state in row if state >= 0}):
         expected: dict[int, int] = {}
         for length in range(4):
             for text in itertools.product(b"abc ", repeat=length):
-                target = ways.walked(state, bytes(text))
-                for label, _, _ in ways.said(target) if target >= 0 else ():
+                target = paths.walked(state, bytes(text))
+                for label, _, _ in paths.matches(target) if target >= 0 else ():
                     expected.setdefault(label, length)
         for label, length in expected.items():
-            assert ways.least(state, label) == length
-            way = ways.way(state, label)
-            assert len(way.text) == length
-            assert way.said in ways.said(ways.walked(state, way.text))
+            assert paths.least(state, label) == length
+            path = paths.path(state, label)
+            assert len(path.text) == length
+            assert path.match in paths.matches(paths.walked(state, path.text))

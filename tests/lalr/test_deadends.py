@@ -19,9 +19,9 @@ from guided.errors import GrammarError, LimitError
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.items import items_of
-from guided.lalr.letters import letters_of
 from guided.lalr.lexemes import Control
 from guided.lalr.loading import tables_of_object
+from guided.lalr.lookahead_classes import lookahead_classes
 from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.lalr.stacks import Stacks
@@ -53,8 +53,8 @@ def decided_by_cells(parser: lark.Lark, prefixes: Prefixes, states: list[int]) -
     scanner, start, steps = scanner_of(tables.lexer, LIMITS), tables.starts[0], Steps(LIMITS.steps)
     items, lexemes, stacks = items_of(tables, start), prefixes.dead_ends.lexemes, prefixes.stacks
     first = int(tables.context[start.state]), Control(scanner.first_left, frozenset(), (), False)
-    letters = letters_of(tables, items, lexemes, first, steps)
-    cells = Coaccessible(tables, items, start, letters, steps)
+    lookaheads = lookahead_classes(tables, items, lexemes, first, steps)
+    cells = Coaccessible(tables, items, start, lookaheads, steps)
     cell_of = [cells.first]
     for node in range(1, len(stacks.states)):
         cell_of.append(cells.above(cell_of[stacks.below(node)], stacks.states[node]))
@@ -64,9 +64,9 @@ def decided_by_cells(parser: lark.Lark, prefixes: Prefixes, states: list[int]) -
             outcomes = (
                 lexemes.fresh(one.scanned, one.watchers)
                 if one.is_fresh
-                else lexemes.going(one.scanned, one.text, one.watchers)
+                else lexemes.outcomes_of_lexeme(one.scanned, one.text, one.watchers)
             )
-            assert letters.of(outcomes, context) & cells.live(cell_of[one.node]), one
+            assert lookaheads.of(outcomes, context) & cells.live(cell_of[one.node]), one
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -120,7 +120,7 @@ def test_dead_ends_are_seen(text: str, prefix: bytes, onward: bytes) -> None:
 def test_what_is_unproductive_is_named(text: str, unproductive: list[str]) -> None:
     ends = prefixes_of(lark.Lark(text, parser="lalr")).dead_ends
     assert list(ends.unproductive) == unproductive
-    assert list(ends.notes) == [f"no text is ever read for {name}" for name in unproductive]
+    assert list(ends.notes) == [f"{name} occurs in no accepted text" for name in unproductive]
 
 
 def test_a_language_without_texts_has_no_state() -> None:
@@ -202,7 +202,7 @@ _NL: /(\n[ \t]*|#[^\n]*)+/
 %ignore / +/
 """
     prefixes = prefixes_of(lark.Lark(text, parser="lalr", postlex=Blocks()))
-    assert prefixes.dead_ends.notes == ("no text is ever read for COMMENT",)
+    assert prefixes.dead_ends.notes == ("COMMENT occurs in no accepted text",)
     for state in states_up_to(prefixes, b"a:\n #", 5):
         assert reaches_a_text(prefixes, state, b"a:\n #", 3_000), prefixes.hypotheses(state)
 
@@ -245,9 +245,9 @@ def test_the_grammars_of_the_package_have_no_dead_ends(name: str) -> None:
 @pytest.mark.parametrize(
     ("grammar", "doubt"),
     [
-        (BLOCKS.replace('"(" NAME? ")" _NL', '"(" _NL'), "does not close what it opens"),
-        (BLOCKS.replace('"(" NAME? ")"', '"(" line* ")"'), "has lines within parentheses"),
-        (BLOCKS.replace("[ \\t]*(#[^\\n]*)?", ""), "_NL cannot end at any column"),
+        (BLOCKS.replace('"(" NAME? ")" _NL', '"(" _NL'), "has unbalanced parentheses or indents"),
+        (BLOCKS.replace('"(" NAME? ")"', '"(" line* ")"'), "has line ends within parentheses"),
+        (BLOCKS.replace("[ \\t]*(#[^\\n]*)?", ""), "_NL cannot end at every indentation"),
     ],
 )
 def test_what_an_indenter_makes_doubtful_is_named(grammar: str, doubt: str) -> None:
@@ -260,4 +260,4 @@ def test_what_is_too_much_is_named() -> None:
     tables = tables_of_object(parser, LIMITS)
     scanner = scanner_of(tables.lexer, LIMITS)
     ends = DeadEnds(tables, scanner, tables.starts[0], Stacks(tables, tables.starts[0]), Limits(steps=1))
-    assert any("too much hangs on its conflicts" in note for note in ends.notes)
+    assert any("the check of its conflicts" in note for note in ends.notes)

@@ -159,8 +159,8 @@ class Other(PythonIndenter):
         ({"use_bytes": True}, "bytes", "Lark"),
         ({"regex": True}, "regex", "Lark"),
         ({"lexer": type("Mine", (lark.lexer.Lexer,), {"__init__": lambda s, c: None, "lex": None})}, "lexer of your own", "Wrapper"),
-        ({"postlex": type("P", (lark.lark.PostLex,), {"process": lambda s, t: t, "always_accept": ()})()}, "no Indenter", "P"),
-        ({"postlex": Other()}, "no Indenter", "Other"),
+        ({"postlex": type("P", (lark.lark.PostLex,), {"process": lambda s, t: t, "always_accept": ()})()}, "only Lark's Indenter is", "P"),
+        ({"postlex": Other()}, "only Lark's Indenter is", "Other"),
     ],
 )  # fmt: skip
 def test_objects_that_do_what_no_table_says_are_refused(options: dict[str, object], reason: str, rule: str) -> None:

@@ -12,12 +12,12 @@ from lark.indenter import PythonIndenter
 import guided
 from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
-from guided.automata.stacks import Place, Stacks
+from guided.automata.stacks import Configuration, Stacks
 from guided.errors import GrammarError, LimitError
 from guided.index import lexeme_plans
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
-from guided.index.pushdown_masks import Shared
+from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.cells import Cells, bits
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
@@ -88,7 +88,7 @@ def check_bytes(tables: LalrTables, alphabet: str, longest: int) -> None:
     prefixes = Prefixes(tables, scanner_of(tables.lexer, LIMITS), tables.starts[0].name, LIMITS)
     stacks = Stacks(machine)
     first = None if machine.is_empty else (machine.start, 0, *KEPT)
-    work: list[tuple[str, int, Place | None]] = [("", prefixes.initial, first)]
+    work: list[tuple[str, int, Configuration | None]] = [("", prefixes.initial, first)]
     alive, accepted = set(), []
     for text, state, place in work:
         is_end = place is not None and stacks.is_end(place)
@@ -188,7 +188,7 @@ def test_indented_texts() -> None:
 
 
 def index_of(tables: LalrTables, vocabulary: Vocabulary) -> PushdownIndex:
-    return PushdownIndex(machine_of(tables), vocabulary, LIMITS, Shared(vocabulary), 0, LexemeMasks)
+    return PushdownIndex(machine_of(tables), vocabulary, LIMITS, VocabularyData(vocabulary), 0, LexemeMasks)
 
 
 def check_masks(index: PushdownIndex, rng: random.Random, n_texts: int) -> None:
@@ -196,7 +196,7 @@ def check_masks(index: PushdownIndex, rng: random.Random, n_texts: int) -> None:
     for _ in range(n_texts):
         state = 0
         for _ in range(rng.randint(1, 10)):
-            place = index.place(state)
+            place = index.configuration(state)
             expected = {
                 token
                 for token, data in enumerate(index.vocabulary.tokens)

@@ -191,7 +191,7 @@ def test_O18_the_states_from_which_a_token_can_be_read() -> None:
             state, _ = index.tables.trace(0, text.encode())
             can_be_read = prefixes.read(prefixes.initial, text.encode() + data) != DEAD
             assert (token in bits(index.mask(state))) == can_be_read == (index.next(state, token) >= 0)
-            by_control.setdefault(index.tables.place(state)[0], set()).add(can_be_read)
+            by_control.setdefault(index.tables.configuration(state)[0], set()).add(can_be_read)
         n_by_stack += {True, False} in by_control.values()
     assert n_by_stack > 3
 

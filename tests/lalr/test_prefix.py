@@ -187,5 +187,5 @@ def test_python_is_larks() -> None:
 
 def test_an_unknown_start_is_an_error() -> None:
     parser = lark.Lark('start: "a"', parser="lalr")
-    with pytest.raises(GrammarError, match="there are: start"):
+    with pytest.raises(GrammarError, match="loaded with: start"):
         prefixes_of(parser, "begin")

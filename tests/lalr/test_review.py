@@ -31,13 +31,13 @@ def test_conflicts_have_texts() -> None:
 
 def test_what_is_never_read_and_where_nothing_goes_on() -> None:
     assert found(OVERLAP) == [
-        ("unproductive", "no text is ever read for x", (), ""),
-        ("dead end", "Lark reads A, and no text goes on behind it", ("A",), "a"),
+        ("unproductive", "x occurs in no accepted text", (), ""),
+        ("dead end", "Lark reads A, but no text completes it", ("A",), "a"),
     ]
 
 
 def test_lookaheads_that_are_broken() -> None:
-    assert [one[:2] for one in found(AHEAD)] == [("lookahead", "Q can never come behind L, which looks ahead")]
+    assert [one[:2] for one in found(AHEAD)] == [("lookahead", "Q can never follow L, which has a lookahead")]
     assert found('start: L "b"\nL: /l(?=b)/') == []
 
 

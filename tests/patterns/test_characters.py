@@ -124,7 +124,7 @@ def test_without_regex_the_message_says_what_to_install(monkeypatch: pytest.Monk
     with pytest.raises(PatternError) as caught:
         parse(r"ab\p{Cuneiform}")
     assert caught.value.reason == (
-        "property 'Cuneiform' is no general category; others need the package 'regex' (pip install regex)"
+        "property 'Cuneiform' is not a general category; others need the package 'regex' (pip install regex)"
     )
     assert caught.value.position == 2
 

@@ -273,5 +273,5 @@ def test_counts_of_any_size() -> None:
 
 @pytest.mark.parametrize("pattern", [b"a", None, 1, re.compile("a")])
 def test_only_text_is_a_pattern(pattern: object) -> None:
-    with pytest.raises(TypeError, match="a pattern is a str"):
+    with pytest.raises(TypeError, match="a pattern must be a str"):
         parse(pattern)  # type: ignore[arg-type]

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.formula import Formulas
-from guided.schema.lowering import Lowering
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.frontend.lowering import Lowering
 from tests.oracles import SlowTruth
 from tests.schema.oracle_ecma import search
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from guided.schema.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions
 from tests.schema.oracle import Number, Undefined, Validator
 
 __all__ = ["Document", "NotJson", "has_format", "is_narrowed", "is_text", "read"]
@@ -233,7 +233,8 @@ _SCIENTIFIC = re.compile(r"-?(?:0(?:\.0+)?|[1-9](?:\.(?:0|[0-9]{0,15}[1-9]))?)[e
 
 
 def is_narrowed(data: bytes, options: JsonOptions) -> bool:
-    """Whether a text has a number that an engine may leave out, though its value is valid; `guided.schema.numbers` says which it does.
+    """Whether a text has a number that an engine may leave out, though its value is valid; `guided.schema.numbers.automaton` says which
+    it does.
 
     With plain numbers that is an integer with a point (``1.0``), where it matters whether it is one. With any numbers it is an exponent
     after anything but one digit, point, and digits: no automaton can tell the values of all such spellings apart.

@@ -21,10 +21,10 @@ SCHEMA_URI = {
 }
 
 # What is refused, by file.
-REFUSED = {"multipleOf.json": "limit states", "optional/format/idn-hostname.json": "format"}
+REFUSED = {"multipleOf.json": "limit steps", "optional/format/idn-hostname.json": "format"}
 # Instances that are judged otherwise than the suite says, by file and a part of the description, and why.
 OTHERWISE = {
-    ("optional/format/hostname.json", "punycoded IDN hostname"): "labels with xn-- are left out: Punycode is no regular property",
+    ("optional/format/hostname.json", "punycoded IDN hostname"): "labels with xn-- are left out: Punycode is not a regular property",
     ("optional/content.json", ""): "content is an annotation, as all later drafts have it",
     ("optional/format/ecmascript-regex.json", "no support for lookbehind"): "ECMA-262 has had it since 2018",
 }  # fmt: skip

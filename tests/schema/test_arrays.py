@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from guided.schema import arrays
-from guided.schema.formula import FALSE, TRUE, Formulas
+from guided.schema.containers import derivatives
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from tests.schema.engine import compiled
 
 
@@ -24,7 +24,7 @@ def test_an_item_takes_its_schema_off_the_table(
     prefix: tuple[int, ...], others: int, value: int, rest: tuple[object, ...] | None
 ) -> None:
     formulas = Formulas()
-    after = arrays.after_item(formulas, (formulas.atom(("items", prefix, others)),))
+    after = derivatives.after_item(formulas, (formulas.atom(("items", prefix, others)),))
     if value == FALSE:
         assert after is None
     else:
@@ -35,7 +35,7 @@ def test_an_item_and_the_table_without_it_hold_together() -> None:
     formulas = Formulas()
     short = formulas.atom(("string", formulas.atom(("length", 0, 3))))
     for prefix, others in (((short,), FALSE), ((), short)):
-        (after,) = arrays.after_item(formulas, (formulas.atom(("items", prefix, others)),))
+        (after,) = derivatives.after_item(formulas, (formulas.atom(("items", prefix, others)),))
         rest = formulas.atom(("items", (), others))
         assert after == formulas.conjunction([formulas.atom(("value", short)), rest])
 
@@ -43,23 +43,23 @@ def test_an_item_and_the_table_without_it_hold_together() -> None:
 def test_counts_go_down() -> None:
     formulas = Formulas()
     least, most = formulas.atom(("minItems", 2)), formulas.atom(("maxItems", 1))
-    once = arrays.after_item(formulas, (formulas.conjunction([least, most]),))
+    once = derivatives.after_item(formulas, (formulas.conjunction([least, most]),))
     assert once == (formulas.conjunction([formulas.atom(("minItems", 1)), formulas.atom(("maxItems", 0))]),)
-    assert arrays.after_item(formulas, once) is None
-    assert arrays.after_item(formulas, (formulas.atom(("minItems", 1)),)) == (TRUE,)
-    assert arrays.at_close(formulas, (most, least, most)) == (FALSE, TRUE)
-    assert arrays.at_close(formulas, (least,)) is None
+    assert derivatives.after_item(formulas, once) is None
+    assert derivatives.after_item(formulas, (formulas.atom(("minItems", 1)),)) == (TRUE,)
+    assert derivatives.at_close(formulas, (most, least, most)) == (FALSE, TRUE)
+    assert derivatives.at_close(formulas, (least,)) is None
 
 
 def test_items_that_only_rule_themselves_out() -> None:
     formulas = Formulas()
     unique, least = formulas.atom(("uniqueItems",)), formulas.atom(("minItems", 2))
     one = formulas.atom(("uniqueItems", 7))
-    assert arrays.must_differ(formulas, (unique,))
-    assert arrays.must_differ(formulas, (formulas.conjunction([one, least]), least))
-    assert not arrays.must_differ(formulas, (formulas.negation(unique),))
-    assert not arrays.must_differ(formulas, (formulas.disjunction([unique, least]),))
-    assert not arrays.must_differ(formulas, (least, unique))
+    assert derivatives.must_differ(formulas, (unique,))
+    assert derivatives.must_differ(formulas, (formulas.conjunction([one, least]), least))
+    assert not derivatives.must_differ(formulas, (formulas.negation(unique),))
+    assert not derivatives.must_differ(formulas, (formulas.disjunction([unique, least]),))
+    assert not derivatives.must_differ(formulas, (least, unique))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guided.engine.index import Index
 from guided.errors import LimitError, SchemaError
-from guided.schema.lowering import Lowering
+from guided.schema.frontend.lowering import Lowering
 from tests.schema.engine import compiled
 from tests.schema.lowered import DRAFT, holds, lowered
 

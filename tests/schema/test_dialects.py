@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.errors import SchemaError
-from guided.schema.dialects import DEFAULT, DRAFTS, known_dialect
+from guided.schema.frontend.dialects import DEFAULT, DRAFTS, known_dialect
 from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.lowered import DRAFT, holds, lowered
@@ -197,7 +197,7 @@ def test_names_that_nobody_knows_are_noted() -> None:
     }
     assert compiled(schema).notes == (
         "unknown formats are annotations: 'zip'",
-        "$schema names no known draft, so it says nothing: 'https://example.com/draft'",
+        "unknown $schema, ignored: 'https://example.com/draft'",
     )
     assert compiled({**schema, "$schema": "http://json-schema.org/draft-07/schema#"}, format="annotate").notes == ()
     many = {"properties": {f"p{i}": {"format": f"f{i}"} for i in range(12)}}

@@ -11,8 +11,8 @@ from guided.automata.build import from_tree
 from guided.errors import LimitError, PatternError
 from guided.limits import Limits
 from guided.patterns.tree import Complement, Intersect, Look, Node
-from guided.schema.ecma import ecma_tree, parse_ecma
-from guided.schema.languages import known, truth
+from guided.schema.strings.ecma import ecma_tree, parse_ecma
+from guided.schema.strings.languages import known, truth
 from tests.schema.oracle_ecma import search
 
 TEXTS = ["".join(letters) for n in range(4) for letters in product("ab0_ -\né", repeat=n)]
@@ -252,7 +252,7 @@ WRONG = [
     (r"\1(a)", 0, "backreference"),
     (r"(?<n>a)\k<n>", 7, "backreference"),
     ("(?P<n>a)(?P=n)", 8, "backreference"),
-    (r"a\q", 1, r"\\q means nothing"),
+    (r"a\q", 1, r"\\q is not an escape"),
     ("a\\", 1, "end of the pattern"),
     (r"\u{110000}", 0, "code point"),
     (r"\p{Nonsense}", 0, "unknown property"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from guided.engine.index import Index
 from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.guide.guide import Guide
-from guided.schema.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.profiles import examples
 from tests.real_vocabularies import real_vocabulary

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.ecma import parse_ecma
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED
-from guided.schema.formats.kept import FOLDER, kept, packed
-from guided.schema.languages import known, of_format, truth
+from guided.schema.formats.stored import FOLDER, packed, stored
+from guided.schema.strings.ecma import parse_ecma
+from guided.schema.strings.languages import known, of_format, truth
 from tests.schema import official
 
 # Section 7.3 of draft 2020-12's validation vocabulary.
@@ -68,7 +68,7 @@ def test_every_name_is_a_format_or_refused() -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_automata_kept_as_data_are_what_the_formats_come_to(name: str) -> None:
-    found, built = kept(name), of_format(name)
+    found, built = stored(name), of_format(name)
     assert found is not None, "python -m guided.schema.formats writes the files"
     assert packed(found)[:24] == packed(built)[:24], "python -m guided.schema.formats writes the files anew"
     assert np.array_equal(found.dfa.table, built.dfa.table)
@@ -84,7 +84,7 @@ def test_automata_kept_as_data_are_what_the_formats_come_to(name: str) -> None:
 
 
 def test_narrower_limits_build_formats_from_their_trees() -> None:
-    assert kept("no format") is None
+    assert stored("no format") is None
     with pytest.raises(LimitError) as caught:
         known(("format", "email"), Limits(steps=100))
     assert caught.value.what == "steps"

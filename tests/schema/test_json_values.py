@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError
-from guided.schema import json_values
-from guided.schema.json_values import MOST_LEVELS, check_levels, check_levels_of_text, parse_json
+from guided.limits import Limits
+from guided.schema.frontend import json_values
+from guided.schema.frontend.json_values import check_levels, check_levels_of_text, parse_json
 from tests.schema.engine import compiled
 
 PIECES = st.sampled_from(
@@ -97,22 +98,22 @@ def nested(levels: int) -> Any:
 
 
 def test_a_schema_has_so_many_levels_in_all_its_forms(tmp_path: Path) -> None:
-    within, beyond = nested(MOST_LEVELS), nested(MOST_LEVELS + 1)
+    within, beyond = nested(Limits().schema_depth), nested(Limits().schema_depth + 1)
     for form in (dict, json.dumps):
         assert compiled(form(within)).guide().mask().any()
-        with pytest.raises(LimitError, match="depth: 201 needed, 200 allowed; the schema nests too deep"):
+        with pytest.raises(LimitError, match="schema_depth: 201 needed, 200 allowed; the schema nests too deep"):
             JsonSchema(form(beyond))
     (tmp_path / "a.json").write_text(json.dumps(beyond))
     with pytest.raises(LimitError) as caught:
         JsonSchema(tmp_path / "a.json")
-    assert (caught.value.what, caught.value.given, caught.value.limit) == ("depth", 201, 200)
+    assert (caught.value.what, caught.value.given, caught.value.limit) == ("schema_depth", 201, 200)
     with pytest.raises(LimitError):
         JsonSchema({"$ref": "x:a"}, registry={"x:a": beyond})
     assert JsonSchema({"$ref": "x:a"}, registry={"x:a": within}).fingerprint
     spec = JsonSchema(within)
     assert JsonSchema.from_data(spec.data).fingerprint == spec.fingerprint
     check_levels_of_text('"' + "[" * 1000 + '"')
-    check_levels_of_text('["]", "[\\"[", ' * (MOST_LEVELS - 1))
+    check_levels_of_text('["]", "[\\"[", ' * (Limits().schema_depth - 1))
     check_levels_of_text('"\\"' * 100_000)
 
 

@@ -56,7 +56,7 @@ def test_saved_and_loaded(tmp_path: Any) -> None:
 def test_what_no_grammar_says_is_refused() -> None:
     with pytest.raises(SchemaError, match="uniqueItems"):
         guided.compile(guided.JsonSchema({"type": "array", "uniqueItems": True}, engine="lalr"), BYTES)
-    with pytest.raises(ValueError, match="engine is"):
+    with pytest.raises(ValueError, match="engine must be"):
         guided.JsonSchema({}, engine="earley")  # type: ignore[arg-type]
 
 

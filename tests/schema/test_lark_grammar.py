@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, SchemaError
+from guided.export.elimination import expression
+from guided.export.lark import LarkGrammar, lark_grammar
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.render import render
-from guided.schema.atoms import JsonOptions
-from guided.schema.grammar.elimination import expression
-from guided.schema.grammar.lark import LarkGrammar, lark_grammar
+from guided.schema.formula.atoms import JsonOptions
 from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.strategies import instances_near

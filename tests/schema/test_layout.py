@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
-from guided.schema.atoms import MOST_INDENT, JsonOptions
+from guided.schema.formula.atoms import MOST_INDENT, JsonOptions
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 from tests.schema.engine import compiled
@@ -190,7 +190,7 @@ def test_the_end_of_a_line_forces_its_blanks() -> None:
     ],
 )
 def test_indentation_is_a_number_within_a_bound(whitespace: str) -> None:
-    with pytest.raises(ValueError, match=r"whitespace is 'pretty\(0\)' to 'pretty\(16\)', not "):
+    with pytest.raises(ValueError, match=r"whitespace must be 'pretty\(0\)' to 'pretty\(16\)', not "):
         compiled(True, whitespace=whitespace)
 
 
@@ -264,7 +264,7 @@ def test_a_malformed_pattern_is_refused_with_its_place() -> None:
 
 
 def test_whitespace_that_no_token_spells_is_refused() -> None:
-    with pytest.raises(VocabularyError, match="the whitespace asked for needs a byte"):
+    with pytest.raises(VocabularyError, match="the requested whitespace needs a byte"):
         compiled(True, without(b" "), whitespace=" ")
     assert compiled(True, without(b" "), whitespace=" |\t").accepts(b"[\t1\t,\t2\t]")
 

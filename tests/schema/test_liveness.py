@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from guided.errors import SchemaError
 from guided.limits import Limits
-from guided.schema.formula import FALSE
-from guided.schema.kinds import Kinds
-from guided.schema.plain import needed_values
-from guided.schema.reading import Reading
+from guided.schema.containers.conjunctive import needed_values
+from guided.schema.containers.opening import Containers
+from guided.schema.formula.formulas import FALSE
+from guided.schema.values.context import SchemaContext
 from tests.profiles import examples
 from tests.schema.engine import BYTES, compiled
 from tests.schema.lowered import lowered
@@ -127,15 +127,17 @@ names_alone = st.fixed_dictionaries(
 @given(st.lists(names_alone, min_size=1, max_size=3))
 def test_objects_of_which_only_names_are_asked_are_judged_as_by_their_tables(parts: list[Any]) -> None:
     lowering = lowered({"type": "object", "allOf": parts})
-    reading = Reading(Kinds(lowering.formulas, lowering, lowering.options, Limits(), np.ones(256, np.bool_)))
-    formula = reading.kinds.typed(lowering.root, "object")
+    containers = Containers(
+        SchemaContext(lowering.formulas, lowering, lowering.options, Limits(), np.ones(256, np.bool_))
+    )
+    formula = containers.context.typed(lowering.root, "object")
     if formula == FALSE:
         return
     values = needed_values(lowering.formulas, formula)
     named = {name for part in parts for name in part.get("required", ())}
     assert (values is None) == any(not name.isascii() for name in named)
-    expected = reading.is_live_object(reading.kinds.object_start((formula,)))
-    assert values is None or all(map(reading.is_satisfiable, values)) == expected
+    expected = containers.open_object((formula,)).is_live()
+    assert values is None or all(map(containers.satisfiability.is_satisfiable, values)) == expected
 
 
 @pytest.mark.parametrize("count", [6, 12, 30])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.formula import FALSE, TRUE, Formulas
-from guided.schema.lowering import Lowering
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.frontend.lowering import Lowering
 from tests.oracles import SlowTruth
 from tests.profiles import examples
 from tests.schema import official

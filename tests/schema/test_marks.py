@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guided.schema.formula import FALSE, TRUE, Atom, Formulas
-from guided.schema.jobs import told, weakest
-from guided.schema.marks import EVERY_KEY, VALUE, Marks
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.marks import EVERY_KEY, VALUE, Marks
+from guided.schema.formula.queries import substitute, worst_case
 from tests.profiles import examples
 
 NAMES = [f"name {i}" for i in range(70)]
@@ -71,7 +71,7 @@ def test_what_is_not_touched_stays_as_it_is(tree: Any, name: str) -> None:
 def test_what_helps_least_is_implied_by_every_value(tree: Any) -> None:
     formulas = Formulas()
     formula = made(formulas, tree)
-    found = weakest(formulas, formula)
+    found = worst_case(formulas, formula)
     values = sorted({atom[1] for atom in formulas.atoms(formula) if atom[0] == "value"})
     if found is None:
         assert "'1'" in repr(tree) or len(values) < repr(tree).count("'value'")
@@ -79,7 +79,7 @@ def test_what_helps_least_is_implied_by_every_value(tree: Any) -> None:
     assert not formulas.marks.of(found) & VALUE
     for bits in range(1 << len(values)):
         truth = {value: bits >> i & 1 for i, value in enumerate(values)}
-        (rest,) = told(formulas, (formula,), truth)
+        (rest,) = substitute(formulas, (formula,), truth)
         others = [formulas.atom(atom) for atom in dict.fromkeys((*formulas.atoms(found), *formulas.atoms(rest)))]
         for number in range(1 << min(len(others), 6)):
             holds = {other: number >> i & 1 for i, other in enumerate(others)}

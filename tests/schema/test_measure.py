@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from guided.automata.automaton import Automaton
 from guided.errors import SchemaError
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.formula import Formulas
-from guided.schema.measure import measure_of
-from guided.schema.strings import string_automaton
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.strings.automaton import string_automaton
+from guided.schema.strings.measure import measure_of
 from tests.profiles import examples
 from tests.schema.engine import compiled, is_empty
 from tests.schema.walks import random_text

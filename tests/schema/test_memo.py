@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 import guided.schema
 from guided.errors import LimitError, SchemaError
+from guided.export import lark, productions, strings
 from guided.limits import Limits
 from guided.patterns.parse import parse
-from guided.schema import array_terms, exact, json_values, kinds, layout
-from guided.schema.grammar import lark, productions, strings
-from guided.schema.languages import known
-from guided.schema.memo import Memo, bytes_of
-from guided.schema.number import condition
+from guided.schema.formula.memo import Memo, bytes_of
+from guided.schema.strings.languages import known
 from tests.schema.engine import compiled
 
 # Of one character each.
@@ -114,24 +112,17 @@ def test_hostile_schemas_leave_little_behind() -> None:
 def test_whitespace_has_few_states() -> None:
     assert compiled([] == [], whitespace="[ ]{0,400}").accepts(b"true")
     for pattern in (" {0,100000}", "(?: {0,30}\n){0,30}"):
-        with pytest.raises(LimitError, match="whitespace: "):
+        with pytest.raises(LimitError, match="whitespace_states: "):
             compiled(True, whitespace=pattern)
 
 
-def test_the_limits_of_schemas_are_documented() -> None:
+def test_the_limits_of_grammars_of_schemas_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     limits = {
-        ("depth", json_values.MOST_LEVELS),
-        ("values", json_values._MOST_PARTS),
-        ("names", kinds._MOST_NAMES),
-        ("items", array_terms._MOST_COMPETING),
-        ("atoms", condition.ATOMS),
-        ("digits", exact.DIGITS),
-        ("whitespace", layout._MOST_STATES),
         ("rules", lark.MOST_RULES),
         ("expression", strings.MOST),
-        ("depth", strings._DEEPEST),
-        ("depth", productions._DEEPEST),
+        ("group_depth", strings._DEEPEST),
+        ("rule_depth", productions._DEEPEST),
     }
     rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| [^|]*\|$", text, re.MULTILINE)
     assert {(what, int(limit.replace(",", ""))) for what, limit in rows} == limits

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from guided.errors import SchemaError, VocabularyError
 from guided.limits import Limits
+from guided.schema.containers.opening import Containers
 from guided.schema.formats import FORMATS
-from guided.schema.formula import FALSE
-from guided.schema.kinds import Kinds
-from guided.schema.possible import possible_text
-from guided.schema.reading import Reading
+from guided.schema.formula.formulas import FALSE
+from guided.schema.values.context import SchemaContext
+from guided.schema.values.quick_satisfiable import quick_satisfiable_string
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.engine import BYTES, compiled
 from tests.schema.lowered import lowered
@@ -29,12 +29,12 @@ def without(missing: bytes) -> Vocabulary:
     return Vocabulary([None if value in missing else bytes([value]) for value in range(256)], eos=[256], size=257)
 
 
-def kinds_of(schema: Any, missing: bytes) -> tuple[Kinds, int]:
+def context_of(schema: Any, missing: bytes) -> tuple[SchemaContext, int]:
     """The types of a schema over an alphabet without these bytes, and the formula of its value."""
     lowering = lowered(schema)
     alphabet = np.ones(256, np.bool_)
     alphabet[list(missing)] = False
-    return Kinds(lowering.formulas, lowering, lowering.options, Limits(), alphabet), lowering.root
+    return SchemaContext(lowering.formulas, lowering, lowering.options, Limits(), alphabet), lowering.root
 
 
 missing_bytes = st.one_of(
@@ -67,18 +67,18 @@ numbers = st.one_of(
 
 @given(strings, missing_bytes)
 def test_strings_exist_exactly_where_their_automaton_is_not_empty(schema: dict[str, Any], missing: bytes) -> None:
-    kinds, root = kinds_of({"type": "string", **schema}, missing)
-    formula = kinds.typed(root, "string")
+    context, root = context_of({"type": "string", **schema}, missing)
+    formula = context.typed(root, "string")
     if formula != FALSE:
-        assert kinds.has_leaf("string", formula) == (not kinds.leaf("string", (formula,)).automaton.is_empty())
+        assert context.has_leaf("string", formula) == (not context.leaf("string", (formula,)).automaton.is_empty())
 
 
 @given(numbers, missing_bytes)
 def test_numbers_exist_exactly_where_their_automaton_is_not_empty(schema: dict[str, Any], missing: bytes) -> None:
-    kinds, root = kinds_of({"type": "number", **schema}, missing)
-    formula = kinds.typed(root, "number")
+    context, root = context_of({"type": "number", **schema}, missing)
+    formula = context.typed(root, "number")
     if formula != FALSE:
-        assert kinds.has_leaf("number", formula) == (not kinds.leaf("number", (formula,)).automaton.is_empty())
+        assert context.has_leaf("number", formula) == (not context.leaf("number", (formula,)).automaton.is_empty())
 
 
 @given(
@@ -110,9 +110,9 @@ def test_texts_are_those_over_all_bytes_that_can_be_spelled(
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_format_has_a_text_of_printable_ascii(name: str) -> None:
-    kinds, root = kinds_of({"type": "string", "format": name}, bytes(set(range(256)) - set(range(0x20, 0x7F))))
-    assert possible_text(("format", name), is_ascii=True)
-    assert not kinds.leaf("string", (kinds.typed(root, "string"),)).automaton.is_empty()
+    context, root = context_of({"type": "string", "format": name}, bytes(set(range(256)) - set(range(0x20, 0x7F))))
+    assert quick_satisfiable_string(("format", name), is_ascii=True)
+    assert not context.leaf("string", (context.typed(root, "string"),)).automaton.is_empty()
 
 
 @pytest.mark.parametrize("missing", [SMOLLM2, b"q", b"\xf1"])
@@ -134,6 +134,6 @@ def test_large_lengths_take_no_longer_than_over_all_bytes(missing: bytes, more: 
 
 
 def test_reading_knows_an_alphabet_with_all_of_ascii() -> None:
-    kinds, root = kinds_of({"type": ["string", "object"]}, SMOLLM2)
-    assert kinds.has_ascii
-    assert Reading(kinds).is_satisfiable(root)
+    context, root = context_of({"type": ["string", "object"]}, SMOLLM2)
+    assert context.has_ascii
+    assert Containers(context).satisfiability.is_satisfiable(root)

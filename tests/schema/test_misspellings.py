@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.errors import SchemaError
-from guided.schema.dialects import DEFAULT, DRAFTS
-from guided.schema.misspellings import ANNOTATIONS, distance, known_keywords, meant
+from guided.schema.frontend.dialects import DEFAULT, DRAFTS
+from guided.schema.frontend.misspellings import ANNOTATIONS, distance, known_keywords, meant
 from tests.schema.engine import compiled
 from tests.schema.lowered import DRAFT, lowered
 
@@ -108,7 +108,7 @@ def test_strict_keywords_refuse_unknown_keywords_and_those_of_other_drafts() -> 
         "then": {},
     }
     assert compiled(known, strict_keywords=True).notes == ()
-    with pytest.raises(TypeError, match="strict_keywords is True or False"):
+    with pytest.raises(TypeError, match="strict_keywords must be True or False"):
         compiled(True, strict_keywords="yes")
 
 

@@ -90,7 +90,7 @@ def test_refusals_name_a_keyword() -> None:
 
 
 # What is refused, and why: see docs/json-schema.md.
-REFUSED = {"format", "limit states"}
+REFUSED = {"format", "limit steps"}
 
 
 def test_the_document_has_the_verdicts() -> None:

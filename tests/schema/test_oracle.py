@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.schema.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions
 from tests.schema import official
 from tests.schema.oracle import Number, Undefined, Validator, equal, lifted
 from tests.schema.oracle_ecma import search

@@ -10,7 +10,7 @@ import pytest
 
 from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError
-from guided.schema.inputs import input_of
+from guided.schema.frontend.inputs import input_of
 from tests.schema.engine import compiled
 
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
@@ -59,7 +59,7 @@ def test_other_texts_are_errors(given: str) -> None:
 
 
 def test_wrong_options_are_errors() -> None:
-    with pytest.raises(ValueError, match="source is 'auto' or 'schema', not 'file'"):
+    with pytest.raises(ValueError, match="source must be 'auto' or 'schema', not 'file'"):
         JsonSchema({}, source="file")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="operation"):
         JsonSchema({}, source="schema", operation="createPet")

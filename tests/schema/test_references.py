@@ -1,7 +1,7 @@
 import pytest
 
 from guided.errors import SchemaError
-from guided.schema.metaschemas import content
+from guided.schema.frontend.metaschemas import content
 from tests.schema.lowered import DRAFT, holds, lowered
 
 INTEGER = {"type": "integer"}
@@ -269,7 +269,7 @@ def test_metaschemas_are_at_hand_as_data(year):
 
 def test_without_the_package_there_are_no_metaschemas(monkeypatch):
     content.cache_clear()
-    monkeypatch.setattr("guided.schema.metaschemas.find_spec", lambda name: None)
+    monkeypatch.setattr("guided.schema.frontend.metaschemas.find_spec", lambda name: None)
     try:
         with pytest.raises(SchemaError, match="nothing is fetched"):
             lowered({"$ref": DRAFT[7]})

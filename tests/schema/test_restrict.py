@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 
 from guided.errors import SchemaError
 from guided.limits import Limits
-from guided.schema.atoms import TYPES, JsonOptions
-from guided.schema.formula import FALSE, TRUE, Formulas
-from guided.schema.lowering import Lowering
-from guided.schema.restrict import restrict
+from guided.schema.formula.atoms import TYPES, JsonOptions
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.values.restrict import restrict
 from tests.oracles import SlowTruth, json_type
 from tests.profiles import examples
 from tests.schema.lowered import lowered

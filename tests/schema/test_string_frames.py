@@ -12,14 +12,14 @@ from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, action_entry
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.exclusions import Exclusions
-from guided.schema.formula import Formulas
-from guided.schema.leaf import Leaf
-from guided.schema.overlay import canonical_body
-from guided.schema.string_frames import StringFrames
-from guided.schema.strings import string_automaton
-from guided.schema.structure import Structure, structure_of
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.pushdown.exclusions import Exclusions
+from guided.schema.pushdown.string_frames import StringFrames
+from guided.schema.pushdown.structure import Structure, structure_of
+from guided.schema.strings.automaton import string_automaton
+from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.overlay import canonical_body
 from guided.vocabulary.vocabulary import Vocabulary
 
 TEXTS = ["", "a", "ab", "é€", "aé", 'a"', "\\", "\n", "\x1f", "😀"]

@@ -16,17 +16,16 @@ from guided.automata.minimize import minimal
 from guided.errors import LimitError, PatternError
 from guided.limits import Limits
 from guided.patterns.parse import parse
-from guided.schema import bodies, hexadecimal
-from guided.schema.atoms import JsonOptions
-from guided.schema.bodies import spelled
-from guided.schema.few import strings as few
-from guided.schema.formula import FALSE, TRUE, Atom, Formulas
-from guided.schema.keys import OTHER, KeyLabel, key_automaton
-from guided.schema.languages import known
-from guided.schema.leaf import Leaf
-from guided.schema.memo import Memo
-from guided.schema.spelling import ANY, SPELLINGS, lifted
-from guided.schema.strings import string_automaton, truths_together
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.memo import Memo
+from guided.schema.strings import bodies, counting, hexadecimal
+from guided.schema.strings.automaton import string_automaton, truths_together
+from guided.schema.strings.bodies import spelled
+from guided.schema.strings.languages import known
+from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.spelling import ANY, SPELLINGS, lifted
+from guided.schema.values.keys import OTHER, KeyLabel, key_automaton
 from tests.schema.lowered import lowered
 from tests.schema.oracle_ecma import search
 from tests.strategies import patterns
@@ -237,7 +236,7 @@ def test_formulas(escapes: str, case: tuple[Formulas, list[int]], texts: list[st
     check(formulas, wanted, leaf, bodies, escapes)
 
 
-@pytest.mark.parametrize("together", [truths_together, few.truths_together], ids=["spelled", "few"])
+@pytest.mark.parametrize("together", [truths_together, counting.truths_together], ids=["spelled", "few"])
 @given(case=formulas_and_roots())
 def test_truths_together_are_those_of_the_labels(together: Any, case: tuple[Formulas, list[int]]) -> None:
     formulas, wanted = case
@@ -270,9 +269,9 @@ def test_any_other_pattern_is_a_pattern(source: str) -> None:
 def test_what_is_listed_may_be_all_that_a_truth_has() -> None:
     formulas = Formulas()
     one_letter, listed = formulas.atom(("pattern", "^[ab]$")), formulas.atom(("strings", ("a", "b")))
-    found = few.truths_together(formulas, [TRUE, one_letter, listed], JsonOptions(), LIMITS)
+    found = counting.truths_together(formulas, [TRUE, one_letter, listed], JsonOptions(), LIMITS)
     assert found == (0b00, 0b11)
-    found = few.truths_together(
+    found = counting.truths_together(
         formulas, [TRUE, one_letter, formulas.atom(("strings", ("a", "c")))], JsonOptions(), LIMITS
     )
     assert found == (0b00, 0b01, 0b10, 0b11)

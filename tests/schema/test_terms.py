@@ -5,8 +5,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.schema.formula import TRUE, Formulas
-from guided.schema.terms import terms
+from guided.schema.formula.formulas import TRUE, Formulas
+from guided.schema.formula.implicants import terms
 
 NAMES = ["value", "required", "properties", "minProperties", "length"]
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
-from guided.schema.atoms import JsonOptions
-from guided.schema.formula import Formulas
-from guided.schema.lowering import Lowering
-from guided.schema.machine import Machine
-from guided.schema.objects import ObjectState
-from guided.schema.reading import Reading
+from guided.schema.containers.general import ObjectState, object_state
+from guided.schema.containers.opening import Containers
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.pushdown.machine import SchemaMachine
 from tests.masks import bits
 from tests.profiles import examples
 from tests.schema.engine import compiled
@@ -46,41 +46,57 @@ UNIONS = st.recursive(
 VALUE = st.dictionaries(NAMES, st.sampled_from([1, "x", "y", "z", None]), max_size=4)
 
 
-def machine_of(schema: Any, order: str) -> Machine:
+def machine_of(schema: Any, order: str) -> SchemaMachine:
     """The automaton of a schema, which is asked for its answers."""
     formulas, options = Formulas(), JsonOptions(property_order=order)  # type: ignore[arg-type]
-    return Machine(Lowering(schema, options, formulas, Limits()), formulas, options, Limits(), bytes([1]) * 256)
+    return SchemaMachine(Lowering(schema, options, formulas, Limits()), formulas, options, Limits(), bytes([1]) * 256)
+
+
+def fresh(state: ObjectState) -> ObjectState:
+    """The same state among others of which nothing is known yet."""
+    return state._replace(shared=Containers(state.shared.context).shared)
+
+
+def alone_after(state: ObjectState, label: int) -> Any:
+    """What follows a key, by its own derivative."""
+    after = state.derivative(label)
+    found = None if after is None else state.shared.pending.query((after.table, after.seen), after.formulas)
+    return None if after is None or found is None else (found[0], after.seen, found[1])
 
 
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(UNIONS | schemas(6, about="object", references=False), st.sampled_from(["schema", "any"]), st.data())
 def test_keys_that_may_come_are_those_that_can_one_by_one(schema: Any, order: str, data: st.DataObject) -> None:
-    """What is told of labels together is what each label's own derivative says, from state to state."""
+    """What is known of labels together is what each label's own derivative says, from state to state; conjunctive states agree."""
     try:
         machine = machine_of(schema, order)
-        reading, kinds = machine.reading, machine.kinds
-        state = kinds.object_start((kinds.typed(kinds.lowering.root, "object"),))
+        context, shared = machine.context, machine.containers.shared
+        wanted = (context.typed(context.lowering.root, "object"),)
+        state = ObjectState(shared, context.table_of(wanted), 0, wanted)
         for _ in range(4):
-            if not reading.is_live_object(state):
+            if not state.is_live():
                 return
-            n = len(kinds.key_table(state.table).labels)
-            plain = Reading(kinds)
-            after = [plain.kinds.after_key(state, label, order == "schema") for label in range(n)]
-            alone = [None if one is None else plain._next(one) for one in after]
-            assert reading.labels(state) == sum(1 << label for label, one in enumerate(alone) if one is not None)
+            n = len(context.key_table(state.table).labels)
+            cold = fresh(state)
+            alone = [alone_after(cold, label) for label in range(n)]
+            labels = state.labels()
+            assert labels == sum(1 << label for label, one in enumerate(alone) if one is not None)
             asked = data.draw(st.integers(0, (1 << n) - 1))
-            fresh = Reading(kinds)
-            assert fresh.may_come(state, asked) == bool(reading.labels(state) & asked)
-            assert [reading.member(state, label) for label in range(n)] == alone
-            states = [one.state for one in alone if one is not None]
-            if not states:
+            assert fresh(state).may_come(asked) == bool(labels & asked)
+            found = [state.after(label) for label in range(n)]
+            assert [one and (one[0], one[1].seen, one[1].formulas) for one in found] == alone
+            chosen = object_state(shared, state.table, state.seen, state.formulas)
+            assert chosen.labels() == labels
+            assert chosen.at_close() == state.at_close()
+            successors = [one for one in found if one is not None]
+            if not successors:
                 return
-            chosen = data.draw(st.integers(0, len(states) - 1))
-            job = [one for one in alone if one is not None][chosen].job
-            bits_told = data.draw(st.sampled_from(reading.reports(job) or (0,)))
-            after_state = states[chosen]
-            assert isinstance(after_state, ObjectState)
-            state = after_state._replace(formulas=reading.told(after_state.formulas, job, bits_told))
+            query, after = successors[data.draw(st.integers(0, len(successors) - 1))]
+            told = data.draw(st.sampled_from(machine.containers.satisfiability.valuations(query) or (0,)))
+            reported = after.with_valuation(query[1:], told)
+            if reported is None:
+                return
+            state = reported
     except (SchemaError, LimitError):
         reject()
 

@@ -1,6 +1,6 @@
 import pytest
 
-from guided.schema.uris import resolve_uri, split_fragment
+from guided.schema.frontend.uris import resolve_uri, split_fragment
 
 # RFC 3986, sections 5.4.1 and 5.4.2; fragments are split off before.
 EXAMPLES = {

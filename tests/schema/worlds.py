@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from guided.errors import SchemaError
-from guided.schema.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions
 from tests.schema.engine import compiled, is_empty
 from tests.schema.oracle_text import is_text
 

@@ -64,9 +64,9 @@ def test_size_and_ends_are_the_callers_if_given(tmp_path: Path) -> None:
         (b"", "the file is empty"),
         (
             b"hello world, this is text",
-            r"no known tokenizer format \(it begins with b'hello world, thi'\); supported are",
+            r"unknown tokenizer format \(it begins with b'hello world, thi'\); supported are",
         ),
-        (b"\x00" * 100, "no known tokenizer format"),
+        (b"\x00" * 100, "unknown tokenizer format"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid",
             r"a Git LFS pointer: fetch the file itself \(git lfs pull\)",
@@ -75,13 +75,13 @@ def test_size_and_ends_are_the_callers_if_given(tmp_path: Path) -> None:
         (b"\x1f\x8b....", "compressed with gzip: unpack it first"),
         (b"\x80\x04\x95", "a pickle"),
         (b"<!DOCTYPE html>", "a web page or XML"),
-        (b"{", "the JSON is cut or damaged: .* line 1 column 2"),
-        (b"[1]", "no known tokenizer format"),
+        (b"{", "the JSON is truncated or damaged: .* line 1 column 2"),
+        (b"[1]", "unknown tokenizer format"),
         (b'{"a": 1}', r"JSON, but neither tokenizer.json nor tekken.json \(its members: 'a'\)"),
         (b"{}", r"\(its members: none\)"),
         (b'{"model": "\xff"}', "the JSON is not UTF-8 at byte 11"),
         (b'{"model":' + b"[" * 100_000, "the JSON is nested too deeply"),
-        (b'{"model": ' + b"1" * 5000 + b"}", "the JSON is cut or damaged"),
+        (b'{"model": ' + b"1" * 5000 + b"}", "the JSON is truncated or damaged"),
         (json.dumps({f"t{i}": i for i in range(300)}).encode(), "this is a bare vocab.json, .* give tokenizer.json"),
         (
             json.dumps({**{f"t{i}": i for i in range(300)}, "model": 300, "config": 301, "vocab": 302}).encode(),
@@ -100,9 +100,9 @@ def test_what_is_no_tokenizer_is_told(data: bytes, message: str, tmp_path: Path)
 def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match=r"nowhere: cannot be read: No such file"):
         Vocabulary.from_file(tmp_path / "nowhere")
-    with pytest.raises(VocabularyError, match="is a folder; give the tokenizer's file in it"):
+    with pytest.raises(VocabularyError, match="is a folder; pass the tokenizer's file in it"):
         Vocabulary.from_file(tmp_path)
-    with pytest.raises(VocabularyError, match="is no path: it holds a zero byte"):
+    with pytest.raises(VocabularyError, match="is not a path: it contains a zero byte"):
         Vocabulary.from_file("a\0b")
 
 

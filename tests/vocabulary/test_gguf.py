@@ -77,7 +77,7 @@ def test_a_model_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
-    with pytest.raises(VocabularyError, match=r"it has no tokenizer\.ggml\.model that is str"):
+    with pytest.raises(VocabularyError, match=r"it has no tokenizer\.ggml\.model of type str"):
         Vocabulary.from_file(path)
 
 
@@ -119,28 +119,28 @@ def test_tensors_after_the_front_are_not_read(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (file(KIND, TOKENS, version=1), r"GGUF version 1 is not supported \(2 and 3 are"),
-        (file(KIND, TOKENS)[:-1], "the file is cut or damaged: a value has 3 bytes, 2 are left"),
-        (file(KIND, TOKENS, count=3), "the file is cut or damaged: a value has 8 bytes, 0 are left"),
+        (file(KIND, TOKENS)[:-1], "the file is truncated or damaged: a value has 3 bytes, 2 are left"),
+        (file(KIND, TOKENS, count=3), "the file is truncated or damaged: a value has 8 bytes, 0 are left"),
         (file(KIND, TOKENS, count=2**63), "it has 9,223,372,036,854,775,808 keys; the file is damaged"),
-        (file(KIND, TOKENS, count=5), "the file is cut or damaged"),
+        (file(KIND, TOKENS, count=5), "the file is truncated or damaged"),
         (file(KIND, KIND), "it has the key 'tokenizer.ggml.model' twice"),
-        (b"GGUF\x03", "the file is cut or damaged: a value has 24 bytes, 5 are left"),
+        (b"GGUF\x03", "the file is truncated or damaged: a value has 24 bytes, 5 are left"),
         (file(KIND, TOKENS, types(1)), "2 tokens have 1 types"),
-        (file(KIND, ("tokenizer.ggml.tokens", struct.pack("<IIQ2i", 9, 5, 2, 1, 2))), "token 0 is no string"),
-        (file(KIND, ("tokenizer.ggml.tokens", struct.pack("<I", 8) + string("a"))), "tokens that is list"),
+        (file(KIND, ("tokenizer.ggml.tokens", struct.pack("<IIQ2i", 9, 5, 2, 1, 2))), "token 0 is not a string"),
+        (file(KIND, ("tokenizer.ggml.tokens", struct.pack("<I", 8) + string("a"))), "tokens of type list"),
         (file(("k", struct.pack("<I", 99))), "the value of 'k' has the unknown type 99"),
         (file(("k", struct.pack("<IIQ", 9, 9, 1))), "the value of 'k' has the unknown type 9"),
         (file(("k", struct.pack("<IIQ", 9, 8, 2**24 + 1))), "'k' has 16,777,217 values; the file is damaged"),
-        (file(("k", struct.pack("<IIQ", 9, 8, 5))), "cut or damaged: k has 40 bytes, 0 are left"),
+        (file(("k", struct.pack("<IIQ", 9, 8, 5))), "truncated or damaged: k has 40 bytes, 0 are left"),
         (
             file(("k", struct.pack("<IIQ", 9, 10, 2**60))),
             "'k' has 1,152,921,504,606,846,976 values; the file is damaged",
         ),
-        (file(("k", struct.pack("<IIQ", 9, 10, 5))), "cut or damaged: k has 40 bytes, 0 are left"),
+        (file(("k", struct.pack("<IIQ", 9, 10, 5))), "truncated or damaged: k has 40 bytes, 0 are left"),
         (file(("k", struct.pack("<IQ", 8, 2) + b"\xff\xff")), r"a string is not UTF-8: b'\\xff\\xff'"),
         (
             file(KIND, TOKENS, ("tokenizer.ggml.eos_token_id", struct.pack("<I", 8) + string("a"))),
-            r"it has no tokenizer\.ggml\.eos_token_id that is int",
+            r"it has no tokenizer\.ggml\.eos_token_id of type int",
         ),
     ],
 )

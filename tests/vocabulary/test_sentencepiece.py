@@ -139,14 +139,14 @@ def test_a_piece_may_be_longer_than_a_thousand_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (model([("a", NORMAL)])[:-3], r"cut or damaged protocol buffer: field 1 at byte 0 has 10 bytes"),
-        (model([("ab", BYTE)]), "piece 0 is a byte, but 'ab' does not say which"),
+        (model([("a", NORMAL)])[:-3], r"truncated or damaged protocol buffer: field 1 at byte 0 has 10 bytes"),
+        (model([("ab", BYTE)]), "piece 0 is a byte piece, but 'ab' is not"),
         (model([("ab", 7)]), r"piece 0 \('ab'\) has the unknown type 7"),
         (model([("a", NORMAL)], field(1, field(1, b"\xff"))), r"damaged model: piece 1 is not UTF-8: b'\\xff'"),
         (model([("a", NORMAL)], field(2, 5)), "damaged model: field 2 must be a message"),
         (model([("a", NORMAL)], b"\x0b"), "damaged protocol buffer: wire type 3 at byte 12"),
-        (model([("a", NORMAL)], b"\x0a" + b"\xff" * 11), "cut or damaged protocol buffer: number at byte 13"),
-        (b"\n\x00\n", "cut or damaged protocol buffer: number at byte 3"),
+        (model([("a", NORMAL)], b"\x0a" + b"\xff" * 11), "truncated or damaged protocol buffer: number at byte 13"),
+        (b"\n\x00\n", "truncated or damaged protocol buffer: number at byte 3"),
         (model([("<s>", CONTROL), ("<s>", CONTROL)]), "special token '<s>' is given twice"),
     ],
 )

@@ -170,11 +170,11 @@ def test_the_configuration_beside_the_file_names_the_end(eos: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ("{", "tokenizer_config.json beside it: the JSON is cut or damaged"),
+        ("{", "tokenizer_config.json beside it: the JSON is truncated or damaged"),
         ("[]", "tokenizer_config.json beside it: the JSON must be an object, not an array"),
         ('{"eos_token": 5}', "tokenizer_config.json beside it: eos_token must be a string, not 5"),
         ('{"eos_token": {}}', "tokenizer_config.json beside it: eos_token has no member 'content'"),
-        ('{"eos_token": "<x>"}', "tokenizer_config.json names '<x>' as eos_token, but no token is called so"),
+        ('{"eos_token": "<x>"}', "tokenizer_config.json names '<x>' as eos_token, but no token has this name"),
     ],
 )
 def test_a_wrong_configuration_is_told(config: str, message: str, tmp_path: Path) -> None:

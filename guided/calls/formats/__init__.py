@@ -1,8 +1,8 @@
-"""Call formats as data: how a call is written, what begins it in running text, and where its result goes.
+"""Call formats as data: how a call is written, what begins it in running text, and where its result is inserted.
 
-A format is a handful of texts (`texts`) in a `Format` (`format`); grammar, parser and renderer are all read off them. Those that come
-with the package are files ``*.toml`` in this folder, read when they are asked for (`files`), and found by a model's chat
-template (`detection`). A new format is a file or an instance of `Format`; nothing else needs to know of it.
+A format is a set of texts (`texts`) in a `Format` (`format`); grammar, parser and renderer are derived from it. Bundled formats are files
+``*.toml`` in this folder, read on demand (`files`) and selected by a model's chat template (`detection`). A new format is a file or an
+instance of `Format`; no other code changes.
 """
 
 from guided.calls.formats.detection import format_of

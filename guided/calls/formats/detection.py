@@ -1,8 +1,7 @@
-"""`format_of`: the call format of a model, by its chat template.
+"""`format_of`: detects a model's call format by its chat template.
 
-A format's file lists texts that templates of its family have in them (``seen``), and texts that tell another family (``unseen``). The
-template is searched, never run. Where several formats fit, the one whose texts are longest in all is meant; two of one length are an
-error.
+A format's file lists texts that all templates of its family contain (``seen``), and texts that occur only in other families (``unseen``).
+The template is searched, never run. If several formats match, the one whose texts are longest in total is chosen; a tie is an error.
 """
 
 import re
@@ -16,29 +15,29 @@ from guided.errors import SchemaError, shown
 __all__ = ["format_of"]
 
 _KEY = "tokenizer.chat_template"
-# Where objects keep a template, or an object that has one: tokenizers, their processors, models of this package, llama-cpp-python.
+# Attributes with a template, or with an object that has one: tokenizers, their processors, models of this package, llama-cpp-python.
 _HOLDERS = ("chat_template", "metadata", "hf_tokenizer", "tokenizer")
 _TAG = re.compile(r"<[|｜]?/?[A-Za-z][^<>\s{}'\"]{1,40}>|\[/?[A-Z][A-Z_]{2,20}\]")
 
 
 def format_of(source: Any) -> Format:
-    """The call format of a model's chat template.
+    """Detect the call format of a model's chat template.
 
     Parameters
     ----------
     source : str, Mapping or object
-        The template; or a tokenizer of transformers, a model of `guided.load`, a ``llama_cpp.Llama``, or the metadata of a
-        GGUF file, which have one.
+        The template; or an object with one: a transformers tokenizer, a model of `guided.load`, a ``llama_cpp.Llama``, or the metadata
+        of a GGUF file.
 
     Raises
     ------
     SchemaError
-        There is no template, or it is of no format that comes with the package; the message names the tags seen in it.
+        There is no template, or it matches no bundled format; the message lists the tags found in it.
     """
     template = _template(source)
     if template is None:
         given = "there is" if source is None else f"a {type(source).__name__} has"
-        reason = f"{given} no chat template to tell the format by: give chat_template, or the format's name"
+        reason = f"{given} no chat template to detect the format from: give chat_template, or the format's name"
         raise SchemaError(reason, "", "format")
     fitting = [
         (sum(map(len, form.seen)), name)
@@ -49,8 +48,8 @@ def format_of(source: Any) -> Format:
     ]
     if not fitting:
         tags = list(dict.fromkeys(_TAG.findall(template)))[:12]
-        seen = f"tags in it: {', '.join(tags)}" if tags else "there are no tags in it"
-        reason = f"the chat template is of no known format of calls; {seen}. Give a format's name: {', '.join(format_names())}"
+        seen = f"tags in it: {', '.join(tags)}" if tags else "it contains no tags"
+        reason = f"the chat template matches no known format; {seen}. Give a format's name: {', '.join(format_names())}"
         raise SchemaError(reason, "", "chat_template")
     longest = max(length for length, _ in fitting)
     names = [name for length, name in fitting if length == longest]
@@ -60,12 +59,12 @@ def format_of(source: Any) -> Format:
 
 
 def _template(source: Any) -> str | None:
-    """The template in an object; the one for tools where there are several."""
+    """The template of an object; if it has several, the one for tools."""
     for _ in range(4):
         if isinstance(source, str):
             return source
         if isinstance(source, list | tuple):
-            # Why: tokenizers of transformers may have a list of templates with names.
+            # Why: transformers tokenizers may have a list of named templates.
             source = {item.get("name"): item.get("template") for item in source if isinstance(item, Mapping)}
         if isinstance(source, Mapping):
             names = ("tool_use", f"{_KEY}.tool_use", "default", "chat_template", _KEY)
@@ -75,4 +74,4 @@ def _template(source: Any) -> str | None:
             source = next((holder for holder in holders if holder), None)
         if source is None:
             return None
-    raise SchemaError(f"no chat template is found in {shown(source)}", "", "chat_template")
+    raise SchemaError(f"no chat template found in {shown(source)}", "", "chat_template")

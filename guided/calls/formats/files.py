@@ -1,6 +1,6 @@
-"""Formats from files: TOML, whose keys are the attributes of `Format`.
+"""Formats from TOML files, whose keys are the attributes of `Format`.
 
-Those that come with the package lie in this folder, and are read when they are first asked for.
+The bundled formats are in this folder, and are read on first use.
 """
 
 import tomllib
@@ -21,12 +21,12 @@ _KEYS = {item.name for item in fields(Format)} - {"name"}
 
 
 def format_named(item: "str | PathLike[str] | Format") -> Format:
-    """A format by its name, from its file, or the format itself.
+    """Return a format by its name, from a file, or unchanged.
 
     Raises
     ------
     SchemaError
-        There is none of this name, or the file is malformed: ``/file`` and the key.
+        Unknown name, or a malformed file: ``/file`` and the key.
     OSError
         The file cannot be read.
     """
@@ -35,15 +35,15 @@ def format_named(item: "str | PathLike[str] | Format") -> Format:
     if isinstance(item, PathLike):
         return read_format(read_text(item), Path(item).name.removesuffix(_SUFFIX))
     if not isinstance(item, str):
-        raise TypeError(f"a format is a name, a path or a Format, not {type(item).__name__}")
+        raise TypeError(f"format must be a name, a path or a Format, not {type(item).__name__}")
     if item not in format_names():
-        raise SchemaError(f"there is no format {shown(item)}; there are {', '.join(format_names())}", "", "format")
+        raise SchemaError(f"unknown format {shown(item)}; known formats are {', '.join(format_names())}", "", "format")
     return _bundled(item)
 
 
 @lru_cache(maxsize=1)
 def format_names() -> tuple[str, ...]:
-    """The names of the formats that come with the package, sorted."""
+    """Return the names of the bundled formats, sorted."""
     found = [entry.name for entry in files(__package__).iterdir() if entry.name.endswith(_SUFFIX)]
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in found))
 
@@ -54,33 +54,33 @@ def _bundled(name: str) -> Format:
 
 
 def read_format(text: str, name: str) -> Format:
-    """A format from the text of its file.
+    """Parse a format from the text of its file.
 
     Parameters
     ----------
     text : str
         TOML.
     name : str
-        The format's; its file is called so.
+        Name of the format, which is that of its file.
 
     Raises
     ------
     SchemaError
-        The text is no TOML, a key is unknown or missing, a value is of another type, or the texts cannot be read back.
+        The text is not TOML, a key is unknown or missing, a value has the wrong type, or the texts are ambiguous.
     """
     place = f"/{name}{_SUFFIX}"
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"is no TOML: {error}", place, "toml") from error
+        raise SchemaError(f"is not valid TOML: {error}", place, "toml") from error
     for key in values:
         if key not in _KEYS:
-            raise SchemaError(f"a format has no such key; there are {', '.join(sorted(_KEYS))}", place, key)
+            raise SchemaError(f"unknown key of a format; known keys are {', '.join(sorted(_KEYS))}", place, key)
     if values.get("several") == []:
         values["several"] = None
     for item in fields(Format):
         if item.name in _REQUIRED and item.name not in values:
-            raise SchemaError("a format needs this key", place, item.name)
+            raise SchemaError("missing key: every format needs it", place, item.name)
     try:
         return Format(name=name, **values)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-r"""The texts that a format is made of: blanks, placeholders, and the pattern of all ways to write one.
+r"""The texts of a format: blanks, placeholders, and the pattern of all spellings.
 
-**Blanks (spaces, line feeds) are optional**, each of them once; ``{ }`` and ``{\n}`` are a space and a line feed that must stand.
-``{name}`` and ``{id}`` are the name and the id of what is written there; everything else is as it stands. What is rendered has all blanks.
+**Blanks (spaces, line feeds) are optional**, each one separately; ``{ }`` and ``{\n}`` are a required space and line feed. ``{name}`` and
+``{id}`` are replaced by a name and an id; all other characters are literal. Rendered texts contain all blanks.
 """
 
 import re
@@ -17,7 +17,7 @@ _TOKENS = re.compile(r"\{([ \n]|id|name)\}|([ \n])|([^ \n{]+|\{)")
 
 
 def written(text: str, name: str = "", id: str = "") -> str:  # noqa: A002 - the placeholder's name
-    """A text as it is rendered."""
+    """Render a text."""
     values = {"name": name, "id": id}
     return "".join(
         values.get(placeholder, placeholder) if placeholder else blank or solid
@@ -26,7 +26,7 @@ def written(text: str, name: str = "", id: str = "") -> str:  # noqa: A002 - the
 
 
 def least(text: str) -> str:
-    """The shortest way to write a text, ids and names empty: without its optional blanks."""
+    """Return the shortest spelling of a text: without optional blanks, with empty ids and names."""
     return "".join(
         (placeholder if placeholder in BLANKS else "") if placeholder else solid
         for placeholder, _, solid in _TOKENS.findall(text)
@@ -35,12 +35,12 @@ def least(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def part(text: str, id_pattern: str = "") -> Node:
-    """All ways to write a text."""
+    """Return the pattern of all spellings of a text."""
     items: list[Node] = []
     solid = ""
     for placeholder, blank, found in _TOKENS.findall(text):
         if placeholder == "id" or blank:
-            # Why Intersect: the pattern of ids sees an id and nothing around it.
+            # Why Intersect: the pattern of ids must see only the id.
             node = Intersect((parse(id_pattern),)) if placeholder else optional(Literal(blank))
             items.extend((Literal(solid), node))
             solid = ""
@@ -51,12 +51,12 @@ def part(text: str, id_pattern: str = "") -> Node:
 
 @lru_cache(maxsize=4096)
 def any_of(texts: tuple[str, ...], id_pattern: str = "") -> Node:
-    """All ways to write any of some texts."""
+    """Return the pattern of all spellings of several texts."""
     return alternate(part(text, id_pattern) for text in texts)
 
 
 def id_in(texts: tuple[str, ...], id_pattern: str, found: str) -> str | None:
-    """The id in one way to write some texts, if it has one."""
+    """Return the id in a spelling of one of some texts, if it has one."""
     for text in texts:
         if "{id}" in text:
             match = _with_id(text, id_pattern).fullmatch(found)

@@ -1,1 +1,1 @@
-"""Where tools come from: definitions of other systems, each read into `guided.calls.tool.Entry`."""
+"""Sources of tools: definitions of other systems, each converted to `guided.calls.tool.Entry`."""

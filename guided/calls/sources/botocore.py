@@ -1,17 +1,17 @@
 """Operations of AWS services as tools, from botocore's service models (``service-2.json``).
 
-A shape becomes a schema: structures are objects with the members that they declare and no others, in the order of the model; a union has
-exactly one of them; blobs and timestamps are strings. Shapes may refer to themselves. The name of a tool is the service's with the
-operation's: ``sqs.SendMessage``.
+A shape becomes a schema: structures are objects with exactly the declared members, in the order of the model; a union has exactly one
+member; blobs and timestamps are strings. Shapes may be recursive. A tool's name consists of the service and the operation:
+``sqs.SendMessage``.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from guided.caching import cached_property
-from guided.engine.specs import fingerprint_of
+from guided.engine.fingerprints import fingerprint_of
 from guided.errors import SchemaError
-from guided.schema.json_values import text_of
+from guided.schema.frontend.json_values import text_of
 
 __all__ = ["Service", "operations"]
 
@@ -20,7 +20,7 @@ _TYPES: Mapping[str, dict[str, Any]] = {
     "double": {"type": "number"}, "float": {"type": "number"}, "integer": {"type": "integer"}, "long": {"type": "integer"},
     "string": {"type": "string"}, "timestamp": {"type": "string"},
 }  # fmt: skip
-# Bounds of a shape, by its type: as the model has them, and as JSON Schema does.
+# Bounds of a shape, by its type: in the model, and in JSON Schema.
 _BOUNDS = {
     "string": ("minLength", "maxLength"),
     "list": ("minItems", "maxItems"),
@@ -35,12 +35,12 @@ class Service:
     Attributes
     ----------
     content : Mapping
-        As it was read.
+        The parsed document.
 
     Raises
     ------
     SchemaError
-        It is no model of a service.
+        The document is not a service model.
     """
 
     kind = "botocore"
@@ -48,7 +48,7 @@ class Service:
     def __init__(self, content: Mapping[str, Any]) -> None:
         for key in ("metadata", "operations", "shapes"):
             if not isinstance(content.get(key), Mapping):
-                raise SchemaError("a model of a service has metadata, operations and shapes", f"/{key}", key)
+                raise SchemaError("a service model must have metadata, operations and shapes", f"/{key}", key)
         self.content = content
 
     @cached_property
@@ -58,7 +58,7 @@ class Service:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What schemas are made of."""
+        """The part of the document that determines the schemas."""
         operations = {
             name: {"input": item["input"]} for name, item in self.content["operations"].items() if "input" in item
         }
@@ -66,12 +66,12 @@ class Service:
         return {"metadata": {}, "operations": operations, "shapes": shapes}
 
     def schema(self, key: str) -> dict[str, Any]:
-        """The schema of an operation's arguments, by the operation's name.
+        """Return the schema of an operation's arguments, by the operation's name.
 
         Raises
         ------
         SchemaError
-            A shape is missing, or of a type that is not known.
+            A shape is missing or has an unknown type.
         """
         operation = self.content["operations"].get(key, {})
         if "input" not in operation:
@@ -95,7 +95,7 @@ class Service:
 
 
 def _unsaid(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """A shape without what is for people."""
+    """Remove documentation from a shape."""
     found = {key: value for key, value in shape.items() if key != "documentation"}
     if "members" in found:
         found["members"] = {label: {"shape": member["shape"]} for label, member in found["members"].items()}
@@ -103,7 +103,7 @@ def _unsaid(shape: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def operations(service: Service) -> Iterator[tuple[str, str, str]]:
-    """Key, name and description of each operation, in the order of the model."""
+    """Yield key, name and description of each operation, in the order of the model."""
     metadata = service.content["metadata"]
     given = metadata.get("serviceId") or metadata.get("endpointPrefix") or "service"
     prefix = "".join(character for character in given if character.isalnum()).lower()
@@ -113,10 +113,10 @@ def operations(service: Service) -> Iterator[tuple[str, str, str]]:
 
 
 def _schema(shapes: Mapping[str, Any], name: str, work: list[str], place: str) -> dict[str, Any]:
-    """The schema of a shape; the shapes that it refers to are added to ``work``."""
+    """The schema of a shape; appends the shapes it refers to to ``work``."""
     shape = shapes.get(name)
     if not isinstance(shape, Mapping):
-        raise SchemaError(f"there is no shape {name!r}", place, "shape")
+        raise SchemaError(f"unknown shape {name!r}", place, "shape")
     kind = shape.get("type")
 
     def reference(member: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _schema(shapes: Mapping[str, Any], name: str, work: list[str], place: str) -
             return {**found, "propertyNames": {"enum": list(keys)}} if keys else found
         case _ if kind in _TYPES:
             return _scalar(shape)
-    raise SchemaError(f"the type {kind!r} of shape {name!r} is not known", place, "type")
+    raise SchemaError(f"the type {kind!r} of shape {name!r} is unknown", place, "type")
 
 
 def _scalar(shape: Mapping[str, Any]) -> dict[str, Any]:

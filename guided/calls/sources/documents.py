@@ -1,8 +1,8 @@
-"""`read_tools`: the tools of a document, whatever kind it is of.
+"""`read_tools`: the tools of a document of any supported kind.
 
-Known by what they hold: documents of OpenAPI 3 and Swagger 2 (``openapi``, ``swagger``), models of botocore (``operations`` and
-``shapes``), what an MCP server lists (``{"tools": [...]}``, bare or as the ``result`` of a response), lists of definitions in OpenAI's,
-Anthropic's or MCP's form, and one definition. Files hold such a document as JSON, compressed by gzip or not.
+Kinds are recognized by their keys: documents of OpenAPI 3 and Swagger 2 (``openapi``, ``swagger``), botocore models (``operations`` and
+``shapes``), tool lists of MCP servers (``{"tools": [...]}``, bare or as the ``result`` of a response), lists of definitions in OpenAI's,
+Anthropic's or MCP's form, and single definitions. Files contain such a document as JSON, optionally gzip-compressed.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from guided.errors import SchemaError
 from guided.files import gunzip, open_regular, read_open
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.schema.json_values import check_levels
+from guided.schema.frontend.json_values import check_levels
 
 __all__ = ["SOURCES", "read_tools"]
 
-# Sources by their kind, for files.
+# Sources by kind, for index files.
 SOURCES: Mapping[str, type[rest.Rest] | type[botocore.Service]] = {"rest": rest.Rest, "botocore": botocore.Service}
 _YAML = re.compile(r"\.ya?ml$", re.IGNORECASE)
 _GZIP = b"\x1f\x8b"
@@ -38,31 +38,31 @@ def read_tools(
     send: Callable[[rest.Request], Any] | None = None,
     check: bool = True,
 ) -> list[Tool]:
-    """The tools of a document.
+    """Read the tools of a document.
 
     Parameters
     ----------
     source : path, Mapping, iterable or object
-        A JSON file, or what was read from one; or what a session of the MCP SDK lists, an object with ``tools``.
+        A JSON file or its parsed content, or an object with ``tools``, such as the tool list of an MCP SDK session.
     select : callable, optional
-        Which operations of an API become tools: is given key (``GET /pets``, of a service the operation's name) and name.
+        Selects the operations of an API that become tools; receives the key (``GET /pets``, or a service's operation name) and the
+        name.
     name : callable, optional
-        From key and name to another name.
+        Maps key and name to another name.
     send : callable, optional
-        Runs calls of REST operations: is given a `Request`, and what it returns is the result. Without it tools are only described.
+        Runs calls of REST operations: receives a `Request` and returns the result. Without it, calls are not run.
     check : bool
-        Is every tool lowered now, so that what cannot be lowered is refused here? Otherwise each is when it is first needed, and
-        refused then.
+        Whether to lower every tool now, so that errors are raised here. Otherwise each tool is lowered when it is first needed.
 
     Returns
     -------
     list of Tool
-        In the order of the document; their `Tool.original` is the key.
+        In the order of the document; `Tool.original` is the key.
 
     Raises
     ------
     SchemaError
-        The document is of no known kind, or something in it cannot be lowered; with its place.
+        The document has an unknown kind, or a part of it cannot be lowered; with its place.
     OSError
         The file cannot be read.
     """
@@ -72,7 +72,7 @@ def read_tools(
         content = listed
     if not isinstance(content, Mapping):
         if not isinstance(content, Iterable):
-            raise TypeError(f"a document is a path, a dict or a list, not {type(content).__name__}")
+            raise TypeError(f"a document must be a path, a dict or a list, not {type(content).__name__}")
         return [Tool(item) for item in content]
     check_levels(content)
     if "openapi" in content or "swagger" in content:
@@ -94,7 +94,7 @@ def read_tools(
 
 
 def _named(source: Any, digest: str | None) -> None:
-    """A source that was read from a file has the fingerprint of the file, which is known sooner."""
+    """Use the digest of the file as the source's fingerprint, which is cheaper than computing one."""
     if digest is not None:
         source.fingerprint = digest
 
@@ -125,9 +125,7 @@ def _definitions(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         return tools
     if "name" in content or "function" in content:
         return [content]
-    raise SchemaError(
-        "a document of OpenAPI, Swagger or botocore, a list of tools or a definition is expected", "", "tools"
-    )
+    raise SchemaError("expected an OpenAPI, Swagger or botocore document, a list of tools or a definition", "", "tools")
 
 
 def _content(path: str | os.PathLike[str]) -> tuple[Any, str]:
@@ -139,5 +137,5 @@ def _content(path: str | os.PathLike[str]) -> tuple[Any, str]:
             data = gunzip(data)
         return json.loads(data), hashlib.sha256(data).hexdigest()
     except (ValueError, RecursionError) as error:
-        hint = "; read YAML with a package for it, and pass what it gives" if _YAML.search(str(path)) else ""
+        hint = "; parse YAML with another package and pass the result" if _YAML.search(str(path)) else ""
         raise SchemaError(f"{path} is not valid JSON: {error}{hint}", "", "file") from error

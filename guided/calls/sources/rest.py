@@ -1,12 +1,12 @@
 """Operations of OpenAPI 3 and Swagger 2 documents as tools.
 
-An operation becomes a tool whose arguments are its parameters (of path, query, headers, cookies and forms) and its body. Two parameters of
-one name in different places are told apart by the place: ``id`` and ``id_in_query``. The tool's name is the ``operationId``, or method and
-path in words where there is none: ``GET /movie/{movie_id}/credits`` is ``get_movie_by_movie_id_credits``.
+The arguments of a tool are the operation's parameters (path, query, headers, cookies and forms) and its body. Two parameters with the same
+name in different places are distinguished by the place: ``id`` and ``id_in_query``. The tool's name is the ``operationId``, or is derived
+from method and path: ``GET /movie/{movie_id}/credits`` becomes ``get_movie_by_movie_id_credits``.
 
-`Operation.request` goes the other way: from the arguments of a call to what is to be sent. Nothing is sent here.
+`Operation.request` converts the arguments of a call to the request to send. This module sends nothing.
 
-References lead anywhere in the document. Schemas are lowered when they are asked for: O(operations) to read a document.
+References may point anywhere in the document. Schemas are lowered on demand: reading a document is O(operations).
 """
 
 import re
@@ -16,43 +16,43 @@ from typing import Any
 from urllib.parse import quote
 
 from guided.caching import cached_property
-from guided.engine.specs import fingerprint_of
+from guided.engine.fingerprints import fingerprint_of
 from guided.errors import SchemaError, shown
-from guided.schema.bundling import bundled
-from guided.schema.json_values import text_of
-from guided.schema.openapi import METHODS, parameters_of, resolved
+from guided.schema.frontend.bundling import bundled
+from guided.schema.frontend.json_values import text_of
+from guided.schema.frontend.openapi import METHODS, parameters_of, resolved
 
 __all__ = ["Operation", "Request", "Rest", "operations"]
 
 _IN_PATH = re.compile(r"\{([^{}]+)\}")
 _WORDS = re.compile(r"[^\w.\-/:]+")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-# Keywords of a Swagger 2 parameter that are not of its schema.
+# Keywords of a Swagger 2 parameter that are not part of its schema.
 _NOT_SCHEMA = frozenset({"name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema"})
 _BODY = "body"
-# What schemas are made of, of a document and of an operation.
+# Keys of a document and of an operation that determine the schemas.
 _KEPT = frozenset({"openapi", "swagger", "components", "definitions", "parameters", "requestBodies", "$defs"})
 _ASKED = frozenset({"parameters", "requestBody", "$ref"})
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a call asks to be sent.
+    """The request of a call.
 
     Attributes
     ----------
     method : str
-        In capitals.
+        In upper case.
     path : str
-        With its parameters in it, escaped.
+        With parameters filled in and escaped.
     query, headers, cookies : dict
-        Those that the call gives.
+        The values that the call gives.
     form : dict
         Fields of a Swagger 2 form.
     body : Any
-        None where there is none.
+        None if there is no body.
     media : str
-        Of the body or form; empty where there is none.
+        Media type of the body or form; empty if there is none.
     """
 
     method: str
@@ -72,14 +72,14 @@ class Argument:
     Attributes
     ----------
     label : str
-        Its name in calls.
+        Name in calls.
     name, where : str
-        Its name in the document, and the place: path, query, header, cookie, formData or body.
+        Name in the document, and its place: path, query, header, cookie, formData or body.
     schema : Any
     required : bool
     description : str
     media : str
-        Of a body.
+        Media type of a body.
     """
 
     label: str
@@ -101,7 +101,7 @@ class Operation:
     method, path : str
         As in ``GET /movie/{movie_id}``.
     pointer : str
-        Where it stands.
+        JSON Pointer of the operation.
     """
 
     document: "Rest"
@@ -111,12 +111,12 @@ class Operation:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Its arguments: parameters in their order, then the body.
+        """The arguments: parameters in order, then the body.
 
         Raises
         ------
         SchemaError
-            One is malformed.
+            A parameter is malformed.
         """
         document, item = self.document.content, self._item()
         operation = item[self.method]
@@ -125,7 +125,7 @@ class Operation:
         for place, parameter in parameters_of(document, self.pointer, list(item.get("parameters") or ()), operation):
             name, where = parameter.get("name"), parameter.get("in")
             if not isinstance(name, str) or not isinstance(where, str):
-                raise SchemaError("a parameter has a name and says where it stands", place, "name")
+                raise SchemaError("a parameter needs name and in", place, "name")
             label = name if name not in labels else f"{name}_in_{where}"
             labels.add(label)
             required = parameter.get("required") is True or where == "path"
@@ -136,7 +136,7 @@ class Operation:
         for name in _IN_PATH.findall(self.path):
             if name not in declared:
                 raise SchemaError(
-                    f"the path has {{{name}}}, and there is no parameter of that name in it", self.pointer, "parameters"
+                    f"the path has {{{name}}}, but no path parameter has this name", self.pointer, "parameters"
                 )
         if not self.document.is_swagger and operation.get("requestBody") is not None:
             body = resolved(document, operation["requestBody"], f"{self.pointer}/requestBody")
@@ -147,12 +147,12 @@ class Operation:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of its arguments, with all that it refers to.
+        """JSON Schema of the arguments, including everything that it refers to.
 
         Raises
         ------
         SchemaError
-            An argument is malformed, or a reference leads nowhere.
+            An argument is malformed, or a reference has no target.
         """
         arguments = self.arguments
         properties = {argument.label: argument.schema for argument in arguments}
@@ -168,7 +168,7 @@ class Operation:
         return found
 
     def request(self, arguments: Mapping[str, Any]) -> Request:
-        """What a call with these arguments sends."""
+        """Return the request of a call with these arguments."""
         path, media, body = self.path, "", None
         groups: dict[str, dict[str, Any]] = {"query": {}, "header": {}, "cookie": {}, "formData": {}}
         for argument in self.arguments:
@@ -196,16 +196,16 @@ class Rest:
     Attributes
     ----------
     content : Mapping
-        As it was read.
+        The parsed document.
     is_swagger : bool
-        Swagger 2, whose parameters are no schemas.
+        Whether it is Swagger 2, whose parameters are not JSON Schemas.
     is_older : bool
-        Of before OpenAPI 3.1, the first whose schemas are JSON Schemas.
+        Whether it is older than OpenAPI 3.1, the first version whose schemas are JSON Schemas.
 
     Raises
     ------
     SchemaError
-        It is no such document, or of a version that is not known.
+        The document has another kind or an unknown version.
     """
 
     kind = "rest"
@@ -213,9 +213,9 @@ class Rest:
     def __init__(self, content: Mapping[str, Any]) -> None:
         version = content.get("openapi", content.get("swagger"))
         if str(version).partition(".")[0] not in ("2", "3"):
-            raise SchemaError(f"OpenAPI 3 and Swagger 2 are read, not {version!r}", "", "openapi")
+            raise SchemaError(f"only OpenAPI 3 and Swagger 2 are supported, not {version!r}", "", "openapi")
         if not isinstance(content.get("paths", {}), Mapping):
-            raise SchemaError("paths map paths to operations", "/paths", "paths")
+            raise SchemaError("paths must map paths to operations", "/paths", "paths")
         self.content = content
         self.is_swagger = "openapi" not in content
         self.is_older = not str(version).startswith("3.1")
@@ -227,21 +227,21 @@ class Rest:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What schemas are made of, without what is for people and without answers."""
+        """The part of the document that determines the schemas, without descriptions and responses."""
         return _without_answers(self.content)
 
     def schema(self, key: str) -> dict[str, Any]:
-        """The schema of an operation by its key, ``GET /movie``. Raises as `Operation.schema`."""
+        """Return the schema of an operation by its key, ``GET /movie``. Raises as `Operation.schema`."""
         return self.operation(key).schema
 
     def operation(self, key: str) -> Operation:
-        """An operation by its key, ``GET /movie``."""
+        """Return an operation by its key, ``GET /movie``."""
         method, _, path = key.partition(" ")
         return Operation(self, method.lower(), path, f"{_pointer(path)}/{method.lower()}")
 
 
 def operations(document: Rest) -> Iterator[tuple[str, str, str]]:
-    """Key, name and description of each operation, in the order of the document.
+    """Yield key, name and description of each operation, in the order of the document.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def operations(document: Rest) -> Iterator[tuple[str, str, str]]:
             operation = item.get(method)
             if operation is not None:
                 if not isinstance(operation, Mapping):
-                    raise SchemaError(f"an operation is an object, not {shown(operation)}", _pointer(path), method)
+                    raise SchemaError(f"an operation must be an object, not {shown(operation)}", _pointer(path), method)
                 summary = operation.get("summary") or operation.get("description")
                 yield (
                     f"{method.upper()} {path}",
@@ -266,7 +266,7 @@ def operations(document: Rest) -> Iterator[tuple[str, str, str]]:
 
 
 def _pointer(path: str) -> str:
-    """Where a path stands."""
+    """JSON Pointer of a path."""
     escaped = path.replace("~", "~0").replace("/", "~1")
     return f"/paths/{escaped}"
 
@@ -294,7 +294,7 @@ def _schema_of(parameter: Mapping[str, Any], place: str, is_swagger: bool) -> An
 
 
 def _content(holder: Mapping[str, Any]) -> tuple[str, Any]:
-    """Media type and schema of a content: JSON where there is some, then forms, then what comes first."""
+    """Media type and schema of a content: JSON if there is any, then forms, then the first one."""
     content = holder.get("content")
     best: tuple[int, str, Any] | None = None
     for kind, media in content.items() if isinstance(content, Mapping) else ():
@@ -312,7 +312,7 @@ def _text(holder: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value in a path, as OpenAPI's style "simple" has it."""
+    """A value in a path, in OpenAPI's style "simple"."""
     if isinstance(value, list | tuple):
         return ",".join(map(_shown, value))
     if isinstance(value, bool):
@@ -321,7 +321,7 @@ def _shown(value: Any) -> str:
 
 
 def _without_answers(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The document without what operations answer, unless references lead there."""
+    """The document without responses, unless references point into paths."""
     paths = content.get("paths", {})
     if '"#/paths/' in text_of(paths):
         return dict(content)

@@ -1,10 +1,10 @@
-"""Slips in documents of APIs that people read over and schemas do not: mended where asked for, each recorded.
+"""Repair of common mistakes in published API documents; opt-in, and each repair is recorded.
 
-Tools refuse a schema that is malformed or that no value satisfies. Published documents hold such ones: bounds as text (``"maximum":
-"50"``), words for truth values (``"additionalProperties": "true"``), ``"required": true`` within a property (draft 3), and a type that none
-of the values in ``enum`` is of. What is meant is clear in each; nothing else is touched.
+Tools reject a schema that is malformed or that no value satisfies. Published documents contain such schemas: bounds as text (``"maximum":
+"50"``), words for booleans (``"additionalProperties": "true"``), ``"required": true`` within a property (draft 3), and a type that excludes
+all values of ``enum``. The intent of each is clear; nothing else is changed.
 
-Iterative, linear in the document, which is not changed.
+Iterative and linear in the size of the document; returns a copy.
 """
 
 import re
@@ -19,7 +19,7 @@ _NUMBERS = frozenset({
 })  # fmt: skip
 _TRUTHS = frozenset({"additionalItems", "additionalProperties", "nullable", "readOnly", "uniqueItems"})
 _WORDS = {"true": True, "false": False}
-# What stands below these is data.
+# The values of these keywords are data.
 _DATA = frozenset({"const", "default", "enum", "example", "examples"})
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -28,13 +28,13 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def mended(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
-    """A copy of a document without slips, and where they were.
+    """Repair a copy of a document, and list the repairs.
 
     Returns
     -------
     dict
     tuple of (str, str)
-        JSON Pointer and keyword of each, in the order of the document.
+        JSON Pointer and keyword of each repair, in the order of the document.
     """
     holder: dict[str, Any] = {}
     found: list[tuple[str, str]] = []
@@ -65,7 +65,7 @@ _GONE: Any = object()
 
 
 def _slips(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords of an object that are slips, with what is meant."""
+    """Repairs of an object: the keywords and their intended values."""
     found: dict[str, Any] = {}
     for name, value in item.items():
         if isinstance(value, str) and name in _NUMBERS and _DECIMAL.fullmatch(value):

@@ -1,11 +1,11 @@
-"""The formats of JSON Schema, each as a pattern of values, to the letter of its specification.
+"""The formats of JSON Schema, each as a pattern of values that follows its specification exactly.
 
-`FORMATS` has those that are regular languages, or near enough to say exactly which part of them is: what the docstring of a format's
-function leaves out is not in the language, so that whatever is accepted is right. `REFUSED` has the names of those that are not.
+`FORMATS` has the formats that are regular, or nearly so: the docstring of a format's function lists the part that is excluded from the
+language, so every accepted text is valid. `REFUSED` has the names of the others.
 
-Two formats bound the length of the whole text beside its structure (`LENGTHS`). Both at once, as one automaton, have ten thousand
-states and more; apart they have hundreds, so the bound is not part of the pattern: conjoin ``("length", *LENGTHS[name])`` with
-``("format", name)``.
+Two formats bound the length of the whole text in addition to its structure (`LENGTHS`). As one automaton, both constraints need ten
+thousand states and more; separately they need hundreds. So the bound is not part of the pattern: conjoin ``("length", *LENGTHS[name])``
+with ``("format", name)``.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,10 +45,10 @@ FORMATS: Mapping[str, Callable[[], Node]] = MappingProxyType(
     }
 )
 
-# Least and greatest number of characters: RFC 1123 (without the length of the root label), and RFC 5321, 4.5.3.1.3 without the brackets.
+# Minimum and maximum characters: RFC 1123 (without the length of the root label), and RFC 5321, 4.5.3.1.3 without the brackets.
 LENGTHS: Mapping[str, tuple[int, int]] = MappingProxyType({"hostname": (1, 253), "email": (3, 254)})
 
 # Formats that no automaton decides, and why.
 REFUSED: Mapping[str, str] = MappingProxyType(
-    {"idn-hostname": "whether a label's Punycode fits into 63 octets, and is canonical, is no regular property"}
+    {"idn-hostname": "whether a label's Punycode fits into 63 octets, and is canonical, is not a regular property"}
 )

@@ -1,8 +1,8 @@
-"""``python -m guided.schema.formats``: writes the automata of formats that are kept as data."""
+"""``python -m guided.schema.formats``: write the automata of formats that are stored as data."""
 
 from guided.schema.formats import FORMATS
-from guided.schema.formats.kept import FOLDER, packed
-from guided.schema.languages import of_format
+from guided.schema.formats.stored import FOLDER, packed
+from guided.schema.strings.languages import of_format
 
 
 def main() -> None:

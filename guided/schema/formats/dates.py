@@ -1,8 +1,8 @@
 """Dates, times and durations of RFC 3339, exact to the day and to the leap second.
 
 Days fit their month, and 29 February its year. A second 60 is one that UTC inserts at the end of a day: ``23:59:60`` in UTC, and the same
-moment at any offset that is a multiple of a quarter of an hour, as all offsets in use since there are leap seconds have been. Which
-days had one is not told apart, since it is not known of days to come.
+moment at any offset that is a multiple of a quarter of an hour, like all offsets in use since leap seconds exist. Days with and without a
+leap second are not distinguished, since future ones are unknown.
 """
 
 from functools import cache
@@ -42,13 +42,13 @@ def time() -> Node:
 
 @cache
 def date_time() -> Node:
-    """``date-time``; the letters in either case, and nothing but ``T`` between date and time."""
+    """``date-time``; letters in either case, and only ``T`` between date and time."""
     return concat([date(), pattern("[Tt]"), time()])
 
 
 @cache
 def duration() -> Node:
-    """``duration``, of appendix A: no fractions, no gaps between units, weeks by themselves."""
+    """``duration`` of appendix A: no fractions, no gaps between units, weeks only by themselves."""
     second = "[0-9]+S"
     minute = f"[0-9]+M(?:{second})?"
     hour = f"[0-9]+H(?:{minute})?"

@@ -1,11 +1,11 @@
-"""Formats of draft-03 (5.23) that later drafts have under another name, or no longer."""
+"""Formats of draft-03 (5.23) that later drafts renamed or dropped."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 __all__ = ["NAMES", "PATTERNS"]
 
-# Name in draft-03 -> name today.
+# Name in draft-03 -> current name.
 NAMES: Mapping[str, str] = MappingProxyType({"host-name": "hostname", "ip-address": "ipv4"})
 
 # A time has no offset; a color is one of CSS 2.1, by name or by hexadecimal digits (CSS 2.1, 4.3.6).

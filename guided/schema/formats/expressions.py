@@ -1,14 +1,14 @@
-r"""Regular expressions of ECMA-262: a part of them that is regular, and all of it valid.
+r"""Regular expressions of ECMA-262: a regular subset, all of it valid.
 
-Whether an expression is valid is no regular property: groups nest, ranges and counts must be in order, names must differ. The part that is
-accepted has everything that expressions are mostly made of, and leaves out
+Validity is not a regular property: groups nest, ranges and counts must be in order, names must differ. The accepted subset has everything
+that expressions mostly consist of, and excludes
 
-- groups more than four deep, assertions inside of groups or of assertions, and groups more than two deep in those;
-- ranges but of ASCII characters, and of ``\xHH`` and ``\uHHHH`` that the first digit decides, or the third after two zeros;
-- counts ``{m,n}`` of three digits and more that have equally many and begin alike;
-- named groups but one at the start, and groups more than one deep in it; ``\k`` and ``\u{...}``; a ``{`` that begins no count.
+- groups more than four deep, assertions inside groups or assertions, and groups more than two deep in assertions;
+- ranges except between ASCII characters, or between ``\xHH`` or ``\uHHHH`` decided by the first digit, or by the third after two zeros;
+- counts ``{m,n}`` of three digits and more that have equally many digits and a common prefix;
+- named groups except one at the start, and groups more than one deep in it; ``\k`` and ``\u{...}``; a ``{`` that begins no count.
 
-Annex B is in it: ``\-``, a lone ``]``, octal escapes. The syntax is that of an expression without flags.
+Annex B is included: ``\-``, a lone ``]``, octal escapes. The syntax is that of an expression without flags.
 """
 
 import re
@@ -28,7 +28,7 @@ _CHARACTERS = rf"\\(?:[tnvfr]|c[A-Za-z]|x{_HEX}{{2}}|u{_HEX}{{4}}|[^A-Za-z0-9])"
 
 @cache
 def regex() -> Node:
-    """An expression of the part that is described above."""
+    """Return the accepted subset described above."""
     name = pattern(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
     named = concat([name, Repeat(_term(1), 0, None), Literal(")"), _quantifier()])
     look = concat([pattern(r"\(\?<?[=!]"), Repeat(_term(2), 0, None), Literal(")")])
@@ -37,7 +37,7 @@ def regex() -> Node:
 
 @cache
 def _term(depth: int) -> Node:
-    """A term, or the sign between alternatives, with groups down to a depth."""
+    """Return a term, or the ``|`` between alternatives, with groups down to a depth."""
     terms = [pattern(r"\||\^|\$|\\[bB]"), concat([_atom(), _quantifier()])]
     if depth:
         inside = Repeat(_term(depth - 1), 0, None)
@@ -52,8 +52,8 @@ def _atom() -> Node:
 
 @cache
 def _quantifier() -> Node:
-    """Nothing, or how often."""
-    # Fewer digits; as many, and the first one smaller; one digit, or two that begin alike.
+    """Return an optional quantifier."""
+    # Fewer digits; equally many with a smaller first digit; one digit, or two with the same first digit.
     ordered = ["0,[0-9]+", "[1-9],[1-9][0-9]+", "[1-9][0-9],[1-9][0-9]{2,}", "[1-9][0-9]{2},[1-9][0-9]{3,}"]
     for digit in range(1, 10):
         ordered += [f"{digit}[0-9]{{{n}}},[{digit + 1}-9][0-9]{{{n}}}" for n in (1, 2) if digit < 9]
@@ -72,7 +72,7 @@ def _class() -> Node:
 
 @cache
 def _ranges() -> Node:
-    """Ranges that are certainly in order."""
+    """Return ranges that are certainly in order."""
     found = []
     points = [chr(point) for point in range(0x20, 0x7F) if chr(point) not in r"\]-"]
     for i, first in enumerate(points):

@@ -1,4 +1,4 @@
-"""Addresses of mail: the ``Mailbox`` of RFC 5321, and with RFC 6531's characters."""
+"""Mail addresses: the ``Mailbox`` of RFC 5321, optionally with RFC 6531's characters."""
 
 from functools import cache
 
@@ -17,15 +17,15 @@ _MOST_LOCAL = 64
 
 @cache
 def email() -> Node:
-    """A local part of at most 64 characters, dotted or quoted; a domain name or an address in brackets."""
+    """A local part of at most 64 characters, dotted or quoted, and a domain name or an address in brackets."""
     return _mailbox(_ATOM, _QUOTED, LABEL)
 
 
 @cache
 def idn_email() -> Node:
-    """The same, with any characters beyond ASCII in local parts and labels.
+    """The same, with characters beyond ASCII in local parts and labels.
 
-    Lengths are counted in characters, where RFC 6531 counts octets of UTF-8, and labels are not held to RFC 5892.
+    Lengths count characters, whereas RFC 6531 counts octets of UTF-8, and labels are not checked against RFC 5892.
     """
     end = f"[A-Za-z0-9{_OTHER}]"
     return _mailbox(_ATOM + _OTHER, _QUOTED + _OTHER, f"{end}(?:[A-Za-z0-9{_OTHER}-]{{0,61}}{end})?")

@@ -10,7 +10,7 @@ __all__ = ["PRIVATE", "UCSCHAR", "iri", "iri_reference", "uri", "uri_reference"]
 
 _UNRESERVED, _SUB_DELIMS = r"A-Za-z0-9._~\-", "!$&'()*+,;="
 _PERCENT = "%[0-9A-Fa-f]{2}"
-# Characters beyond ASCII that an IRI may have anywhere, and those that only its query may have.
+# Characters beyond ASCII that are allowed anywhere in an IRI, and those allowed only in its query.
 _PLANES = "".join(rf"\U000{plane:x}0000-\U000{plane:x}fffd" for plane in range(1, 15))
 UCSCHAR = r"\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + _PLANES.replace(r"\U000e0000", r"\U000e1000")
 PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
@@ -51,7 +51,7 @@ def _relative(other: str, private: str) -> str:
 
 
 def _path(other: str, rootless: str) -> str:
-    """``hier-part`` or ``relative-part``: an authority and a path after it, or a path that cannot be taken for one."""
+    """``hier-part`` or ``relative-part``: an authority with a path, or a path that does not look like an authority."""
     segment = _segment(other)
     return f"(?://{_authority(other)}(?:/{segment}*)*|/(?:{segment}+(?:/{segment}*)*)?|{rootless}|)"
 

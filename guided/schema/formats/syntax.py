@@ -1,4 +1,4 @@
-"""Productions of specifications, as text of regular expressions, to trees."""
+"""Productions of specifications, written as regular expressions, to trees."""
 
 from guided.patterns.parse import parse
 from guided.patterns.tree import Node
@@ -7,5 +7,5 @@ __all__ = ["pattern"]
 
 
 def pattern(source: str) -> Node:
-    """The tree of a regular expression in the syntax of `re`, matched from end to end."""
+    """Return the tree of a regular expression in the syntax of `re`, matched against the whole text."""
     return parse(source)

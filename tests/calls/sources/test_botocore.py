@@ -71,7 +71,7 @@ def test_a_source_made_of_its_data_gives_the_same_schemas() -> None:
 
 @pytest.mark.parametrize(
     ("shapes", "reason"),
-    [({}, "there is no shape 'PutTreeRequest'"), ({"PutTreeRequest": {"type": "odd"}}, "the type 'odd'")],
+    [({}, "unknown shape 'PutTreeRequest'"), ({"PutTreeRequest": {"type": "odd"}}, "the type 'odd'")],
 )
 def test_a_model_that_makes_no_sense_is_refused(shapes: Any, reason: str) -> None:
     with pytest.raises(SchemaError, match=reason) as caught:

@@ -50,18 +50,18 @@ def test_a_file_that_is_no_json_is_refused(data: bytes, tmp_path: Path) -> None:
 def test_yaml_is_not_read_and_said_so(tmp_path: Path) -> None:
     path = tmp_path / "api.yaml"
     path.write_text("openapi: 3.0.0")
-    with pytest.raises(SchemaError, match=r"is not valid JSON: .*; read YAML with a package for it"):
+    with pytest.raises(SchemaError, match=r"is not valid JSON: .*; parse YAML with another package"):
         read_tools(path)
 
 
 def test_what_is_no_document_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="a document is a path, a dict or a list, not NoneType"):
+    with pytest.raises(TypeError, match="a document must be a path, a dict or a list, not NoneType"):
         read_tools(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("document", [{}, {"tools": 3}, {"info": {}}])
 def test_a_document_of_no_known_kind_is_refused(document: Any) -> None:
-    with pytest.raises(SchemaError, match="is expected"):
+    with pytest.raises(SchemaError, match="expected an OpenAPI"):
         read_tools(document)
 
 

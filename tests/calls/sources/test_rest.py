@@ -172,10 +172,10 @@ def of(operation: Any, **rest: Any) -> dict[str, Any]:
     [
         ({"openapi": "4.0"}, "OpenAPI 3 and Swagger 2", ""),
         ({"swagger": 1.2}, "OpenAPI 3 and Swagger 2", ""),
-        ({"openapi": "3.0.0", "paths": []}, "paths map paths", "/paths"),
-        ({"openapi": "3.0.0", "paths": {"/a": 3}}, "an object is expected", "/paths/~1a"),
-        ({"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/b"}}}, "leads nowhere", "/paths/~1a"),
-        (of(3), "an operation is an object, not 3", "/paths/~1a~0b"),
+        ({"openapi": "3.0.0", "paths": []}, "paths must map paths", "/paths"),
+        ({"openapi": "3.0.0", "paths": {"/a": 3}}, "expected an object", "/paths/~1a"),
+        ({"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/b"}}}, "cannot be resolved", "/paths/~1a"),
+        (of(3), "an operation must be an object, not 3", "/paths/~1a~0b"),
         (
             {
                 "openapi": "3.0.0",
@@ -190,11 +190,15 @@ def of(operation: Any, **rest: Any) -> dict[str, Any]:
                     }
                 },
             },
-            "the path has {c}, and there is no parameter",
+            "the path has {c}, but no path parameter",
             "/get_a_by_b_by_c/paths/~1a~1{b}~1{c}/get",
         ),
-        (of({"parameters": 3}), "parameters are a list", "/get_a_b/paths/~1a~0b/get"),
-        (of({"parameters": [{"in": "query"}]}), "a parameter has a name", "/get_a_b/paths/~1a~0b/get/parameters/0"),
+        (of({"parameters": 3}), "parameters must be a list", "/get_a_b/paths/~1a~0b/get"),
+        (
+            of({"parameters": [{"in": "query"}]}),
+            "a parameter needs name and in",
+            "/get_a_b/paths/~1a~0b/get/parameters/0",
+        ),
         (
             of({"parameters": [{"name": "x", "in": "query"}]}),
             "neither a schema",
@@ -208,12 +212,12 @@ def of(operation: Any, **rest: Any) -> dict[str, Any]:
         ),
         (
             of({"parameters": [{"name": "x", "in": "query", "schema": {"type": "string", "maxLength": "3"}}]}),
-            "maxLength is",
+            "maxLength must be",
             "/get_a_b/x",
         ),
         (
             of({"requestBody": {"$ref": "#/paths/~1a~0b/get/requestBody"}}),
-            "for ever",
+            "form a cycle",
             "/get_a_b/paths/~1a~0b/get/requestBody",
         ),
     ],

@@ -1,0 +1,167 @@
+"""A real ``vllm serve`` on this machine, for `benchmarks.serving` and tests/serving.
+
+The model is the default one on the CPU. Only one server at a time fits into the memory of a small machine (4 to 5 GB each).
+"""
+
+import importlib.util
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["MODEL", "Server", "is_installed", "serving"]
+
+MODEL = "smol"
+# Under load a start takes four times as long as alone (33 s).
+_PATIENCE = 400
+
+
+def is_installed() -> bool:
+    """Is vLLM installed?"""
+    return importlib.util.find_spec("vllm") is not None
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server.
+
+    Attributes
+    ----------
+    url : str
+    log : Path
+        All that it prints.
+    process : Popen
+    backend : str
+    """
+
+    url: str
+    log: Path
+    process: "subprocess.Popen[bytes]"
+    backend: str
+
+    def is_alive(self) -> bool:
+        """Do the server and its engine answer?"""
+        if self.process.poll() is not None:
+            return False
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=60) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, TimeoutError):
+            return False
+
+    def metrics(self) -> dict[str, float]:
+        """Values by name (with labels) of the server's Prometheus endpoint."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+
+    def memory(self) -> int:
+        """Resident bytes of the server's processes (on Linux)."""
+        return sum(_resident(process) for process in _descendants(self.process.pid))
+
+    def client(self, **options: Any) -> Any:
+        """Return a client of the openai package, without retries."""
+        import openai
+
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", timeout=300, max_retries=0, **options)
+
+    def async_client(self, **options: Any) -> Any:
+        """Return an asynchronous client of the openai package, without retries."""
+        import openai
+
+        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="none", timeout=300, max_retries=0, **options)
+
+
+@contextmanager
+def serving(backend: str, log: Path, more: Sequence[str] = (), **config: Any) -> Iterator[Server]:
+    """Run a server until the end of the block.
+
+    Parameters
+    ----------
+    backend : str
+        Name of the structured-output backend.
+    log : Path
+    more : sequence of str
+        Further arguments of ``vllm serve``.
+    **config
+        Further options of ``--structured-outputs-config``.
+
+    Raises
+    ------
+    RuntimeError
+        The server did not start; with the end of its log.
+    """
+    from guided.integrations.load import default_model_folder
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        str(Path(sys.executable).with_name("vllm")), "serve", str(default_model_folder()), "--served-model-name", MODEL,
+        "--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048", "--max-num-seqs", "32",
+        "--dtype", "bfloat16", "--enforce-eager", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
+        "--structured-outputs-config", json.dumps({"backend": backend, **config}), *more,
+    ]  # fmt: skip
+    # With a folder for all processes, /metrics shows what the engine counts, too.
+    shared = log.with_suffix(".metrics")
+    shared.mkdir()
+    settings = {
+        "PROMETHEUS_MULTIPROC_DIR": str(shared), "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
+    }  # fmt: skip
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, env=settings | dict(os.environ), stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        server = Server(f"http://127.0.0.1:{port}", log, process, backend)
+        try:
+            _wait(server)
+            yield server
+        finally:
+            _stop(process)
+
+
+def _wait(server: Server) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not server.is_alive():
+        if server.process.poll() is not None or time.monotonic() > end:
+            raise RuntimeError(f"vllm serve did not start:\n{server.log.read_text(errors='replace')[-3000:]}")
+        time.sleep(1)
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    # The engine is a process of its own, in the same session.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(30)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _descendants(root: int) -> list[int]:
+    found = [root]
+    for process in found:
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
+            found += map(int, children.read_text().split())
+    return found
+
+
+def _resident(process: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

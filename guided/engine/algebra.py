@@ -1,0 +1,408 @@
+"""The algebra of specs: concatenation, alternatives, repetition, free text and names.
+
+A composition is a tree whose leaves are specs and literal strings. `+` concatenates and `|` chooses; a str on either side is a literal:
+
+    Text(stop="</think>") + JsonSchema(City).named("city")
+    "Answer: " + (Choice(["yes", "no"]) | Regex("[0-9]+")).named("answer")
+
+Parts may be specs (`Regex`, `Choice`, `JsonSchema`, `Grammar`, `Tools`), compositions, strings, and types that `JsonSchema` takes.
+
+Precedence where a text has several readings, as in ``re``: the first alternative, then the longest repetition, then the longest text
+of a part; earlier parts decide first. It affects only what names capture, never which texts are allowed.
+
+`guided.engine.network` builds the automaton; `guided.engine.captures` reads the named parts of a text.
+"""
+
+import json
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+from guided.engine.fingerprints import fingerprint_of
+from guided.errors import LimitError, brief, shown
+from guided.keywords import suggest_keywords_of_class
+
+__all__ = [
+    "COMPOSITION",
+    "Alternatives",
+    "Composable",
+    "Composition",
+    "Concatenation",
+    "Named",
+    "Optional",
+    "Part",
+    "Repeat",
+    "Stored",
+    "Text",
+    "leaves",
+]
+
+# A part as users write it: a spec, a composition, a str, or a type that `JsonSchema` takes.
+Part: TypeAlias = Any
+
+# Kind of specs that are compositions, and of their index files.
+COMPOSITION = "composition"
+# Nesting of compositions, which some functions follow by recursion.
+MOST_LEVELS = 200
+_SHOWN_LEVELS, _SHOWN_PARTS = 4, 6
+
+
+class Composable:
+    """Operators of specs; see the module. Inherited by all public specs."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Part) -> "Concatenation":
+        return concatenation((self, other)) if _is_part(other) else NotImplemented
+
+    def __radd__(self, other: Part) -> "Concatenation":
+        return concatenation((other, self)) if _is_part(other) else NotImplemented
+
+    def __or__(self, other: Part) -> "Alternatives":
+        return alternatives((self, other)) if _is_part(other) else NotImplemented
+
+    def __ror__(self, other: Part) -> "Alternatives":
+        return alternatives((other, self)) if _is_part(other) else NotImplemented
+
+    def named(self, name: str) -> "Named":
+        """Return this spec with a name, under which results hold its text or value (``Result.captures``)."""
+        return Named((self,), name)
+
+
+class Composition(Composable):
+    """A spec made of parts. Base of the nodes below.
+
+    Attributes
+    ----------
+    parts : tuple of parts
+    levels : int
+        Nesting of compositions, this one included.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = COMPOSITION
+    parts: tuple[Part, ...]
+    levels: int
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the tree and its leaves. O(distinct nodes)."""
+        # A node may occur many times: it is read once.
+        known: dict[int, str] = {}
+        todo: list[Part] = [self]
+        while todo:
+            part = todo[-1]
+            if not isinstance(part, Composition):
+                known[id(part)] = _fingerprint(part)
+            elif open_parts := [each for each in part.parts if id(each) not in known]:
+                todo += open_parts
+                continue
+            else:
+                own = [f"{name}={getattr(part, name)!r}" for name in part._own]
+                inner = (known[id(each)] for each in part.parts)
+                known[id(part)] = fingerprint_of("composition", type(part).__name__, *own, *inner)
+            todo.pop()
+        return known[id(self)]
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts in which special tokens of a vocabulary may occur: literals, stop strings, and the markers of the parts."""
+        found: dict[str, None] = {}
+        for leaf in leaves(self):
+            if isinstance(leaf, str):
+                found[leaf] = None
+            else:
+                texts = leaf.stop if isinstance(leaf, Text) else getattr(leaf, "markers", ())
+                found.update(dict.fromkeys(texts))
+        return tuple(text for text in found if text)
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        """Names of the attributes besides the parts."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Concatenation(Composition):
+    """The texts of some parts after each other; ``a + b`` makes it."""
+
+    parts: tuple[Part, ...]
+    levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self)
+
+    def __repr__(self) -> str:
+        return _listed(self.parts, " + ")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Alternatives(Composition):
+    """The texts of any of some parts; ``a | b`` makes it."""
+
+    parts: tuple[Part, ...]
+    levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ValueError("alternatives need at least one part")
+        _set(self)
+
+    def __repr__(self) -> str:
+        return f"({_listed(self.parts, ' | ')})"
+
+
+@suggest_keywords_of_class
+@dataclass(frozen=True, slots=True, repr=False, init=False, eq=False)
+class Optional(Composition):
+    """The texts of a part, or nothing.
+
+    Parameters
+    ----------
+    part : spec, composition, str or type
+    """
+
+    parts: tuple[Part, ...]
+    levels: int
+
+    def __init__(self, part: Part) -> None:
+        _set(self, parts=(part,))
+
+    def __repr__(self) -> str:
+        return f"Optional({_brief(self.parts[0])})"
+
+
+@suggest_keywords_of_class
+@dataclass(frozen=True, slots=True, repr=False, init=False, eq=False)
+class Repeat(Composition):
+    """Several texts of a part after each other.
+
+    Parameters
+    ----------
+    part : spec, composition, str or type
+    min : int
+        Minimum number of texts.
+    max : int, optional
+        Maximum number; None: no maximum.
+    separator : spec, composition, str or type, optional
+        Between two texts.
+
+    Raises
+    ------
+    ValueError
+        Not ``0 <= min <= max``.
+    TypeError
+        An argument has the wrong type.
+    """
+
+    parts: tuple[Part, ...]
+    levels: int
+    min: int
+    max: int | None
+
+    def __init__(
+        self,
+        part: Part,
+        min: int = 0,  # noqa: A002 - the contract's name
+        max: int | None = None,  # noqa: A002 - the contract's name
+        separator: Part | None = None,
+    ) -> None:
+        for name, value in (("min", min), ("max", max)):
+            if (value is not None or name == "min") and type(value) is not int:
+                raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+        if min < 0 or (max is not None and max < min):
+            raise ValueError(f"Repeat needs 0 <= min <= max, not min={min}, max={max}")
+        _set(self, parts=(part,) if separator is None else (part, separator), min=min, max=max)
+
+    def __repr__(self) -> str:
+        separator = f", separator={_brief(self.parts[1])}" if len(self.parts) > 1 else ""
+        return f"Repeat({_brief(self.parts[0])}, min={self.min}, max={self.max}{separator})"
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return ("min", "max")
+
+
+@suggest_keywords_of_class
+@dataclass(frozen=True, slots=True, repr=False, init=False, eq=False)
+class Text(Composition):
+    """Free text, valid UTF-8.
+
+    Parameters
+    ----------
+    stop : str or iterable of str, optional
+        The text ends with the first occurrence of one of these, which belongs to the part but not to what a name captures. Without it
+        the text may end anywhere.
+    excludes : str or iterable of str, optional
+        Texts that do not occur in it.
+    max_tokens : int, optional
+        Maximum number of tokens that begin in the text, the stop string included. The following parts do not share this budget.
+
+    Raises
+    ------
+    ValueError
+        A stop string or excluded text is empty, or ``max_tokens`` is not positive.
+    TypeError
+        An argument has the wrong type.
+    """
+
+    parts: tuple[Part, ...]
+    levels: int
+    stop: tuple[str, ...]
+    excludes: tuple[str, ...]
+    max_tokens: int | None
+
+    def __init__(
+        self,
+        stop: str | Iterable[str] | None = None,
+        excludes: str | Iterable[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        if max_tokens is not None and type(max_tokens) is not int:
+            raise TypeError(f"max_tokens must be an int, not {type(max_tokens).__name__}")
+        if max_tokens is not None and max_tokens < 1:
+            raise ValueError(f"max_tokens must be at least 1, not {max_tokens}")
+        _set(
+            self, parts=(), stop=_strings(stop, "stop"), excludes=_strings(excludes, "excludes"), max_tokens=max_tokens
+        )
+
+    def __repr__(self) -> str:
+        given = (
+            f"{name}={shown(getattr(self, name), 40)}" for name in self._own if getattr(self, name) not in ((), None)
+        )
+        return f"Text({', '.join(given)})"
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return ("stop", "excludes", "max_tokens")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Named(Composition):
+    """A part whose text or value is captured under a name; ``part.named(name)`` makes it."""
+
+    parts: tuple[Part, ...]
+    name: str
+    levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"a name must be a str, not {type(self.name).__name__}")
+        if not self.name:
+            raise ValueError("a name must not be empty")
+        _set(self)
+
+    def __repr__(self) -> str:
+        return f"{_brief(self.parts[0])}.named({shown(self.name, 40)})"
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return ("name",)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Stored(Composable):
+    """A leaf of a composition that was read from a file: what a spec was lowered to.
+
+    Attributes
+    ----------
+    lowered : Automaton or StackSpec
+    markers : tuple of str
+    """
+
+    lowered: Any
+    markers: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of what the spec was lowered to."""
+        return str(self.lowered.fingerprint)
+
+
+def concatenation(parts: Iterable[Part]) -> Concatenation:
+    """Return the concatenation of parts; nested concatenations are merged."""
+    return Concatenation(tuple(_merged(parts, Concatenation)))
+
+
+def alternatives(parts: Iterable[Part]) -> Alternatives:
+    """Return the alternatives of parts; nested alternatives are merged."""
+    return Alternatives(tuple(_merged(parts, Alternatives)))
+
+
+def leaves(part: Part) -> Iterator[Part]:
+    """Yield the distinct leaves of a tree in order: strings, free texts, specs and types."""
+    todo, seen = [part], set[int]()
+    while todo:
+        item = todo.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Composition) and not isinstance(item, Text):
+            todo.extend(reversed(item.parts))
+        else:
+            yield item
+
+
+def _merged(parts: Iterable[Part], kind: type[Composition]) -> Iterator[Part]:
+    for part in parts:
+        if isinstance(part, kind):
+            yield from part.parts
+        else:
+            yield part
+
+
+def _set(node: Composition, **attributes: Any) -> None:
+    """Set the attributes of a new node, and check its parts."""
+    for name, value in attributes.items():
+        object.__setattr__(node, name, value)
+    for part in node.parts:
+        if isinstance(part, str):
+            _check_text(part, "the literal")
+        elif not _is_part(part):
+            advice = "; write JsonSchema(...) around a schema" if isinstance(part, Mapping | bool) else ""
+            raise TypeError(f"a part must be a spec, a composition, a str or a type, not {type(part).__name__}{advice}")
+    levels = 1 + max((part.levels for part in node.parts if isinstance(part, Composition)), default=0)
+    if levels > MOST_LEVELS:
+        raise LimitError("levels of a composition", levels, MOST_LEVELS, "the composition nests too deeply")
+    object.__setattr__(node, "levels", levels)
+
+
+def _check_text(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what} {shown(text)} has a lone surrogate, which UTF-8 cannot encode") from error
+
+
+def _is_part(part: Part) -> bool:
+    return isinstance(part, str | Composable | type) or typing.get_origin(part) is not None
+
+
+def _strings(given: Any, name: str) -> tuple[str, ...]:
+    found = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    for text in found:
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be a str or several, not {type(text).__name__}")
+        if not text:
+            raise ValueError(f"{name} must not be empty")
+        _check_text(text, name)
+    return found
+
+
+def _fingerprint(part: Part) -> str:
+    if isinstance(part, str):
+        return f"literal {json.dumps(part)}"
+    return part.fingerprint if hasattr(part, "fingerprint") else f"type {part!r}"
+
+
+def _listed(parts: tuple[Part, ...], between: str) -> str:
+    shown_parts = [_brief(part) for part in parts[:_SHOWN_PARTS]]
+    return between.join([*shown_parts, *(["..."] if len(parts) > _SHOWN_PARTS else [])])
+
+
+def _brief(part: Part) -> str:
+    if isinstance(part, str):
+        return shown(part, 60)
+    # A node may occur many times: nesting beyond this is not shown.
+    return "..." if isinstance(part, Composition) and part.levels > _SHOWN_LEVELS else brief(part, 60)

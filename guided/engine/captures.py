@@ -1,0 +1,293 @@
+"""The named parts of a text of a composition, found while it is read.
+
+A simulation of the composition's NFA (`guided.engine.network`) with one *thread* for each way to read the text so far, in order of
+precedence (`guided.engine.algebra`). Each thread has the trail of names that began and ended. Of two threads at the same place the first
+is kept, since both have the same future. What all threads agree on is certain, whatever follows; at the end, the first thread that
+may end there gives the reading, as in ``re``.
+
+Complexity: O(threads) per byte; `Limits.readings` bounds the threads.
+Ref: Pike's regular expression machine.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
+
+from guided.engine.algebra import Composition, Named, Repeat
+from guided.engine.network import Leaf, Nfa, nfa_of
+from guided.errors import LimitError
+from guided.index.pushdown import PushdownIndex
+from guided.index.reader import Reader, table_reader
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["Capture", "CaptureReader", "Captures", "named_parts"]
+
+
+# Opens a reader at the beginning of a leaf, and keeps its index locked meanwhile.
+OpenReader: TypeAlias = Callable[[], AbstractContextManager[Reader[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A named part of a text.
+
+    Attributes
+    ----------
+    name : str
+    begin, end : int
+        Span in bytes.
+    """
+
+    name: str
+    begin: int
+    end: int
+
+
+class _Mark(NamedTuple):
+    """A trail: where a name begins or ends, and the trail before."""
+
+    before: "_Mark | None"
+    name: str
+    is_begin: bool
+    at: int
+
+
+class _Thread(NamedTuple):
+    """A way to read the text so far.
+
+    Attributes
+    ----------
+    node : int
+        NFA node whose leaf is being read; 1: the end of the text.
+    place : position
+        In the leaf.
+    trail : _Mark or None
+    """
+
+    node: int
+    place: Any
+    trail: _Mark | None
+
+
+class Captures:
+    """Finds the named parts of the texts of one composition. Thread-safe.
+
+    Parameters
+    ----------
+    spec : Composition
+    limits : Limits
+
+    Raises
+    ------
+    LimitError, PatternError, SchemaError, GrammarError
+        As `guided.compile`.
+    """
+
+    def __init__(self, spec: Composition, limits: Limits) -> None:
+        self.nfa: Nfa = nfa_of(spec, limits)
+        self.limits = limits
+        self._stacks = {
+            number: _Stack(leaf, limits) for number, leaf in enumerate(self.nfa.leaves) if leaf.automaton is None
+        }
+
+    def reader(self) -> "CaptureReader":
+        """Return a reader at the beginning of a text."""
+        leaves: list[OpenReader] = []
+        for number, leaf in enumerate(self.nfa.leaves):
+            if leaf.automaton is None:
+                leaves.append(self._stacks[number].opened())
+            else:
+                leaves.append(_always(table_reader(leaf.automaton)))
+        return CaptureReader(self.nfa, leaves, self.limits)
+
+    def of(self, data: bytes) -> list[Capture] | None:
+        """Return the named parts of a whole text in order of their ends; None if the text is not in the language."""
+        reader = self.reader()
+        certain = reader.feed(data)
+        rest = reader.close()
+        return None if rest is None else certain + rest
+
+
+class CaptureReader:
+    """Reads one text. Made by `Captures.reader`; not thread-safe."""
+
+    def __init__(self, nfa: Nfa, leaves: list[OpenReader], limits: Limits) -> None:
+        self._nfa, self._leaves, self._limits = nfa, leaves, limits
+        self._at = 0
+        # Where names that have certainly begun began.
+        self._opened: dict[str, list[int]] = {}
+        self._threads: list[_Thread] = []
+        with ExitStack() as stack:
+            self._enter(0, None, self._threads, set(), _Open(stack, leaves))
+
+    def feed(self, data: bytes) -> list[Capture]:
+        """Read bytes, and return the named parts that are certain now and were not before.
+
+        Raises
+        ------
+        LimitError
+            The text can be read in too many ways.
+        """
+        with ExitStack() as stack:
+            readers = _Open(stack, self._leaves)
+            for byte in data:
+                self._at += 1
+                self._step(byte, readers)
+        return list(self._agreed(self._threads))
+
+    def close(self) -> list[Capture] | None:
+        """Return the other named parts at the end of the text; None if the text is not in the language."""
+        for thread in self._threads:
+            if thread.node == 1:
+                return list(self._agreed([thread]))
+        return None
+
+    def _step(self, byte: int, readers: "_Open") -> None:
+        found: list[_Thread] = []
+        seen: set[Any] = set()
+        for node, place, trail in self._threads:
+            if node == 1:
+                continue
+            leaf, behind = self._edge(node)
+            reader = readers[leaf]
+            after = reader.step(place, byte)
+            if after is None:
+                continue
+            if (node, after) not in seen:
+                seen.add((node, after))
+                # The longest text of a leaf comes first.
+                if reader.goes_on(after):
+                    found.append(_Thread(node, after, trail))
+                if reader.may_end(after):
+                    self._enter(behind, trail, found, seen, readers)
+            if len(found) > self._limits.readings:
+                raise LimitError("readings", len(found), self._limits.readings, "the text can be read in too many ways")
+        self._threads = found
+
+    def _enter(self, node: int, trail: _Mark | None, found: list[_Thread], seen: set[Any], readers: "_Open") -> None:
+        """Add the threads that begin at a node, in order of precedence."""
+        nfa = self._nfa
+        todo = [(node, trail)]
+        while todo:
+            node, trail = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node == 1:
+                found.append(_Thread(1, None, trail))
+                continue
+            name = nfa.names[node]
+            if name is not None:
+                trail = _Mark(trail, *name, self._at)
+            todo += [(after, trail) for after in reversed(nfa.onward[node])]
+            if nfa.edges[node] is not None:
+                leaf, behind = self._edge(node)
+                reader = readers[leaf]
+                found.append(_Thread(node, reader.start, trail))
+                if reader.may_end(reader.start):
+                    todo.append((behind, trail))
+
+    def _edge(self, node: int) -> tuple[int, int]:
+        edge = self._nfa.edges[node]
+        assert edge is not None, "threads are at edges"
+        return edge
+
+    def _agreed(self, threads: list[_Thread]) -> Iterator[Capture]:
+        """Yield the parts that ended on all trails, and cut the marks that all trails share off them."""
+        trails = [_marks(thread.trail) for thread in threads]
+        count = 0
+        for column in zip(*trails, strict=False):
+            if any(mark[1:] != column[0][1:] for mark in column):
+                break
+            count += 1
+            mark = column[0]
+            if mark.is_begin:
+                self._opened.setdefault(mark.name, []).append(mark.at)
+            else:
+                yield Capture(mark.name, self._opened[mark.name].pop(), mark.at)
+        if count:
+            self._threads = [
+                thread._replace(trail=_trail(marks[count:])) for thread, marks in zip(threads, trails, strict=True)
+            ]
+
+
+def _marks(trail: _Mark | None) -> list[_Mark]:
+    """Return the marks of a trail, the first first."""
+    found = []
+    while trail is not None:
+        found.append(trail)
+        trail = trail.before
+    return found[::-1]
+
+
+def _trail(marks: list[_Mark]) -> _Mark | None:
+    trail = None
+    for mark in marks:
+        trail = mark._replace(before=trail)
+    return trail
+
+
+class _Open:
+    """The readers of leaves, opened on first use."""
+
+    def __init__(self, stack: ExitStack, leaves: list[OpenReader]) -> None:
+        self._stack, self._leaves = stack, leaves
+        self._readers: dict[int, Reader[Any]] = {}
+
+    def __getitem__(self, leaf: int) -> Reader[Any]:
+        found = self._readers.get(leaf)
+        if found is None:
+            found = self._readers[leaf] = self._stack.enter_context(self._leaves[leaf]())
+        return found
+
+
+class _Stack:
+    """A leaf that needs a stack, by an index over single bytes."""
+
+    def __init__(self, leaf: Leaf, limits: Limits) -> None:
+        assert leaf.lowered is not None
+        self._lowered, self._limits = leaf.lowered, limits
+        self._index = self._made()
+
+    def _made(self) -> PushdownIndex:
+        lowered = self._lowered.pushdown(self._limits, bytes([1] * 256))
+        # Why nothing to begin anew with: readers hold positions of the index between calls.
+        return PushdownIndex(lowered.automaton, _bytes_only(), self._limits, None, lowered.n_common, lowered.masks)
+
+    def opened(self) -> OpenReader:
+        """Return a function that opens a reader; all of one text read the same index."""
+        if self._index.n_bytes > self._limits.growth_bytes:
+            self._index = self._made()
+        index = self._index
+        return lambda: index.reading(index.initial)
+
+
+def _always(reader: Reader[Any]) -> OpenReader:
+    return lambda: nullcontext(reader)
+
+
+@cache
+def _bytes_only() -> Vocabulary:
+    return Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)
+
+
+def named_parts(spec: Composition) -> dict[str, tuple[Any, bool]]:
+    """Return the part of each name, and whether it may capture several: in a `Repeat`, or if the name occurs more than once."""
+    found: dict[str, tuple[Any, bool]] = {}
+    todo: list[tuple[Any, bool]] = [(spec, False)]
+    seen: set[tuple[int, bool]] = set()
+    while todo:
+        part, is_repeated = todo.pop()
+        if not isinstance(part, Composition) or (id(part), is_repeated) in seen:
+            continue
+        seen.add((id(part), is_repeated))
+        if isinstance(part, Named):
+            inner = part.parts[0]
+            known = found.get(part.name)
+            found[part.name] = inner, is_repeated or known is not None
+        is_repeated |= isinstance(part, Repeat) and part.max != 1
+        todo += [(each, is_repeated) for each in reversed(part.parts)]
+    return found

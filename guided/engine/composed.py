@@ -1,0 +1,163 @@
+"""`Composed`: a composition as text, for index files and other processes.
+
+The tree is stored as JSON. Leaves with a stack are stored by their own `data`, and leaves of other layers (tools) as what they are lowered
+to, so a loaded index has the texts of the composition, but not the Python objects that its values are read with.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from guided.automata.automaton import Automaton
+from guided.engine.algebra import (
+    COMPOSITION,
+    Alternatives,
+    Composable,
+    Composition,
+    Concatenation,
+    Named,
+    Optional,
+    Part,
+    Repeat,
+    Stored,
+    Text,
+)
+from guided.engine.network import leaf_of
+from guided.engine.specs import STORED_SPECS, Choice, Regex, StackSpec
+from guided.errors import GuidedError
+from guided.files import pack, unpack
+from guided.limits import Limits
+from guided.schema.frontend.json_values import value_of
+
+__all__ = ["Composed"]
+
+_ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "labels": np.int32}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composed:
+    """A composition with a fingerprint of its own.
+
+    Attributes
+    ----------
+    tree : Composition
+    fingerprint : str
+        SHA-256 in hex of the composition that was compiled first.
+    limits : Limits
+        Those with which leaves are lowered to store them.
+    """
+
+    kind: ClassVar[str] = COMPOSITION
+
+    tree: Composition
+    fingerprint: str
+    limits: Limits = field(default=Limits(), repr=False)
+
+    def __repr__(self) -> str:
+        return repr(self.tree)
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts that may be special tokens of a vocabulary."""
+        return self.tree.markers
+
+    @property
+    def data(self) -> str:
+        """The tree as JSON."""
+        content = {"tree": _stored(self.tree, self.limits), "fingerprint": self.fingerprint, "markers": self.markers}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_data(cls, data: str, limits: Limits | None = None) -> "Composed":
+        """Return the spec that `data` describes.
+
+        Raises
+        ------
+        ValueError
+            The text does not describe such a spec.
+        """
+        try:
+            content = value_of(data, limits)
+            tree = _loaded(content["tree"], limits or Limits())
+            if not isinstance(tree, Composition):
+                raise ValueError("its tree is a leaf")
+            return cls(tree, str(content["fingerprint"]))
+        except (KeyError, TypeError, AttributeError, RecursionError, GuidedError) as error:
+            raise ValueError(f"not a valid composition: {error}") from error
+
+
+def _stored(part: Part, limits: Limits) -> Any:
+    """Return a tree as JSON values: ``[kind, content...]``."""
+    match part:
+        case str():
+            return part
+        case Concatenation():
+            return ["concatenation", *(_stored(each, limits) for each in part.parts)]
+        case Alternatives():
+            return ["alternatives", *(_stored(each, limits) for each in part.parts)]
+        case Optional():
+            return ["optional", _stored(part.parts[0], limits)]
+        case Repeat():
+            return ["repeat", part.min, part.max, *(_stored(each, limits) for each in part.parts)]
+        case Named():
+            return ["named", part.name, _stored(part.parts[0], limits)]
+        case Text():
+            return ["text", part.stop, part.excludes, part.max_tokens]
+        case Regex():
+            return ["regex", part.pattern, part.builder, part.ascii]
+        case Choice():
+            return ["choice", *part.options]
+    leaf = leaf_of(part, limits)
+    if leaf.lowered is not None:
+        return ["spec", leaf.lowered.kind, leaf.lowered.data, getattr(part, "markers", ())]
+    assert leaf.automaton is not None
+    arrays = [[getattr(leaf.automaton, name).shape, pack(getattr(leaf.automaton, name).tobytes())] for name in _ARRAYS]
+    return ["automaton", arrays, getattr(part, "markers", ())]
+
+
+def _loaded(stored: Any, limits: Limits) -> Part:
+    if isinstance(stored, str):
+        return stored
+    kind, *rest = stored
+    return _LOADERS[kind](rest, limits)
+
+
+def _automaton(rest: list[Any], limits: Limits) -> Stored:
+    arrays, markers = rest
+    budget = [limits.file_bytes]
+    found: list[Any] = []
+    for dtype, (shape, packed) in zip(_ARRAYS.values(), arrays, strict=True):
+        data = unpack(packed, budget[0])
+        budget[0] -= len(data)
+        found.append(np.frombuffer(data, dtype).reshape([int(length) for length in shape]))
+    # The arrays are checked.
+    return Stored(Automaton.from_table(*found), tuple(map(str, markers)))
+
+
+def _spec(rest: list[Any], limits: Limits) -> Stored:
+    kind, data, markers = rest
+    spec = STORED_SPECS[kind].from_data(data, limits)
+    if not isinstance(spec, StackSpec):
+        raise ValueError(f"a part of kind {kind!r}")
+    return Stored(spec, tuple(map(str, markers)))
+
+
+def _parts(rest: list[Any], limits: Limits) -> tuple[Part, ...]:
+    return tuple(_loaded(each, limits) for each in rest)
+
+
+_LOADERS: Mapping[str, Callable[[list[Any], Limits], Part | Composable]] = {
+    "concatenation": lambda rest, limits: Concatenation(_parts(rest, limits)),
+    "alternatives": lambda rest, limits: Alternatives(_parts(rest, limits)),
+    "optional": lambda rest, limits: Optional(_loaded(rest[0], limits)),
+    "repeat": lambda rest, limits: Repeat(_loaded(rest[2], limits), rest[0], rest[1], *_parts(rest[3:], limits)),
+    "named": lambda rest, limits: Named((_loaded(rest[1], limits),), rest[0]),
+    "text": lambda rest, _limits: Text(*rest),
+    "regex": lambda rest, _limits: Regex(*rest),
+    "choice": lambda rest, _limits: Choice(rest),
+    "spec": _spec,
+    "automaton": _automaton,
+}

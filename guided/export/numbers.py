@@ -1,0 +1,66 @@
+"""Numbers of a grammar: a regular expression if a short one exists, otherwise an automaton for rules.
+
+Complexity: linear in the automaton, plus `guided.export.elimination`.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from guided.automata.automaton import Automaton
+from guided.export.elimination import expression
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Look, Node, concat
+
+__all__ = ["Number"]
+
+# Most states of an automaton, and sets of characters in its expression.
+_MOST_STATES, _MOST_SETS = 120, 400
+_SIGNS = b"+-.0123456789Ee"
+# A number ends before a character that cannot continue one, whichever end of its expression a matcher tries first.
+_NO_NUMBER = Look(Chars(Charset.of((sign, sign) for sign in _SIGNS)), behind=False, negative=True)
+
+
+class Number(NamedTuple):
+    """The numbers with one valuation: edges of each state by characters, and the states in which they may end."""
+
+    edges: list[list[tuple[Charset, int]]]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, automaton: Automaton, bits_of: Callable[[int], int], wanted: int) -> "Number":
+        """Return the numbers of an automaton with some of its labels; every edge leads to an end, and none to the start."""
+        labels = automaton.labels.tolist()
+        ends = [state for state in np.flatnonzero(automaton.accepting).tolist() if bits_of(labels[state]) == wanted]
+        rows = automaton.table[:, automaton.classes[list(_SIGNS)]].tolist()
+        sources: dict[int, list[int]] = {}
+        for source, row in enumerate(rows):
+            for target in set(row):
+                sources.setdefault(target, []).append(source)
+        alive, todo = set(ends), list(ends)
+        while todo:
+            for source in sources.get(todo.pop(), ()):
+                if source not in alive:
+                    alive.add(source)
+                    todo.append(source)
+        edges: list[list[tuple[Charset, int]]] = []
+        for row in rows:
+            letters: dict[int, list[tuple[int, int]]] = {}
+            for sign, target in zip(_SIGNS, row, strict=True):
+                if target in alive:
+                    letters.setdefault(target, []).append((sign, sign))
+            edges.append([(Charset.of(pairs), target) for target, pairs in letters.items()])
+        return cls(edges, ends)
+
+    def expression(self) -> Node | None:
+        """Return the tree of the numbers, each up to its end; None if it would be large."""
+        if len(self.edges) > _MOST_STATES:
+            return None
+        edges = ((source, charset, target) for source, (charset, target) in self.all_edges())
+        tree = expression(edges, self.ends, _MOST_SETS)
+        return None if tree is None else concat([tree, _NO_NUMBER])
+
+    def all_edges(self) -> Iterator[tuple[int, tuple[Charset, int]]]:
+        """Return each edge with its source."""
+        return ((source, edge) for source, edges in enumerate(self.edges) for edge in edges)

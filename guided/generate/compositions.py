@@ -1,0 +1,151 @@
+"""`CompositionGenerator`: texts of a composition, and the values of its named parts as soon as they are certain."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from guided.calls.parse import parse_text
+from guided.calls.spec import Tools
+from guided.engine.algebra import Composable, Composition, Part, Text
+from guided.engine.captures import Capture, Captures, named_parts
+from guided.engine.grammar import Grammar
+from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
+from guided.engine.specs import Choice
+from guided.errors import GuidedError, SchemaError
+from guided.events import Captured, Done, Event
+from guided.events import Text as TextEvent
+from guided.generate.decoding import Decoding, Script
+from guided.generate.generator import Generator
+from guided.generate.model import LanguageModel
+from guided.generate.stops import TextStream
+from guided.limits import Limits
+from guided.vocabulary.markers import markers_in, with_markers
+
+__all__ = ["CompositionGenerator", "captures"]
+
+
+def captures(spec: Composition, text: str | bytes, *, limits: Limits | None = None) -> dict[str, Any]:
+    """Return the values of the named parts of a text.
+
+    Parameters
+    ----------
+    spec : composition
+    text : str or bytes
+        A whole text of the composition.
+    limits : Limits, optional
+
+    Returns
+    -------
+    dict
+        Value by name: of `JsonSchema` and types what ``JsonSchema.read`` returns, of `Choice` the option, of `Tools` the list of calls, of
+        `Grammar` the parse tree, of free text the text without its stop string, of other parts the text. A list of values for a name
+        in a `Repeat` and for one that occurs more than once; None for a name that captured nothing.
+
+    Raises
+    ------
+    SchemaError
+        The text is not in the language, or validators of a type refuse a value.
+    LimitError
+        The text can be read in too many ways.
+    """
+    if not isinstance(spec, Composition):
+        raise TypeError(f"captures needs a composition, not {type(spec).__name__}")
+    data = text.encode() if isinstance(text, str) else text
+    found = Captures(spec, limits or Limits()).of(data)
+    if found is None:
+        raise SchemaError("the text does not match the composition", "", "composition")
+    values = _Values(spec)
+    for capture in found:
+        values.add(capture, data)
+    return values.found
+
+
+class _Values:
+    """Values of the named parts of one text.
+
+    Attributes
+    ----------
+    found : dict of str to Any
+    """
+
+    def __init__(self, spec: Composition) -> None:
+        self._parts = named_parts(spec)
+        self.found: dict[str, Any] = {name: [] if is_list else None for name, (_, is_list) in self._parts.items()}
+
+    def add(self, capture: Capture, data: bytes) -> Any:
+        """Return the value of a capture, and keep it."""
+        part, is_list = self._parts[capture.name]
+        value = _value(part, data[capture.begin : capture.end].decode(errors="replace"))
+        if is_list:
+            self.found[capture.name].append(value)
+        else:
+            self.found[capture.name] = value
+        return value
+
+
+def _value(part: Part, text: str) -> Any:
+    match part:
+        case JsonSchema() | Choice():
+            return part.read(text)
+        case Tools():
+            return parse_text(text, part)
+        case Grammar():
+            return part.parse(text)
+        case Text():
+            # The text ends with the first stop string to be complete; of several that end there, the shortest is removed.
+            stop = next((stop for stop in sorted(part.stop, key=len) if text.endswith(stop)), "")
+            return text[: len(text) - len(stop)]
+        case str() | Composable():
+            return text
+    return JsonSchema(part).read(text)
+
+
+class CompositionGenerator(Generator[str]):
+    """Generates texts of a composition. Made by `guided.generator`.
+
+    The value of a result is the text, and ``result.captures`` has the values of the named parts. A stream has a `Captured` event for each
+    of them as soon as nothing that follows can change it.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    index : Index
+        Index of the spec over the model's vocabulary.
+    spec : Composition
+    limits : Limits, optional
+    """
+
+    def __init__(self, model: LanguageModel, index: Index, spec: Composition, limits: Limits | None = None) -> None:
+        super().__init__(model, index)
+        self.spec = spec
+        self._spelling = with_markers(model.vocabulary, markers_in(spec.markers, model.vocabulary))
+        self._captures = Captures(spec, limits or Limits())
+
+    def _script(self, decoding: Decoding, stream: TextStream) -> Script:
+        inner = super()._script(decoding, stream)
+        reader, values, data = self._captures.reader(), _Values(self.spec), bytearray()
+        error: GuidedError | None = None
+
+        def said(found: list[Capture]) -> Iterator[Event]:
+            nonlocal error
+            for capture in found:
+                try:
+                    yield Captured(capture.name, values.add(capture, bytes(data)))
+                except GuidedError as refused:
+                    error = error or refused
+
+        answer = None
+        while True:
+            item = inner.send(answer)
+            if isinstance(item, Done):
+                result = item.result
+                if result.error is None:
+                    yield from said(reader.close() or [])
+                yield Done(replace(result, captures=dict(values.found), error=result.error or error))
+                return
+            answer = yield item
+            if isinstance(item, TextEvent):
+                piece = item.text.encode()
+                data += piece
+                yield from said(reader.feed(piece))

@@ -1,0 +1,96 @@
+"""Log-probabilities of the tokens of one step: under the model, and of the tokens that a mask allows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import Int32Array, Int64Array
+from guided.errors import ModelError
+from guided.events import Scores
+from guided.generate.sampler import unpack
+
+__all__ = ["Step", "log_softmax", "step_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The allowed tokens of one step.
+
+    Attributes
+    ----------
+    tokens : ndarray[int64]
+        Ids of the allowed tokens that the model gives a probability above 0, ascending. The first end of sequence represents all of them.
+    logs : ndarray[float64]
+        Their log-probabilities under the model, not renormalized.
+    log_mass : float
+        Logarithm of the sum of their probabilities; minus infinity if there is no token.
+    """
+
+    tokens: Int64Array
+    logs: npt.NDArray[np.float64]
+    log_mass: float
+
+    def masked(self) -> npt.NDArray[np.float64]:
+        """The distribution that masking samples from: the probabilities renormalized over the allowed tokens."""
+        masses: npt.NDArray[np.float64] = np.exp(self.logs - self.log_mass)
+        return masses
+
+    def scores(self, place: int) -> Scores:
+        """The scores of the token at index ``place``."""
+        log = float(self.logs[place])
+        return Scores(log, log - self.log_mass)
+
+    def scores_of(self, token: int) -> Scores:
+        """The scores of an allowed token, which may have the probability 0."""
+        place = int(np.searchsorted(self.tokens, token))
+        is_here = place < len(self.tokens) and self.tokens[place] == token
+        return self.scores(place) if is_here else Scores(-np.inf, -np.inf)
+
+
+def step_of(logits: npt.NDArray[Any], mask: Int32Array, eos: Sequence[int]) -> Step:
+    """Return the step with these logits and this mask. O(size).
+
+    Parameters
+    ----------
+    logits : ndarray[float], shape (size,)
+    mask : ndarray[int32], shape (ceil(size / 32),)
+        The allowed tokens; either all or none of ``eos``.
+    eos : sequence of int
+        The vocabulary's end-of-sequence tokens.
+
+    Raises
+    ------
+    ModelError
+        No logit is finite.
+    """
+    logs = log_softmax(logits)
+    allowed = unpack(mask, len(logs))
+    if len(eos) > 1:
+        logs[eos[0]] = np.logaddexp.reduce(logs[list(eos)])
+        allowed[list(eos[1:])] = False
+    tokens = np.flatnonzero(allowed & (logs > -np.inf))
+    logs = logs[tokens]
+    if not len(logs):
+        return Step(tokens, logs, -np.inf)
+    highest = float(logs.max())
+    # Why min: rounding must not give a mass above 1.
+    return Step(tokens, logs, min(highest + float(np.log(np.exp(logs - highest).sum())), 0.0))
+
+
+def log_softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the log-probabilities of all tokens; NaN and infinities count as minus infinity.
+
+    Raises
+    ------
+    ModelError
+        No logit is finite.
+    """
+    finite = np.where(np.isfinite(logits), logits, -np.inf).astype(np.float64)
+    if finite.max() == -np.inf:
+        raise ModelError("the model gave only NaN or infinities as logits")
+    shifted = finite - finite.max()
+    result: npt.NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum())
+    return result

@@ -1,0 +1,534 @@
+"""Search over whole texts: sequential Monte Carlo, rejection sampling and beams.
+
+Masking token by token renormalizes each step, so a text w has the probability ``p(w) / (M_1 ... M_n)``, where p is the model's own
+distribution and M_i the mass of the tokens allowed at step i. It should be ``p(w) / Z``. The searches of this module are faithful to p.
+
+Target. A text ends with an end of sequence where the model may choose one, and without one where nothing can follow: the mask allows no
+further token, the budget is used up, or a stop string is found. No ended text is a prefix of another one, so ``p(w)``, the probability that
+the model's output begins with the tokens of w, sums to ``Z <= 1`` over all texts w of the constraint and the budget. The target is
+``p(w) / Z``. Tokenizations of one text are texts of their own.
+
+- `smc` approximates it with N particles. Each is extended by the masked distribution and weighted by the allowed mass of each step. The
+  particles are resampled where their effective number falls below N / 2. The estimate of Z is unbiased, and the error falls as 1 / sqrt(N).
+- `rejection` draws independent samples of exactly the target. It remembers the masses of the prefixes it has seen, so it never draws a
+  rejected text again.
+- `beam` finds texts with high ``p(w)``.
+- `enumeration` computes the target up to a bound, for constraints with few texts.
+
+Allowed tokens are those of `Guide.mask_within`: for JSON Schema and Lark grammars it may omit tokens whose completions are too expensive to
+find, which the target then excludes.
+
+Complexity: `smc` and `beam` take one pass of a batch per step, in which equal prefixes share a row, and O(rows * size) besides; `rejection`
+and `enumeration` take one pass per prefix.
+
+Ref: Lew, Zhi-Xuan, Grand, Mansinghka, "Sequential Monte Carlo Steering of Large Language Models using Probabilistic Programs", 2023.
+Loula et al., "Syntactic and Semantic Control of Large Language Models via Sequential Monte Carlo", 2025.
+Parys et al., "Constrained Adaptive Rejection Sampling", 2025.
+"""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import Int32Array, Int64Array
+from guided.errors import LimitError, ModelError
+from guided.events import FinishReason, Scores
+from guided.generate.decoding import Feed, Found, FoundText, Rows, Start, Steering, token_mask
+from guided.generate.likelihood import Step, step_of
+from guided.generate.model import Logits, common_prefix
+
+__all__ = ["Node", "Texts", "beam", "best_first", "enumeration", "pick", "rejection", "smc"]
+
+K = TypeVar("K")
+
+# Probabilities that a rejection sampler remembers, 16 bytes each; beyond them, new prefixes are forgotten after their attempt.
+_REMEMBERED = 1 << 23
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A prefix of a text.
+
+    Attributes
+    ----------
+    guide, tokens, scores
+        State after the prefix, its tokens, and their scores.
+    tail : bytes
+        Its last bytes, in which a stop string may begin.
+    mask : ndarray[int32] or None
+        The tokens that may follow; None if the text ends here.
+    finish_reason : {"stop", "length", "stop_string"}
+        Why the text ends here, if it does.
+    """
+
+    guide: Steering
+    tokens: tuple[int, ...]
+    scores: Scores
+    tail: bytes
+    mask: Int32Array | None
+    finish_reason: FinishReason = "stop"
+
+
+class Texts:
+    """The tree of the texts that a search explores."""
+
+    def __init__(self, start: Start) -> None:
+        self._vocabulary, self._left = start.vocabulary, start.left
+        self._eos = frozenset(start.vocabulary.eos)
+        self._text_words = ~token_mask(start.vocabulary.eos, start.vocabulary.size)
+        self._stops = tuple(stop.encode() for stop in start.stops)
+        self._longest = max(map(len, self._stops), default=1) - 1
+        self.root = self._node(start.guide.fork(), (), Scores(), b"")
+
+    def step(self, node: Node, logits: Logits) -> Step:
+        """The tokens that may follow a prefix."""
+        assert node.mask is not None
+        return step_of(logits, node.mask, self._vocabulary.eos)
+
+    def child(self, node: Node, step: Step, place: int) -> Node:
+        """The prefix extended by the token at index ``place`` of a step."""
+        token, scores = int(step.tokens[place]), node.scores + step.scores(place)
+        guide = node.guide.fork()
+        guide.advance(token)
+        if token in self._eos:
+            return Node(guide, node.tokens, scores, b"", None)
+        data = node.tail + (self._vocabulary[token] or b"") if self._stops else b""
+        if any(stop in data for stop in self._stops):
+            return Node(guide, (*node.tokens, token), scores, b"", None, "stop_string")
+        return self._node(guide, (*node.tokens, token), scores, data[max(len(data) - self._longest, 0) :])
+
+    def _node(self, guide: Steering, tokens: tuple[int, ...], scores: Scores, tail: bytes) -> Node:
+        """The prefix, which ends here if the budget is used up or no further token fits it."""
+        left = self._left - len(tokens)
+        mask = guide.mask_within(left) if left > 0 else None
+        if mask is not None and (mask & self._text_words).any():
+            return Node(guide, tokens, scores, tail, mask)
+        can_continue = bool((guide.mask() & self._text_words).any())
+        return Node(guide, tokens, scores, tail, None, "length" if can_continue else "stop")
+
+
+@dataclass(slots=True)
+class _Group:
+    """Particles with the same prefix, which therefore have the same weight."""
+
+    node: Node
+    count: int
+    log_weight: float
+    parent: int = 0
+    step: Step | None = None
+
+
+def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[Rows, list[Logits], Found]:
+    """Sequential Monte Carlo with locally masked proposals.
+
+    Parameters
+    ----------
+    start : Start
+        State before the text.
+    particles : int
+        Number of particles.
+    random : numpy.random.Generator
+        Source of the draws.
+
+    Returns
+    -------
+    Found
+        The distinct samples with their weights, the heaviest first; one of them is chosen with its weight. ``log_z`` is the logarithm of an
+        unbiased estimate of Z.
+
+    Raises
+    ------
+    ModelError
+        The model gives no allowed token a probability above 0.
+    """
+    texts = Texts(start)
+    groups = [_Group(texts.root, particles, 0.0)]
+    n_passes = 0
+    while live := [group for group in groups if group.node.mask is not None]:
+        answers = yield _request(start, [(group.parent, group.node) for group in live])
+        n_passes += 1
+        for row, (group, logits) in enumerate(zip(live, answers, strict=True)):
+            group.step, group.parent = texts.step(group.node, logits), row
+            group.log_weight += group.step.log_mass
+        extended = list[_Group]()
+        for group in _resampled(groups, particles, random):
+            if group.step is None:
+                extended.append(group)
+                continue
+            counts = _systematic(group.step.masked(), group.count, random)
+            for place in np.flatnonzero(counts):
+                child = texts.child(group.node, group.step, int(place))
+                extended.append(_Group(child, int(counts[place]), group.log_weight, group.parent))
+        groups = extended
+    weights, log_mean = _weights(groups, particles)
+    shares = weights / weights.sum()
+    chosen = int(_systematic(shares, 1, random).argmax())
+    return _found([group.node for group in groups], shares, chosen, log_mean, n_passes)
+
+
+def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
+    """Search for the most probable texts: the ``width`` most probable prefixes of each length are extended.
+
+    Parameters
+    ----------
+    start : Start
+        State before the text.
+    width : int
+        Number of prefixes kept.
+
+    Returns
+    -------
+    Found
+        Up to ``width`` texts, the most probable first, which is the one chosen. Their weights are their probabilities renormalized, and
+        ``log_z`` is the logarithm of the sum of their probabilities: a lower bound of log Z.
+
+    Raises
+    ------
+    ModelError
+        The model gives no allowed token a probability above 0.
+    """
+    texts = Texts(start)
+    # Prefixes, each with the row of its parent.
+    kept = [(0, texts.root)]
+    n_passes = 0
+    while live := [(parent, node) for parent, node in kept if node.mask is not None]:
+        answers = yield _request(start, live)
+        n_passes += 1
+        candidates = list[_Candidate]()
+        answer = iter(enumerate(answers))
+        for _, node in kept:
+            before = node.scores.log_probability
+            if node.mask is None:
+                candidates.append(_Candidate(before, node))
+                continue
+            row, logits = next(answer)
+            step = texts.step(node, logits)
+            for place in np.argsort(-step.logs, kind="stable")[:width].tolist():
+                candidates.append(_Candidate(before + float(step.logs[place]), node, row, step, place))
+        # Why stable: equal probabilities stay in the order of the parents' ranks, then of the tokens.
+        candidates.sort(key=lambda candidate: -candidate.log_probability)
+        kept = [
+            (one.row, one.node if one.step is None else texts.child(one.node, one.step, one.place))
+            for one in candidates[:width]
+        ]
+        if not kept:
+            raise _no_text()
+    nodes = [node for _, node in kept]
+    logs = np.array([node.scores.log_probability for node in nodes])
+    masses = np.exp(logs - logs[0])
+    return _found(nodes, masses / masses.sum(), 0, float(logs[0] + np.log(masses.sum())), n_passes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A prefix that a beam may keep: a text that has ended (no ``step``), or a prefix to extend by one token."""
+
+    log_probability: float
+    node: Node
+    row: int = 0
+    step: Step | None = None
+    place: int = 0
+
+
+def rejection(start: Start, samples: int, attempts: int, random: np.random.Generator) -> Generator[Feed, Logits, Found]:
+    """Draw independent samples of exactly the target.
+
+    Each attempt draws a text from the model's own distribution without the masses that earlier attempts found to be rejected, and is
+    rejected where the model would have chosen a token that is not allowed. A text w is accepted with probability ``p(w) / bound``, where
+    ``bound`` is that of the root: in proportion to p.
+
+    Parameters
+    ----------
+    start : Start
+        State before the text.
+    samples : int
+        Number of samples.
+    attempts : int
+        Maximum number of attempts for all samples.
+    random : numpy.random.Generator
+        Source of the draws.
+
+    Returns
+    -------
+    Found
+        The distinct samples; their weights are their frequencies. The first sample is the one chosen. There is no ``log_z``.
+
+    Raises
+    ------
+    LimitError
+        ``attempts``: all attempts were used before there were enough samples.
+    ModelError
+        The model gives every text of the constraint a probability of 0.
+    """
+    texts, read = Texts(start), _Reader(start)
+    root = _Branch(texts.root)
+    accepted = list[Node]()
+    n_remembered = 0
+    for _ in range(attempts):
+        if root.bound == 0:
+            raise _no_text()
+        path, branch = list[_Branch](), root
+        while branch.node.mask is not None:
+            path.append(branch)
+            total = branch.bound
+            if branch.step is None:
+                logits = yield from read(branch.node.tokens)
+                branch.step = texts.step(branch.node, logits)
+            # In a new prefix all tokens of the model are drawn from: a draw beyond the sum of the weights is a token that is not allowed.
+            # In a known one, the weights sum to its bound.
+            cumulative = np.cumsum(branch.weights())
+            place = int(np.searchsorted(cumulative, random.random() * total, side="right"))
+            if place >= len(cumulative):
+                break
+            if place not in branch.children:
+                branch.children[place] = _Branch(texts.child(branch.node, branch.step, place))
+            branch = branch.children[place]
+        else:
+            accepted.append(branch.node)
+        for known in reversed(path):
+            if known.masses is None:
+                assert known.step is not None
+                if known is not root and n_remembered + len(known.step.logs) > _REMEMBERED:
+                    known.step, known.children = None, {}
+                    continue
+                known.masses = np.exp(known.step.logs)
+                n_remembered += len(known.masses)
+            known.bound = float(np.cumsum(known.weights())[-1]) if len(known.masses) else 0.0
+        if len(accepted) == samples:
+            break
+    else:
+        raise LimitError(
+            "attempts",
+            attempts + 1,
+            attempts,
+            f"{len(accepted)} of {samples} samples were accepted; method='smc' needs no attempts",
+        )
+    counts = Counter(node.tokens for node in accepted)
+    distinct = {node.tokens: node for node in accepted}
+    weights = np.array([counts[tokens] / samples for tokens in distinct])
+    return _found(list(distinct.values()), weights, 0, None, read.n_passes)
+
+
+def enumeration(
+    start: Start, tolerance: float, prefixes: int, random: np.random.Generator | None
+) -> Generator[Feed, Logits, Found]:
+    """Compute the target, for constraints with few texts such as a choice.
+
+    Parameters
+    ----------
+    start : Start
+        State before the text.
+    tolerance, prefixes
+        As in `best_first`.
+    random : numpy.random.Generator, optional
+        Source of the draw of the text chosen. None: one of the most probable text.
+
+    Returns
+    -------
+    Found
+        The texts with their probabilities, the most probable first. The text chosen is spelled by its most probable tokens. ``log_z`` is
+        the logarithm of a sum that is at most ``tolerance`` times itself below Z.
+
+    Raises
+    ------
+    LimitError
+        As in `best_first`.
+    ModelError
+        The model gives every text of the constraint a probability of 0.
+    """
+    texts, read = Texts(start), _Reader(start)
+    nodes = yield from best_first(texts, read, lambda node: node.mask is None, tolerance, prefixes)
+    masses = np.exp([node.scores.log_probability for node in nodes])
+    shares, spelled = dict[bytes, float](), dict[bytes, int]()
+    for place, node in enumerate(nodes):
+        data = start.vocabulary.decode(node.tokens)
+        shares[data] = shares.get(data, 0.0) + masses[place]
+        if data not in spelled or masses[place] > masses[spelled[data]]:
+            spelled[data] = place
+    chosen = spelled[pick(shares, random)]
+    return _found(nodes, masses / masses.sum(), chosen, math.log(masses.sum()), read.n_passes)
+
+
+def best_first(
+    texts: Texts,
+    read: Callable[[tuple[int, ...]], Generator[Feed, Logits, Logits]],
+    is_end: Callable[[Node], bool],
+    tolerance: float,
+    prefixes: int,
+) -> Generator[Feed, Logits, list[Node]]:
+    """Find prefixes that hold nearly all of the probability of the target, expanding the most probable prefix first.
+
+    The probability of a prefix is an upper bound of what its extensions add. So once the prefixes that have not been expanded hold at most
+    ``tolerance`` times what was found, each share of what was found differs from the exact one by at most ``tolerance``.
+
+    Parameters
+    ----------
+    texts : Texts
+        The tree to explore.
+    read : callable
+        Returns the logits after a prefix.
+    is_end : callable
+        Whether a prefix is one of those wanted; it is not expanded then.
+    tolerance : float
+        Where to stop; 0 expands every prefix.
+    prefixes : int
+        Maximum number of prefixes expanded.
+
+    Raises
+    ------
+    LimitError
+        ``prefixes``: more prefixes must be expanded.
+    ModelError
+        The model gives every text of the constraint a probability of 0.
+    """
+    found, heap = list[Node](), list[tuple[float, int, Node]]()
+    # Probabilities of what was found, and of the heap.
+    mass = rest = 0.0
+
+    def add(node: Node, number: int) -> None:
+        nonlocal mass, rest
+        share = math.exp(node.scores.log_probability)
+        if is_end(node):
+            found.append(node)
+            mass += share
+        else:
+            heapq.heappush(heap, (-share, number, node))
+            rest += share
+
+    add(texts.root, 0)
+    for n_expanded in range(prefixes + 1):
+        # Why again: the running sum has rounding errors.
+        if rest <= tolerance * mass + 1e-9 and math.fsum(-share for share, _, _ in heap) <= tolerance * mass:
+            break
+        if n_expanded == prefixes:
+            raise LimitError("prefixes", prefixes + 1, prefixes, "too many spellings have to be compared")
+        share, _, node = heapq.heappop(heap)
+        rest += share
+        step = texts.step(node, (yield from read(node.tokens)))
+        for place in range(len(step.tokens)):
+            add(texts.child(node, step, place), n_expanded * len(step.tokens) + place)
+    if not mass:
+        raise _no_text()
+    return found
+
+
+def pick(shares: Mapping[K, float], random: np.random.Generator | None) -> K:
+    """Return a key drawn in proportion to its share; without random numbers, the first one with the largest share."""
+    keys, values = list(shares), np.array(list(shares.values()))
+    return keys[int((values if random is None else _systematic(values, 1, random)).argmax())]
+
+
+class _Reader:
+    """Reads prefixes of one text in a session; truncates the cache to what a prefix has in common with the last one."""
+
+    def __init__(self, start: Start) -> None:
+        self._context = start.context
+        self._read: tuple[int, ...] | None = None
+        self.n_passes = 0
+
+    def __call__(self, tokens: tuple[int, ...]) -> Generator[Feed, Logits, Logits]:
+        """Return the logits after a prefix."""
+        if self._read is None:
+            request = Feed((*self._context, *tokens), 0)
+        else:
+            shared = min(common_prefix(self._read, tokens), len(tokens) - 1)
+            request = Feed(tokens[shared:], len(self._context) + shared)
+        self._read = tokens
+        self.n_passes += 1
+        return (yield request)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A prefix that rejection sampling has seen.
+
+    Attributes
+    ----------
+    node : Node
+        The prefix.
+    bound : float
+        Upper bound of the probability that the model, after this prefix, ends in a text of the target: 1 until an attempt has passed,
+        then the sum of ``weights``.
+    step : Step or None
+        The tokens that may follow; None if they must be computed.
+    masses : ndarray[float64] or None
+        Their probabilities, once an attempt has passed.
+    children : dict
+        By index in the step.
+    """
+
+    node: Node
+    bound: float = 1.0
+    step: Step | None = None
+    masses: npt.NDArray[np.float64] | None = None
+    children: dict[int, "_Branch"] = field(default_factory=dict)
+
+    def weights(self) -> npt.NDArray[np.float64]:
+        """The probability of each allowed token times the bound of its branch."""
+        assert self.step is not None
+        weights = np.exp(self.step.logs) if self.masses is None else self.masses.copy()
+        for place, child in self.children.items():
+            weights[place] *= child.bound
+        return weights
+
+
+def _request(start: Start, live: list[tuple[int, Node]]) -> Rows:
+    """Ask for the logits of prefixes, each with the row of its parent."""
+    if not live[0][1].tokens:
+        return Rows((start.context,))
+    return Rows(tuple(node.tokens[-1:] for _, node in live), tuple(parent for parent, _ in live))
+
+
+def _weights(groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float64], float]:
+    """The weights of groups up to a factor, counts included, and the logarithm of the mean weight of all particles."""
+    logs = np.array([group.log_weight for group in groups])
+    highest = float(logs.max())
+    if highest == -np.inf:
+        raise _no_text()
+    weights = np.exp(logs - highest) * [group.count for group in groups]
+    return weights, highest + math.log(weights.sum() / particles)
+
+
+def _resampled(groups: list[_Group], particles: int, random: np.random.Generator) -> list[_Group]:
+    """The groups with new counts and equal weights, if the effective number of particles is below half of their number."""
+    weights, log_mean = _weights(groups, particles)
+    squares = sum(weight * weight / group.count for weight, group in zip(weights, groups, strict=True))
+    if weights.sum() ** 2 >= particles / 2 * squares:
+        return [group for group, weight in zip(groups, weights, strict=True) if weight]
+    counts = _systematic(weights / weights.sum(), particles, random)
+    found = list[_Group]()
+    for group, count in zip(groups, counts.tolist(), strict=True):
+        if count:
+            found.append(_Group(group.node, count, log_mean, group.parent, group.step))
+    return found
+
+
+def _systematic(probabilities: npt.NDArray[np.float64], count: int, random: np.random.Generator) -> Int64Array:
+    """How often each outcome is drawn in ``count`` draws by one random number; each expectation is ``count`` times its probability."""
+    cumulative = np.cumsum(probabilities)
+    points = (random.random() + np.arange(count)) * (cumulative[-1] / count)
+    places = np.searchsorted(cumulative, points, side="right")
+    # A point that rounding put at the end belongs to the last outcome with a positive probability.
+    places = np.minimum(places, np.flatnonzero(probabilities)[-1])
+    return np.bincount(places, minlength=len(probabilities))
+
+
+def _found(
+    nodes: list[Node], weights: npt.NDArray[np.float64], chosen: int, log_z: float | None, n_passes: int
+) -> Found:
+    texts = [
+        FoundText(node.tokens, float(weight), node.scores, node.finish_reason)
+        for node, weight in zip(nodes, weights, strict=True)
+    ]
+    order = np.argsort(-weights, kind="stable")
+    return Found(texts[chosen], tuple(texts[place] for place in order), log_z, n_passes)
+
+
+def _no_text() -> ModelError:
+    return ModelError("the model gives every text of the constraint a probability of 0")

@@ -1,0 +1,200 @@
+"""Classes of the tokens allowed in a configuration, by the configuration they lead to.
+
+Classes are built as masks are (`guided.index.pushdown_masks`). Most tokens stay in the current string or key; their classes do not depend
+on the stack and are found once per control. For a token that leaves it, the suffix after the action decides, once for each configuration
+that the action leads to.
+
+Configurations here have no maximum of code points, because short completions never come near one.
+
+Complexity: one walk of the trie per control with a plan; otherwise as a mask.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from guided.arrays import Int32Array, mask_words
+from guided.automata.pushdown import ACTION, COMMON, UNLIMITED
+from guided.automata.stacks import Configuration, Record, Stacks
+from guided.index.plans import ActionGroup, StayClasses, TokenSuffixes
+from guided.index.pushdown_masks import MaskMaker
+from guided.kernels import likeness
+from guided.kernels.tables import NOWHERE
+
+__all__ = ["TokenClasses", "TokenClassifier"]
+
+# Entries of half a megabyte each, for 128,000 tokens.
+_MOST_STAYS = 16
+# Entries of about 20 kB each.
+_MOST_AFTER = 256
+# More code points than any token reads.
+_MANY = 1 << 20
+# Maximum number of common controls that `likeness.pair` can map.
+_MOST_COMMON = 4096
+
+
+class _SuffixClasses:
+    """Classes of the token suffixes allowed in a configuration.
+
+    Attributes
+    ----------
+    class_of : ndarray[int32], shape (n_pairs,)
+        Class of each pair, from 0; -1 if its suffix is not allowed.
+    configurations : list of Configuration
+        Configuration after each class.
+    deferred : list of int
+        Pairs whose result depends on the bytes read before.
+    """
+
+    __slots__ = ("class_of", "configurations", "deferred")
+
+    def __init__(self, class_of: Int32Array, configurations: list[Configuration], deferred: list[int]) -> None:
+        self.class_of = class_of
+        self.configurations = configurations
+        self.deferred = deferred
+
+
+class TokenClasses:
+    """Classes of the tokens allowed in one configuration.
+
+    Attributes
+    ----------
+    configurations : list of Configuration
+        Configuration after each class; None for a class without tokens, such as the first. Other classes may be unused, too.
+    deferred : list of int
+        Tokens whose result depends on the bytes read before; they have no class.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.configurations: list[Configuration | None] = [None]
+        self.deferred: list[int] = []
+        self._size = size
+        self._stays: Int32Array | None = None
+        self._groups: list[tuple[Int32Array, Int32Array]] = []
+
+    def stay(self, stays: StayClasses, stacks: Stacks, node: int, needed: int) -> None:
+        """Add the tokens that stay on a stack."""
+        assert len(self.configurations) == 1
+        self._stays = stays.class_of
+        for control, cells, after in stays.ends:
+            top = node
+            for cell in cells:
+                top = stacks.push(cell, top)
+            configuration = control, top, after if after >= 0 else max(needed + after, 0), UNLIMITED
+            self.configurations.append(configuration if stacks.is_open(control, top) else None)
+
+    def end(self, group: ActionGroup, after: _SuffixClasses) -> None:
+        """Add the tokens of a group."""
+        classes = after.class_of[group.pairs]
+        fit = classes >= 0
+        self._groups.append((group.suffixes.tokens[group.pairs[fit]], classes[fit] + len(self.configurations)))
+        self.configurations += after.configurations
+        if after.deferred:
+            self.deferred += group.suffixes.tokens[group.pairs[np.isin(group.pairs, after.deferred)]].tolist()
+
+    @cached_property
+    def class_of(self) -> Int32Array:
+        """Class of each token in the mask: int32, shape (size,); arbitrary for other tokens."""
+        found: Int32Array = np.zeros(self._size, np.int32) if self._stays is None else self._stays.copy()
+        for tokens, classes in self._groups:
+            found[tokens] = classes
+        return found
+
+
+class TokenClassifier:
+    """Classes of tokens for one index. The caller holds the index's lock.
+
+    Parameters
+    ----------
+    stacks : Stacks
+    masker : MaskMaker
+    """
+
+    def __init__(self, stacks: Stacks, masker: MaskMaker) -> None:
+        self._stacks = stacks
+        self._masker = masker
+        self._walk = masker.walk
+        self._trie = masker.shared.trie
+        self._size = masker.size
+        self._stays: dict[tuple[int, bool], StayClasses] = {}
+        self._after: dict[tuple[int, bool, Configuration], _SuffixClasses] = {}
+
+    def of(self, configuration: Configuration) -> TokenClasses:
+        """Return the classes of the tokens allowed in a configuration."""
+        classes = TokenClasses(self._size)
+        self._walk.deferred = []
+        planned = self._masker.plan(configuration)
+        base = -1
+        if planned is not None:
+            base, plan = planned
+            _, node, needed, _ = configuration
+            classes.stay(self._stays_of(base, needed > 0), self._stacks, node, needed)
+            for group in plan.groups:
+                asked = list[Record]()
+                after = self._stacks.after_action(ACTION - group.action, node, records=asked)
+                if asked:
+                    classes.deferred += group.suffixes.tokens[group.pairs].tolist()
+                elif after is not None:
+                    classes.end(group, self._suffixes(group.suffixes, after))
+        if base != configuration[0]:
+            words = np.zeros(mask_words(self._size), np.int32)
+            classes.configurations += self._walk.ends(
+                self._trie, configuration, words, classes.class_of, len(classes.configurations), base=base
+            )
+        classes.deferred += self._walk.deferred
+        return classes
+
+    def _suffixes(self, suffixes: TokenSuffixes, configuration: Configuration) -> _SuffixClasses:
+        """Return the classes of the suffixes allowed in a configuration."""
+        control, node, needed, _ = configuration
+        configuration = control, node, needed, UNLIMITED
+        key = suffixes.byte, suffixes.is_again, configuration
+        found = self._after.get(key)
+        if found is None:
+            later, self._walk.deferred = self._walk.deferred, []
+            class_of: Int32Array = np.full(len(suffixes.tokens), -1, np.int32)
+            class_of[suffixes.ending] = 0
+            words = np.zeros(mask_words(len(suffixes.tokens)), np.int32)
+            configurations = self._walk.ends(suffixes.trie, configuration, words, class_of, 1)
+            found = _SuffixClasses(class_of, [configuration, *configurations], self._walk.deferred)
+            self._walk.deferred = later
+            if len(self._after) >= _MOST_AFTER:
+                self._after.clear()
+            self._after[key] = found
+        return found
+
+    def _stays_of(self, control: int, is_counted: bool) -> StayClasses:
+        """Return the tokens that stay, with their code points if these are counted."""
+        known = self._masker.shared.stays if control < self._masker.n_shared else self._stays
+        found = known.get((control, is_counted))
+        if found is None:
+            common = self._stacks.automaton.tables.info.item(control, COMMON)
+            if common >= 0 and common != control and not is_counted:
+                found = self._paired(control, common)
+            if found is None:
+                found = self._walked(control, is_counted)
+            # Why clear and not evict one: indices share the common entries, each under its own lock.
+            if len(known) >= _MOST_STAYS:
+                known.clear()
+            known[control, is_counted] = found
+        return found
+
+    def _paired(self, control: int, common: int) -> StayClasses | None:
+        """Derive the entry of a control from a common one, if the control follows it step by step; else None."""
+        own: Int32Array = np.full(_MOST_COMMON, -1, np.int32)
+        todo: Int32Array = np.empty(_MOST_COMMON, np.int32)
+        if common >= len(own) or not likeness.pair(self._stacks.automaton.tables.rows, control, common, own, todo):
+            return None
+        stays = self._stays_of(common, is_counted=False)
+        if any(cells for _, cells, _ in stays.ends):
+            return None
+        return StayClasses(stays.class_of, tuple((own.item(end), cells, 0) for end, cells, _ in stays.ends))
+
+    def _walked(self, control: int, is_counted: bool) -> StayClasses:
+        class_of: Int32Array = np.zeros(self._size, np.int32)
+        words = np.zeros(mask_words(self._size), np.int32)
+        # Why this many: while code points are needed, only the string itself can be read.
+        configuration = control, NOWHERE, _MANY if is_counted else 0, UNLIMITED
+        with self._masker.shared.lock:
+            ends = self._walk.stays(self._trie, configuration, words, class_of, self._masker.shared.escapes)
+        return StayClasses(class_of, tuple((end, cells, needed - configuration[2]) for end, cells, needed in ends))

@@ -1,0 +1,324 @@
+"""Requests of serving engines: from what an API hands over to specs, refusals and shared indices.
+
+An engine's front end calls `FrontEnd.refusal` for each request, and answers the request with the reason if there is one. The engine itself
+calls `Indices.index`, which compiles a constraint once however many requests ask for it.
+
+Requests come from strangers: a text never names a file, every compile is bounded by `Limits`, and a keyword, option or kind that is not
+supported is refused instead of being ignored.
+
+The front end compiles over a small vocabulary with the same texts as the model's: the single bytes that the model has as tokens, and the
+tokens that hold a byte without one. Any other token is a sequence of these, so a constraint that the model's tokens cannot spell is refused
+before it reaches the engine. The engine's compile can then only fail at a budget, which the front end's stricter ones make unlikely.
+
+Independent of any serving engine; `guided.integrations.vllm` and `guided.integrations.sglang` adapt it.
+"""
+
+import hashlib
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from guided.engine.compile import compile as compile_index
+from guided.engine.grammar import Grammar
+from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
+from guided.engine.specs import Choice, Regex
+from guided.engine.structural_tags import StructuralTag
+from guided.errors import GrammarError, GuidedError, SchemaError
+from guided.limits import Limits
+from guided.locks import Rank, new_lock
+from guided.schema.frontend.json_values import parse_json
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["ENGINE_LIMITS", "FRONT_END_LIMITS", "KINDS", "FrontEnd", "Indices", "Kind", "Options", "Shared", "spec_of"]
+
+_Value = TypeVar("_Value")
+
+# The kinds of constraints, by vLLM's names.
+Kind = Literal["JSON", "JSON_OBJECT", "REGEX", "CHOICE", "GRAMMAR", "STRUCTURAL_TAG"]
+KINDS: Final[tuple[Kind, ...]] = ("JSON", "JSON_OBJECT", "REGEX", "CHOICE", "GRAMMAR", "STRUCTURAL_TAG")
+
+# Budgets of one constraint in the engine, where hundreds of indices share the memory.
+ENGINE_LIMITS = Limits(mask_bytes=32 << 20, growth_bytes=32 << 20, index_bytes=256 << 20)
+# Budgets of a check: below those of the engine, so that what passes compiles there.
+FRONT_END_LIMITS = Limits(
+    pattern_length=100_000,
+    intervals=500_000,
+    nfa_states=200_000,
+    states=50_000,
+    transitions=4_000_000,
+    steps=10_000_000,
+    index_bytes=64 << 20,
+    mask_bytes=16 << 20,
+    growth_bytes=16 << 20,
+    call_steps=200_000,
+    schema_depth=100,
+    schema_parts=200_000,
+    digits=1_000,
+    names=5_000,
+)  # fmt: skip
+
+# A rule of GBNF or another EBNF at the start of a line.
+_EBNF_RULE = re.compile(r"^\s*<?[\w-]+>?\s*::=", re.MULTILINE)
+# Refusals kept by a front end, of some hundred bytes each.
+_KEPT_REFUSALS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the JSON of a request is written.
+
+    Attributes
+    ----------
+    whitespace : str
+        As in `JsonSchema`.
+    additional_properties : bool
+        As in `JsonSchema`.
+    """
+
+    whitespace: str = "flexible"
+    additional_properties: bool = True
+
+    def packed(self, text: str) -> str:
+        """Return a text that carries these options to the engine; `unpacked` reads it. It is never valid JSON itself."""
+        return f"guided{json.dumps([self.whitespace, self.additional_properties])}\n{text}"
+
+    def unpacked(self, text: str) -> "tuple[Options, str]":
+        """Return the options that a text carries, or these, and the text without them."""
+        head, line_end, rest = text.partition("\n")
+        if not (head.startswith("guided[") and line_end):
+            return self, text
+        whitespace, additional_properties = json.loads(head[len("guided") :])
+        return Options(whitespace, additional_properties), rest
+
+
+def spec_of(
+    kind: str, text: str, options: Options | None = None
+) -> JsonSchema[Any] | Regex | Choice[str] | Grammar | StructuralTag:
+    r"""Return the spec of a request. Reads no file of the request's choosing.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    text : str
+        JSON text of a schema, a list of options or a structural tag; a regular expression, whose classes such as ``\d`` are ASCII's; a
+        grammar in Lark's notation. Ignored for ``"JSON_OBJECT"``.
+    options : Options, optional
+
+    Raises
+    ------
+    SchemaError, PatternError, GrammarError, LimitError
+        The request is malformed or not supported.
+    """
+    options = options or Options()
+    if kind == "JSON":
+        options, text = options.unpacked(text)
+        return _json_schema(text, options)
+    if kind == "JSON_OBJECT":
+        return _json_schema('{"type": "object"}', options)
+    if kind == "REGEX":
+        return Regex(text, ascii=True)
+    if kind == "CHOICE":
+        return _choice(_parsed(text))
+    if kind == "GRAMMAR":
+        return _grammar(text)
+    if kind == "STRUCTURAL_TAG":
+        return StructuralTag(
+            _parsed(text), whitespace=options.whitespace, additional_properties=options.additional_properties
+        )
+    raise SchemaError(f"unknown kind of constraint; known are {', '.join(KINDS)}", "", str(kind))
+
+
+def _json_schema(schema: Any, options: Options) -> JsonSchema[Any]:
+    return JsonSchema(
+        schema, source="schema", whitespace=options.whitespace, additional_properties=options.additional_properties
+    )
+
+
+def _choice(given: Any) -> Choice[str]:
+    if not isinstance(given, list) or not all(isinstance(option, str) for option in given):
+        raise SchemaError("a choice is a list of strings", "", "choice")
+    return Choice(list(dict.fromkeys(given)))
+
+
+def _grammar(text: str) -> Grammar:
+    if _EBNF_RULE.search(text):
+        raise GrammarError(
+            "this is GBNF or EBNF ('name ::= ...'), which is not supported: write it in Lark's notation, 'name: ...', "
+            'with "start" as the first rule and terminals in capitals (https://lark-parser.readthedocs.io)',
+            "start",
+        )
+    return Grammar(text)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"the text is not valid JSON: {error}", "", "schema") from error
+
+
+class Shared(Generic[_Value]):
+    """Values computed once for all threads that ask for them; the least recently used ones are dropped beyond a bound.
+
+    Parameters
+    ----------
+    most : int
+        Maximum sum of the weights.
+    weigh : callable
+        Weight of a value, asked again whenever a value is added: values may grow.
+    """
+
+    def __init__(self, most: int, weigh: Callable[[_Value], int] = lambda _: 1) -> None:
+        self._most, self._weigh = most, weigh
+        self._values: OrderedDict[Hashable, Future[_Value]] = OrderedDict()
+        self._lock = new_lock(Rank.INDEX)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable, compute: Callable[[], _Value]) -> tuple[_Value, bool]:
+        """Return the value of a key, and whether it was known. Threads that ask for a value under computation wait for it.
+
+        Raises
+        ------
+        Exception
+            What ``compute`` raises, in every thread that waits. It is not kept: the next call computes again.
+        """
+        with self._lock:
+            known = self._values.get(key)
+            future: Future[_Value] = known or Future()
+            self._values[key] = future
+            self._values.move_to_end(key)
+        if known is not None:
+            return known.result(), True
+        try:
+            future.set_result(compute())
+        except BaseException as error:
+            with self._lock:
+                self._values.pop(key, None)
+            future.set_exception(error)
+            raise
+        self._drop()
+        return future.result(), False
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self._lock:
+            self._values.clear()
+
+    def _drop(self) -> None:
+        with self._lock:
+            ready = [(key, value) for key, value in self._values.items() if value.done()]
+            weights = [self._weigh(value.result()) for _, value in ready]
+            total = sum(weights)
+            # The last value is the newest: it serves a request that is waiting for it.
+            for (key, _), weight in zip(ready[:-1], weights[:-1], strict=True):
+                if total <= self._most:
+                    break
+                del self._values[key]
+                total -= weight
+
+
+class Indices:
+    """The indices of an engine, by request.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The model's.
+    options : Options, optional
+        Those of requests that carry none.
+    limits : Limits, optional
+        Budgets of each index.
+    max_bytes : int
+        Memory of all indices kept, measured whenever one is added.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        options: Options | None = None,
+        limits: Limits = ENGINE_LIMITS,
+        max_bytes: int = 1 << 30,
+    ) -> None:
+        self.vocabulary, self._options, self._limits = vocabulary, options or Options(), limits
+        self._indices = Shared[Index](max_bytes, lambda index: index.n_bytes)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def index(self, kind: str, text: str) -> tuple[Index, bool]:
+        """Return the index of a request with its first mask, and whether it was known.
+
+        Raises
+        ------
+        GuidedError
+            As `spec_of` and `compile`.
+        """
+        return self._indices.get(_key(kind, text), lambda: self._compiled(kind, text))
+
+    def clear(self) -> None:
+        """Drop all indices; guides keep theirs."""
+        self._indices.clear()
+
+    def _compiled(self, kind: str, text: str) -> Index:
+        index = compile_index(spec_of(kind, text, self._options), self.vocabulary, self._limits)
+        index.mask(index.initial)
+        return index
+
+
+class FrontEnd:
+    """Checks requests before they reach the engine.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The model's.
+    options : Options, optional
+        As the engine's.
+    limits : Limits, optional
+        Budgets of a check.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, options: Options | None = None, limits: Limits = FRONT_END_LIMITS
+    ) -> None:
+        self.options, self._limits = options or Options(), limits
+        self._vocabulary = byte_vocabulary(vocabulary)
+        self._refusals = Shared[str](_KEPT_REFUSALS)
+
+    def refusal(self, kind: str, text: str) -> tuple[str, bool]:
+        """Return why a request cannot be served, empty if it can, and whether that was known."""
+        return self._refusals.get(_key(kind, text), lambda: self._checked(kind, text))
+
+    def _checked(self, kind: str, text: str) -> str:
+        try:
+            index = compile_index(spec_of(kind, text, self.options), self._vocabulary, self._limits)
+            index.mask(index.initial)
+        except (GuidedError, ValueError, TypeError) as error:
+            return f"{type(error).__name__}: {error}" if isinstance(error, GuidedError) else str(error)
+        except RecursionError:
+            return "LimitError: it nests too deeply"
+        return ""
+
+
+def byte_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
+    """Return a small vocabulary that spells the same texts: single bytes, and the tokens that hold a byte without a token of its own."""
+    missing = frozenset(vocabulary.missing_bytes)
+    alone = [bytes([byte]) for byte in range(256) if byte not in missing]
+    longer: Sequence[bytes] = (
+        [token for token in vocabulary.tokens if token and not missing.isdisjoint(token)] if missing else []
+    )
+    tokens: list[bytes | None] = [*alone, *longer]
+    return Vocabulary([*tokens, None], eos=[len(tokens)])
+
+
+def _key(kind: str, text: str) -> Hashable:
+    # Why a digest: texts have up to megabytes.
+    return kind, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,238 @@
+"""`KernelParser`: the parser as flat arrays, for the kernel that feeds terminals to stacks (`guided.kernels.lexemes`).
+
+Lark's table is copied at construction. Everything that depends on the stacks of actual texts is computed when the kernel misses it, by the
+module that defines it: the cell that a push produces (`guided.lalr.cells`), the tokens that an Indenter makes of a lexeme
+(`guided.lalr.indents`), the labels that a cell allows (`guided.lalr.hypotheses`), and the control in which a lexeme starts.
+
+On the kernel's stacks cells are plain: the number of the text's indents is stored beside the stack.
+
+Not thread-safe: callers hold the lock of the index. Complexity: O(1) for each missing entry.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
+from guided.automata.growth import grown, insert, rehashed
+from guided.automata.pushdown import PENDING
+from guided.errors import LimitError
+from guided.kernels import lexemes as kernel
+from guided.lalr.cells import Cells
+from guided.lalr.indents import Indenter, Indents
+from guided.lalr.tables import LalrTables
+from guided.lalr.tasks import Ended, Task
+
+__all__ = ["KernelParser"]
+
+# Kinds of actions: handled by reactions, a lexeme that is fed, a lexeme that is ignored.
+_OTHER, _FED, _IGNORED = 0, 1, 2
+# Number of columns of a cell before its labels.
+_COLUMNS = 4
+# Maximum number of terminals and of rules: both are packed into one 64-bit key with a cell.
+_MOST_SYMBOLS = (1 << 16) - 2
+_WORD = (1 << 64) - 1
+# Measured memory of a dict entry in bytes.
+_PER_ENTRY = 250
+
+
+class KernelParser:
+    """The parser of one grammar, with its cells.
+
+    Parameters
+    ----------
+    tables : LalrTables
+    cells : Cells
+    indenter : Indenter
+    ignored : int
+        Label of ignored text.
+    top_cell_decides : callable
+        Maps a label and the left class after its lexeme to whether the top cell alone decides if the next lexeme can start.
+    can_always_start : callable
+        Maps the same to whether every stack that the terminal has been fed to can be completed.
+
+    Attributes
+    ----------
+    table : ndarray[int32]
+        Offsets of symbols, of values and of rules; from index 4 the CSR row offsets of the states; then symbols (terminals and
+        nonterminals, ascending), values (the next state, or ``-1 - r`` to reduce rule r), and symbol and length of each rule.
+    cells : ndarray[int32], shape (capacity, 5 or 8)
+        Per cell: its state, the lexer's context there, the plain cell, the number of its indents (-1: none), and the offset of its labels
+        in the automaton's tables (PENDING: not computed), for each kind of indents.
+    native : ndarray[int32], shape (capacity, 5)
+        Per action: its kind, label, number as a lexeme that the Indenter counts (-1: not counted), left class after it, and whether
+        every stack that the label has been fed to can be completed.
+    variant : ndarray[int32], shape (capacity,)
+        Kind of each indents: 1 inside parentheses, plus 2 inside a block. Length 1 without an Indenter.
+    expected : ndarray[uint64], shape (capacity, words)
+        Terminals that can be fed to each cell.
+    keys, values : ndarray[int64] and ndarray[int32], shape (power of two,)
+        Hash table with open addressing; the key includes the kind of query (`guided.kernels.lexemes`): the cell of a state on top of
+        another cell; a cell with indents; and offsets into ``records`` of the tokens fed for a lexeme and of the effect of a terminal.
+    records : ndarray[int32], shape (capacity,)
+    counts : ndarray[int64], shape (2,)
+        Number of keys, and of records, in use.
+    """
+
+    def __init__(
+        self,
+        tables: LalrTables,
+        cells: Cells,
+        indenter: Indenter,
+        ignored: int,
+        top_cell_decides: Callable[[int, int], bool],
+        can_always_start: Callable[[int, int], bool],
+    ) -> None:
+        self._cells, self._indenter, self._ignored = cells, indenter, ignored
+        self._top_cell_decides, self._can_always_start = top_cell_decides, can_always_start
+        self._has_indents = tables.indentation is not None
+        self._counted = {indenter.newline, *indenter.opening, *indenter.closing} if self._has_indents else set()
+        n_rules = len(tables.rules)
+        if max(tables.end, n_rules) > _MOST_SYMBOLS:
+            raise LimitError(
+                "rules", max(tables.end, n_rules), _MOST_SYMBOLS, "the grammar has too many symbols or rules"
+            )
+        self._contexts: list[int] = tables.context.tolist()
+        n_kinds = 4 if self._has_indents else 1
+        self.table = _table(tables)
+        self.cells: Int32Array = np.full((64, _COLUMNS + n_kinds), PENDING, np.int32)
+        self.native: Int32Array = np.zeros((256, 5), np.int32)
+        self.variant: Int32Array = np.zeros(16 if self._has_indents else 1, np.int32)
+        self.expected: UInt64Array = np.zeros((64, (tables.end + 64) >> 6), np.uint64)
+        self.keys: Int64Array = np.full(4096, -1, np.int64)
+        self.values: Int32Array = np.zeros(4096, np.int32)
+        self.records: Int32Array = np.zeros(4096, np.int32)
+        self.counts: Int64Array = np.zeros(2, np.int64)
+        self._pushed: dict[tuple[int, int], int] = {}
+        self._lexemes: list[tuple[int, int]] = []
+        self._lexeme_ids: dict[tuple[int, int], int] = {}
+        self._indents: list[Indents] = []
+        self._indents_ids: dict[Indents, int] = {}
+        self.number(Indents())
+        # The bottom cell has no indents of its own.
+        self._enter(kernel.INDENTED, 0, 0, 0)
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate memory use in bytes."""
+        arrays = (self.cells, self.native, self.variant, self.expected, self.keys, self.values, self.records)
+        n_entries = len(self._pushed) + len(self._lexemes) + len(self._indents)
+        return sum(array.nbytes for array in arrays) + _PER_ENTRY * n_entries
+
+    def number(self, indents: Indents) -> int:
+        """Return the number of these indents, adding them if new."""
+        found = self._indents_ids.get(indents)
+        if found is None:
+            found = self._indents_ids[indents] = len(self._indents)
+            self._indents.append(indents)
+            if self._has_indents:
+                if found == len(self.variant):
+                    self.variant = grown(self.variant, 2 * found, 0)
+                self.variant[found] = (indents.parentheses > 0) + 2 * (len(indents.columns) > 1)
+        return found
+
+    def indents(self, number: int) -> Indents | None:
+        """Return the indents with a number; None without an Indenter."""
+        return self._indents[number] if self._has_indents else None
+
+    def cell(self, number: int) -> None:
+        """Enter the next cell."""
+        cell = self._cells.known[number]
+        if number == len(self.cells):
+            self.cells = grown(self.cells, 2 * number, PENDING)
+            self.expected = grown(self.expected, 2 * number, 0)
+        plain, indents = number, -1
+        if cell.indents is not None:
+            plain, indents = self._cells.with_indents(number, None), self.number(cell.indents)
+            self._enter(kernel.INDENTED, plain, indents, number)
+        self.cells[number, :_COLUMNS] = cell.state, self._contexts[cell.state], plain, indents
+        for word in range(self.expected.shape[1]):
+            self.expected[number, word] = cell.expected >> 64 * word & _WORD
+
+    def action(self, number: int, task: Task) -> None:
+        """Enter the next action."""
+        if number == len(self.native):
+            self.native = grown(self.native, 2 * number, 0)
+        if isinstance(task, Ended) and not task.watchers and self._top_cell_decides(task.label, task.left):
+            lexeme = -1
+            if task.label in self._counted:
+                key = task.label, task.column
+                lexeme = self._lexeme_ids.setdefault(key, len(self._lexemes))
+                if lexeme == len(self._lexemes):
+                    self._lexemes.append(key)
+            kind = _IGNORED if task.label == self._ignored else _FED
+            is_completable = kind == _FED and self._can_always_start(task.label, task.left)
+            self.native[number] = kind, task.label, lexeme, task.left, is_completable
+
+    def set_allowed(self, cell: int, indents: int, offset: int) -> None:
+        """Enter the offset of the labels that a cell allows with these indents."""
+        self.cells[cell, _COLUMNS + self.variant[indents]] = offset
+
+    def push(self, cell: int, rule: int, terminal: int) -> None:
+        """Enter every cell that a terminal pushes on a cell without popping it, after a reduction of `rule` onto it (-1: none)."""
+        cells, above = self._cells, [cell]
+        if rule >= 0:
+            self._pushes(above, cells.gotos[cells.known[cell].state][cells.rules[rule][0]])
+        while True:
+            action = cells.actions[cells.known[above[-1]].state][terminal]
+            if action >= 0:
+                self._pushes(above, action)
+                return
+            symbol, length = cells.rules[-1 - action]
+            if length >= len(above):
+                return
+            del above[len(above) - length :]
+            self._pushes(above, cells.gotos[cells.known[above[-1]].state][symbol])
+
+    def _pushes(self, above: list[int], state: int) -> None:
+        key = above[-1], state
+        found = self._pushed.get(key)
+        if found is None:
+            found = self._pushed[key] = self._cells.push(*key)
+            self._enter(kernel.PUSHES, *key, found)
+        above.append(found)
+
+    def feed(self, indents: int, lexeme: int) -> None:
+        """Enter the tokens fed for a lexeme that an Indenter counts."""
+        result, value = self._indenter.tokens(self._indents[indents], *self._lexemes[lexeme]), DEAD
+        if result is not None:
+            tokens, after = result
+            value = int(self.counts[1])
+            last = value + 2 + len(tokens)
+            while last > len(self.records):
+                self.more_room()
+            self.records[value:last] = last, self.number(after), *tokens
+            self.counts[1] = last
+        self._enter(kernel.FEEDS, indents, lexeme, value)
+
+    def begin(self, context: int, left: int, control: int) -> None:
+        """Enter the control in which a lexeme starts."""
+        self._enter(kernel.BEGINS, context, left, control)
+
+    def more_room(self) -> None:
+        """Grow the arrays that the kernel writes to itself."""
+        self.records = grown(self.records, 2 * len(self.records), 0)
+        if 4 * self.counts[0] > len(self.keys):
+            self.keys, self.values = rehashed(self.keys, self.values)
+
+    def _enter(self, kind: int, first: int, second: int, value: int) -> None:
+        if 2 * self.counts[0] + 2 >= len(self.keys):
+            self.keys, self.values = rehashed(self.keys, self.values)
+        insert(self.keys, self.values, kind << 58 | first << 29 | second, value)
+        self.counts[0] += 1
+
+
+def _table(tables: LalrTables) -> Int32Array:
+    """Return actions and gotos of each state in one row, terminals before nonterminals."""
+    n = tables.n_states
+    states = np.concatenate([
+        np.repeat(np.arange(n), np.diff(indptr)) for indptr in (tables.action_indptr, tables.goto_indptr)
+    ])  # fmt: skip
+    symbols = np.concatenate([tables.action_symbol, tables.goto_symbol])
+    values = np.concatenate([tables.action_value, tables.goto_state])
+    order = np.lexsort((symbols, states))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(states, minlength=n))])
+    rules = np.stack([tables.rule_origin, tables.rule_length], axis=1).ravel()
+    first = 5 + n
+    head = [first, first + len(order), first + 2 * len(order), 0]
+    return np.concatenate([head, indptr, symbols[order], values[order], rules]).astype(np.int32)

@@ -1,0 +1,206 @@
+"""`PrefixPositions`: the position of a prefix in a Lark grammar: the current lexeme, and the expected terminals.
+
+The text is lexed as Lark lexes it, from its start. The part after the last lexeme that is known to have ended is the *current lexeme*. It
+may be empty, or already complete, in which case the next character ends or continues it. Expected are the terminals that it can become and
+the parser accepts, and, if it is complete, those that can follow it.
+
+Used for error messages and explanations, not for masks. Terminals that only dead ends rule out (`guided.lalr.deadends`) are included.
+
+Complexity: O(bytes of the text), and O(terminals x reductions) for the terminals.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from guided.arrays import DEAD
+from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
+from guided.lalr.lexing import last_characters
+from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.stacks import Stacks
+from guided.lalr.tables import LalrTables, Start
+from guided.lalr.terminals import Terminal
+
+__all__ = ["PrefixPosition", "PrefixPositions", "shown_terminal"]
+
+_END = "the end of the text"
+# A longer pattern is always shown by the terminal's name.
+_MOST_SHOWN = 40
+_FLAGS = re.compile(r"\(\?([a-z]+):(.*)\)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class PrefixPosition(NamedTuple):
+    """Position of a text.
+
+    Attributes
+    ----------
+    begin : int
+        Byte at which the current lexeme starts; the length of the text if none has started.
+    becoming : tuple of str
+        Terminals that the current lexeme can become, for display.
+    following : tuple of str
+        Terminals that can follow it, if it has ended; those that the next lexeme can be, if none has started.
+    """
+
+    begin: int
+    becoming: tuple[str, ...]
+    following: tuple[str, ...]
+
+    @property
+    def terminals(self) -> tuple[str, ...]:
+        """All of them, without repeats."""
+        return tuple(dict.fromkeys((*self.becoming, *self.following)))
+
+
+class PrefixPositions:
+    """The positions of one grammar's texts.
+
+    Parameters
+    ----------
+    tables : LalrTables
+    scanner : Scanner
+        Built from the lexer of ``tables``.
+    start : Start
+
+    Attributes
+    ----------
+    stacks : Stacks
+    """
+
+    def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
+        self.stacks, self._indenter = Stacks(tables, start), Indenter(tables)
+        self._scanner, self._end = scanner, tables.end
+        self._contexts: list[int] = tables.context.tolist()
+        self._names = tuple(shown_terminal(terminal) for terminal in tables.lexer.terminals)
+        self._tried = [
+            {*context.terminals, *(tables.lexer.keywords[number][1] for number in context.keywords)}
+            - tables.lexer.ignored
+            for context in tables.lexer.contexts
+        ]
+        self._reach: dict[int, frozenset[int]] = {}
+
+    def of(self, text: bytes) -> PrefixPosition | None:
+        """Return the position of a text; None if Lark's lexer or parser fails before its end."""
+        node, indents, left, begin = 0, Indents(), self._scanner.first_left, 0
+        while True:
+            scanned, found = self._run(node, left, text, begin)
+            if scanned >= 0 and self._may_continue(scanned):
+                break
+            if found is None:
+                return PrefixPosition(begin, (), ()) if begin == len(text) else None
+            label, end, left = found
+            after = self._fed(node, indents, label, text[begin:end])
+            if after is None:
+                return None
+            (node, indents), begin = after, end
+        if begin == len(text):
+            return PrefixPosition(
+                begin, (), self._shown(node, indents, self._tried[self._contexts[self.stacks.states[node]]])
+            )
+        becoming = [label for label in self._reachable(scanned) if self._can_be_fed(node, indents, label)]
+        following: tuple[str, ...] = ()
+        # A complete lexeme so far, or one if the text ends here.
+        matches = [row[scanned].tolist() for row in (self._scanner.events, self._scanner.ends)]
+        whole = [label for label, back, _ in matches if label != NOTHING and not back]
+        after = self._fed(node, indents, whole[0], text[begin:]) if whole else None
+        if after is not None:
+            following = self._shown(*after, self._tried[self._contexts[self.stacks.states[after[0]]]])
+            if not becoming and whole[0] == self._scanner.n_terminals:
+                # Ignored text is not shown as a lexeme.
+                begin = len(text)
+        return PrefixPosition(begin, self._named(becoming), following)
+
+    def node(self, text: bytes) -> int:
+        """Return the stack (`guided.lalr.stacks`) after a text whose end also ends a lexeme; -1 if there is none."""
+        node, indents, left, begin = 0, Indents(), self._scanner.first_left, 0
+        while begin < len(text) and node >= 0:
+            scanned, found = self._run(node, left, text, begin)
+            if scanned >= 0 and self._scanner.ends[scanned, 0] != NOTHING and not self._scanner.ends[scanned, 1]:
+                found = int(self._scanner.ends[scanned, 0]), len(text), left
+            if found is None:
+                return -1
+            label, end, left = found
+            after = self._fed(node, indents, label, text[begin:end])
+            (node, indents), begin = (-1, indents) if after is None else after, end
+        return node
+
+    def _run(self, node: int, left: int, text: bytes, begin: int) -> tuple[int, tuple[int, int, int] | None]:
+        """Return the scanner state at the end of the text, or DEAD; and the last match on the way: label, end, left class."""
+        scanner = self._scanner
+        scanned = int(scanner.starts[self._contexts[self.stacks.states[node]], left])
+        found = None
+        for place in range(begin, len(text)):
+            if scanned < 0:
+                break
+            scanned = int(scanner.table[scanned, scanner.classes[text[place]]])
+            if scanned >= 0 and scanner.events[scanned, 0] != NOTHING:
+                label, back, after = scanner.events[scanned].tolist()
+                end = place + 1
+                found = label, end - len(last_characters(text[begin:end], back)), after
+        return scanned, found
+
+    def _may_continue(self, scanned: int) -> bool:
+        return bool((self._scanner.table[scanned] >= 0).any())
+
+    def _fed(self, node: int, indents: Indents, label: int, lexeme: bytes) -> tuple[int, Indents] | None:
+        """Return stack and indents after a lexeme; None if the parser rejects it."""
+        if label == self._scanner.n_terminals:
+            return node, indents
+        column = NO_NEWLINE
+        if label == self._indenter.newline:
+            for byte in lexeme:
+                column = self._indenter.column(column, byte)
+        result = self._indenter.tokens(indents, label, column)
+        if result is None:
+            return None
+        for terminal in result[0]:
+            node = self.stacks.feed(node, terminal)
+            if node < 0:
+                return None
+        return node, result[1]
+
+    def _can_be_fed(self, node: int, indents: Indents, label: int) -> bool:
+        """Return whether the parser accepts a label, at some column if it is the newline of an Indenter."""
+        if label == self._scanner.n_terminals:
+            return False
+        if label == self._indenter.newline:
+            return bool(indents.parentheses) or self.stacks.feed(node, label) >= 0
+        return self._fed(node, indents, label, b"") is not None
+
+    def _shown(self, node: int, indents: Indents, tried: Iterable[int]) -> tuple[str, ...]:
+        """Return the terminals that a stack accepts, and the end of the text."""
+        found = self._named(label for label in tried if self._can_be_fed(node, indents, label))
+        for terminal in (*self._indenter.at_end(indents), self._end):
+            node = self.stacks.feed(node, terminal) if node >= 0 else node
+        return (*found, _END) if node >= 0 else found
+
+    def _named(self, labels: Iterable[int]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(sorted(self._names[label] for label in labels)))
+
+    def _reachable(self, scanned: int) -> frozenset[int]:
+        """Return the labels that a scanner state can still lead to."""
+        found = self._reach.get(scanned)
+        if found is None:
+            seen, work, labels = {scanned}, [scanned], set[int]()
+            for state in work:
+                labels |= {int(self._scanner.events[state, 0]), int(self._scanner.ends[state, 0])}
+                for target in set(self._scanner.table[state].tolist()) - seen - {DEAD}:
+                    seen.add(target)
+                    work.append(target)
+            found = self._reach[scanned] = frozenset(labels - {NOTHING})
+        return found
+
+
+def shown_terminal(terminal: Terminal) -> str:
+    """Return a terminal for display: a string as spelled, a name given by Lark as its pattern, any other by its name."""
+    wrapped = _FLAGS.fullmatch(terminal.pattern)
+    flags, body = (wrapped[1], wrapped[2]) if wrapped else ("", terminal.pattern)
+    word = _ESCAPED.sub(r"\1", body)
+    if len(word) > _MOST_SHOWN:
+        return terminal.name
+    if re.escape(word) == body:
+        ignores_case = "i" in flags or terminal.flags & re.IGNORECASE
+        return json.dumps(word, ensure_ascii=False) + ("i" if ignores_case else "")
+    return f"/{terminal.pattern}/" if terminal.name.startswith("__") else terminal.name

@@ -1,0 +1,349 @@
+"""Parser states from which every stack can be completed, proved without inspecting stacks.
+
+The proof completes a text by finishing each rule in progress, after which the stack below must continue. Two things restrict the terminal
+that comes next: a rule whose conflict Lark resolved is not reduced before some terminals, and some terminals cannot be adjacent
+(`guided.lalr.lexical_follow`). Both are expressed as *relations* on terminals, per symbol and not per state: X relates (a, b) if some
+derivation of X starts with a and is reduced, in every state, with b as lookahead. The relations are a lower bound, and the parser follows
+them on every stack, because its table is correct wherever no conflict was resolved.
+
+A *goal* (state, terminals) states: every stack with that state on top can be completed by a text that does not start with one of the
+terminals. It holds if some item of the state's kernel can be finished so that, in each state that its rule uncovers, the goal holds that
+avoids every terminal before which the rule is not reduced. Greatest fixpoint where the stack gets lower, least fixpoint where it does not.
+
+O(rules * blocks + goals * items). Incomplete: a state without a proof may still be safe (`guided.lalr.coaccessible` decides exactly).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from guided.automata.steps import Steps
+from guided.errors import LimitError
+from guided.fixpoint.worklist import post_order, solve
+from guided.lalr.items import Items, productive
+from guided.lalr.lexical_follow import LexicalFollow
+from guided.lalr.tables import LalrTables, Start
+
+__all__ = ["SafeStates", "safe_states"]
+
+# Step cost of a goal, an item of a state or a relation, and of a pair of blocks; sets of more than _WIDE terminals cost more.
+_STEP_COST, _PAIR_COST = 150, 15
+_WIDE = 4096
+_TOO_MANY = "the grammar has too many conflicts"
+# Lookahead terminals -> first terminals, as bits; and the terminals that pass through an empty derivation.
+_Blocks = dict[int, int]
+_Relation = tuple[_Blocks, int]
+_Goal = tuple[int, int]
+_NO_RELATION: _Relation = {}, 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SafeStates:
+    """Proved states.
+
+    Attributes
+    ----------
+    can_come : dict of int to int
+        By state: a set of terminals, as bits. After any control that allows all of them, every stack with that state on top can be
+        completed.
+    is_complete : bool
+        Every reachable state that is the start or is entered by a terminal is proved, apart from those after an Indenter's terminals.
+        States that are unreachable because the lexer never reads a terminal on the way are ignored.
+    """
+
+    can_come: dict[int, int]
+    is_complete: bool
+
+
+class _Proof:
+    def __init__(
+        self,
+        tables: LalrTables,
+        items: Items,
+        start: Start,
+        reachable: Collection[int],
+        next_of: Sequence[int],
+        steps: Steps,
+    ) -> None:
+        self.items, self.start, self.steps = items, start, steps
+        self.start_symbol = tables.symbols.index(start.name, tables.end)
+        self.end, self.every = 1 << tables.end, (2 << tables.end) - 1
+        numbers = {name: number for number, name in enumerate(tables.symbols)}
+        self.kept = [self.every] * len(items.sides)
+        rules: dict[str, list[int]] = {}
+        for rule, text in enumerate(tables.rules):
+            rules.setdefault(text, []).append(rule)
+        for conflict in tables.conflicts:
+            for rule in rules.get(conflict.rule, ()):
+                self.kept[rule] &= ~(1 << numbers[conflict.terminal])
+        self.width = 1 + tables.end // _WIDE
+        # Symbols in the order in which their relations are solved, and the position of each symbol in it.
+        self.order = post_order(range(len(tables.symbols)), self._parts)
+        self.place = [0] * len(self.order)
+        for place, symbol in enumerate(self.order):
+            self.place[symbol] = place
+        self.relations = [
+            ({next_of[symbol]: 1 << symbol}, 0) if symbol < tables.end and next_of[symbol] else _NO_RELATION
+            for symbol in self.order
+        ]
+        self._relate()
+        self.rests: dict[tuple[int, int], _Relation] = {}
+        self.before: list[list[int]] = [[] for _ in items.kernels]
+        for state in items.states:
+            if state not in reachable:
+                continue
+            targets = {target for target in items.actions[state].values() if target >= 0}
+            for target in targets.union(items.gotos[state].values()):
+                self.before[target].append(state)
+        self.below: dict[frozenset[int], frozenset[int]] = {}
+        self.reduced: dict[tuple[int, int], int] = {}
+        self.behind: dict[tuple[int, int, int], frozenset[int]] = {}
+        self.needed: dict[tuple[frozenset[int], int], list[int]] = {}
+        # Goals by number; for each, whether it is proved and which goals wait for it; and the refuted goals.
+        self.numbers: dict[_Goal, int] = {}
+        self.goals: list[_Goal] = []
+        self.proved: list[bool] = []
+        self.refuted: set[int] = set()
+        self.waiting: list[list[int]] = []
+
+    def prove(self, goals: Sequence[_Goal]) -> set[_Goal]:
+        """Return the proved goals among these and the goals that they depend on.
+
+        Invariant: a dependency on lower stacks is assumed until it is refuted, because no stack gets lower forever; a dependency on stacks
+        of the same height must be proved first.
+        """
+        for goal in goals:
+            self._number(goal)
+        while True:
+            self.proved[:] = [False] * len(self.proved)
+            self.waiting[:] = [[] for _ in self.waiting]
+            solve(self.proved, self._is_proved, self.waiting)
+            open_goals = [
+                number for number, proved in enumerate(self.proved) if not proved and number not in self.refuted
+            ]
+            if not open_goals:
+                return {goal for goal, proved in zip(self.goals, self.proved, strict=True) if proved}
+            self.refuted.update(open_goals)
+
+    def _number(self, goal: _Goal) -> int:
+        found = self.numbers.setdefault(goal, len(self.goals))
+        if found == len(self.goals):
+            self.goals.append(goal)
+            self.proved.append(False)
+            self.waiting.append([])
+        return found
+
+    def _is_proved(self, number: int) -> bool:
+        self._spend(_STEP_COST)
+        return number not in self.refuted and self._holds(number, *self.goals[number])
+
+    def _spend(self, count: int) -> None:
+        self.steps.spend(count * self.width, _TOO_MANY)
+
+    def _holds(self, number: int, state: int, avoided: int) -> bool:
+        if state == self.start.end and not avoided & self.end:
+            return True
+        if state == self.start.state:
+            blocks, through = self.relations[self.place[self.start_symbol]]
+            if through & self.end & ~avoided or any(b & self.end and f & ~avoided for b, f in blocks.items()):
+                return True
+        for rule, dot in self.items.kernels[state]:
+            blocks, through = self._rest(rule, dot)
+            self._spend(_STEP_COST + _PAIR_COST * len(blocks))
+            if dot == len(self.items.sides[rule]):
+                through = self._reduced(state, rule)
+            goals = [self.every & ~behind for behind, first in blocks.items() if first & ~avoided]
+            if through & ~avoided:
+                goals.append(avoided | self.every & ~through)
+            for one in goals:
+                if self._all_hold(number, state, rule, dot, one):
+                    return True
+        return False
+
+    def _reduced(self, state: int, rule: int) -> int:
+        """Return the terminals on which a state reduces a rule."""
+        key = state, rule
+        found = self.reduced.get(key)
+        if found is None:
+            wanted = -1 - rule
+            found = sum(1 << terminal for terminal, value in self.items.actions[state].items() if value == wanted)
+            self.reduced[key] = found
+        return found
+
+    def _all_hold(self, number: int, state: int, rule: int, dot: int, avoided: int) -> bool:
+        """Return whether the goal holds in each state after the rule; if one must be proved first, goal `number` waits for it."""
+        key = state, self.items.origins[rule], dot
+        behind = self.behind.get(key)
+        if behind is None:
+            origin, gotos = key[1], self.items.gotos
+            behind = self.behind[key] = frozenset(gotos[below][origin] for below in self._uncovered(state, dot))
+        self._spend(_STEP_COST + _PAIR_COST * len(behind))
+        needed = self.needed.get((behind, avoided))
+        if needed is None:
+            needed = self.needed[behind, avoided] = [self._number((one, avoided)) for one in behind]
+        if dot > 1:
+            return self.refuted.isdisjoint(needed)
+        for one in needed:
+            if not self.proved[one]:
+                self.waiting[one].append(number)
+                return False
+        return True
+
+    def _uncovered(self, state: int, depth: int) -> frozenset[int]:
+        """Return the states that can be on top after popping `depth` cells."""
+        found = frozenset({state})
+        for _ in range(depth):
+            below = self.below.get(found)
+            if below is None:
+                below = self.below[found] = frozenset().union(*(self.before[one] for one in found))
+                self._spend(_PAIR_COST * sum(len(self.before[one]) for one in found))
+            self._spend(_PAIR_COST * (1 + len(found)))
+            found = below
+        return found
+
+    def _rest(self, rule: int, dot: int) -> _Relation:
+        """Return the relation of the unread part of a rule, including its reduction."""
+        key = rule, dot
+        found = self.rests.get(key)
+        if found is None:
+            found = self.rests[key] = self._read(rule, dot)
+        return found
+
+    def _read(self, rule: int, dot: int) -> _Relation:
+        found: _Relation = {}, self.every
+        for symbol in self.items.sides[rule][dot:]:
+            more = self.relations[self.place[symbol]]
+            self._spend(_STEP_COST + _PAIR_COST * len(found[0]) * len(more[0]))
+            found = _composed(found, more)
+        kept = self.kept[rule]
+        blocks: _Blocks = {}
+        for behind, first in found[0].items():
+            if behind & kept:
+                blocks[behind & kept] = blocks.get(behind & kept, 0) | first
+        return blocks, found[1] & kept
+
+    def _parts(self, symbol: int) -> list[int]:
+        """Return the symbols on the right-hand sides of a symbol's rules."""
+        return [part for rule in self.items.rules_of.get(symbol, ()) for part in self.items.sides[rule]]
+
+    def _relate(self) -> None:
+        """Solve for the least relations."""
+        readers: list[list[int]] = [[] for _ in self.order]
+        for place, symbol in enumerate(self.order):
+            for part in set(self._parts(symbol)):
+                readers[self.place[part]].append(place)
+        solve(self.relations, self._related, readers)
+
+    def _related(self, place: int) -> _Relation:
+        found = self.relations[place]
+        for rule in self.items.rules_of.get(self.order[place], ()):
+            more = self._read(rule, 0)
+            self._spend(_STEP_COST + _PAIR_COST * (len(found[0]) + len(more[0])) ** 2)
+            found = _joined(found, more)
+        return found
+
+
+def _composed(first: _Relation, second: _Relation) -> _Relation:
+    blocks: _Blocks = {}
+    for behind, begin in first[0].items():
+        image = behind & second[1]
+        for more, middle in second[0].items():
+            if middle & behind:
+                image |= more
+        if image:
+            blocks[image] = blocks.get(image, 0) | begin
+    for behind, begin in second[0].items():
+        if begin & first[1]:
+            blocks[behind] = blocks.get(behind, 0) | begin & first[1]
+    return blocks, first[1] & second[1]
+
+
+def _joined(first: _Relation, second: _Relation) -> _Relation:
+    """Return the union in canonical form: rows with equal images are one block."""
+    if not second[0] and not second[1] & ~first[1]:
+        return first
+    rows: dict[int, int] = {}
+    cut = [*first[0].items(), *second[0].items()]
+    # Invariant: the parts are disjoint and cover every first terminal seen so far.
+    parts: dict[int, int] = {}
+    for behind, begin in cut:
+        refined: dict[int, int] = {}
+        for part, image in parts.items():
+            if part & begin:
+                refined[part & begin] = image | behind
+            if part & ~begin:
+                refined[part & ~begin] = image
+            begin &= ~part
+        if begin:
+            refined[begin] = behind
+        parts = refined
+    for part, image in parts.items():
+        rows[image] = rows.get(image, 0) | part
+    return rows, first[1] | second[1]
+
+
+def safe_states(
+    tables: LalrTables,
+    items: Items,
+    start: Start,
+    lexical_follow: LexicalFollow,
+    first_left: int,
+    of_indenter: tuple[int, int, int],
+    steps: Steps,
+) -> SafeStates:
+    """Return the states from which every stack can be completed.
+
+    Parameters
+    ----------
+    first_left : int
+        Left class at the start of a text.
+    of_indenter : (int, int, int)
+        Terminals of an Indenter: newline, INDENT, DEDENT; -1 for none. States after them are not proved, because columns decide what may
+        follow.
+    steps : Steps
+        Budget; once it is spent, no state is proved.
+    """
+    newline, indent, dedent = of_indenter
+    own = {newline: (indent, dedent), dedent: (dedent,)}
+    every = (2 << tables.end) - 1
+    readable = lexical_follow.readable(items, tables.context.tolist())
+    if newline in readable:
+        readable |= {indent, dedent}
+    reachable = _reachable(items, start, readable)
+    next_of = [every] * tables.end
+    can_come: dict[int, int] = {}
+    for state in items.states:
+        if state not in reachable:
+            continue
+        terminal, context = items.reached_by[state], int(tables.context[state])
+        if state == start.state:
+            found = lexical_follow.begin(context, first_left)
+        elif terminal < tables.end:
+            found = lexical_follow.follow(context, newline if terminal in (indent, dedent) else terminal)
+            asserted = sum(1 << one for one in own.get(terminal, ()) if one >= 0)
+            wanted = sum(1 << one for one in items.actions[state])
+            next_of[terminal] &= found | asserted | ~wanted
+        else:
+            continue
+        if terminal not in of_indenter or state == start.state:
+            can_come[state] = found & sum(1 << one for one in items.actions[state])
+    goals = {state: (state, every & ~bits) for state, bits in can_come.items()}
+    try:
+        proof = _Proof(tables, items, start, reachable, [bits & every for bits in next_of], steps)
+        safe = proof.prove(list(goals.values()))
+    except LimitError:
+        return SafeStates({}, False)
+    proved = {state: can_come[state] for state, goal in goals.items() if goal in safe}
+    return SafeStates(proved, len(proved) == len(goals))
+
+
+def _reachable(items: Items, start: Start, readable: Collection[int]) -> set[int]:
+    """Return the states reachable from the start through terminals that the lexer reads and the nonterminals they derive."""
+    symbols = productive(items, readable)
+    found, work = {start.state}, [start.state]
+    while work:
+        state = work.pop()
+        for symbol, target in (*items.actions[state].items(), *items.gotos[state].items()):
+            if target >= 0 and symbol in symbols and target not in found:
+                found.add(target)
+                work.append(target)
+    return found

@@ -1,0 +1,307 @@
+"""Conjunctive objects: a state is a set of names and a count, so liveness is set arithmetic and no formula is rewritten.
+
+An object is conjunctive if its formula is a conjunction of ``properties`` and ``propertyNames`` atoms, required or forbidden names, and
+member counts; 94 % of the objects of real schemas are. The value of a key then depends only on its label (`ConjunctiveObject.value`), and
+the object is live if
+
+- every missing required name may still come, and its value is satisfiable;
+- enough members can come to reach the minimum, and the missing required ones fit below the maximum.
+
+Complexity: the formula of each label once per object; then a few operations on sets of labels per key.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+from guided.fixpoint.tabled import TabledFixpoint
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.queries import ValueQuery
+from guided.schema.values.context import SchemaContext
+from guided.schema.values.key_table import KeyTable
+
+__all__ = ["ConjunctiveObject", "ConjunctiveState", "conjunctive_object", "lowest", "needed_values", "ones"]
+
+_UNBOUNDED = -1
+# `needed_values` skips larger tables: their key table may exceed the limit on names.
+_MOST_DECLARED = 1000
+
+
+class ConjunctiveState(NamedTuple):
+    """State of a conjunctive object between two members; implements the interface of `guided.schema.containers`.
+
+    Attributes
+    ----------
+    rules : ConjunctiveObject
+    seen : int
+        Bits of the names that can no longer come.
+    members : int
+        Number of members so far, capped at the larger bound; 0 if the object bounds no count.
+    others : int
+        Undeclared names that must not be repeated (`SchemaContext.with_name`).
+    """
+
+    rules: "ConjunctiveObject"
+    seen: int = 0
+    members: int = 0
+    others: int = FALSE
+
+    @property
+    def kind(self) -> Literal["object"]:
+        """The JSON type."""
+        return "object"
+
+    @property
+    def form(self) -> Literal["conjunctive"]:
+        """The representation of the state."""
+        return "conjunctive"
+
+    @property
+    def table(self) -> int:
+        """Number of the key table."""
+        return self.rules.table
+
+    def labels(self) -> int:
+        """Return the labels that may come next and leave the object live, as bits."""
+        rules = self.rules
+        keys, alive, needed = rules.keys, rules.alive(), self.needed
+        labels = alive & ~keys.labels_of(self.seen)
+        if rules.is_ordered and needed:
+            first = needed & -needed
+            if first.bit_length() <= keys.n_ordered:
+                past = (1 << keys.n_ordered) - 1 & ~(2 * first - 1)
+                labels &= ~keys.labels_of(past)
+        if rules.most >= 0:
+            room = rules.most - self.members - needed.bit_count()
+            if room <= 0:
+                labels &= keys.labels_of(needed) if room == 0 else 0
+        if rules.least > self.members + 1 and not labels & keys.other_labels:
+            labels = sum(1 << label for label in ones(labels) if self._can_reach(alive, label))
+        return labels
+
+    def _can_reach(self, alive: int, label: int) -> bool:
+        after = self.next(label)
+        return after.members + (alive & ~self.rules.keys.labels_of(after.seen)).bit_count() >= self.rules.least
+
+    def may_come(self, labels: int) -> bool:
+        """Return whether a key of one of these labels may come."""
+        return bool(self.labels() & labels)
+
+    def after(self, label: int) -> "tuple[ValueQuery, ConjunctiveState] | None":
+        """Return the query of the value after a key, and the state after it; None if the key cannot come."""
+        return ((self.rules.value(label),), self.next(label)) if self.labels() >> label & 1 else None
+
+    def next(self, label: int) -> "ConjunctiveState":
+        """Return the state after a key, whether or not the key may come."""
+        rules, keys = self.rules, self.rules.keys
+        name = keys.labels[label][0]
+        seen = self.seen if name < 0 else self.seen | keys.closed_by(name, rules.is_ordered)
+        counts = rules.least > 0 or rules.most >= 0
+        members = min(self.members + 1, max(rules.least, rules.most)) if counts else 0
+        return ConjunctiveState(rules, seen, members, self.others)
+
+    def with_valuation(self, observed: tuple[int, ...], bits: int) -> "ConjunctiveState":  # noqa: ARG002 - the interface's signature
+        """Return the state itself: no value is observed."""
+        return self
+
+    def at_close(self) -> tuple[int, ...] | None:
+        """Return an empty tuple (nothing is observed) if the object may end here; None if it cannot."""
+        return () if not self.needed and self.members >= self.rules.least else None
+
+    @property
+    def needed(self) -> int:
+        """Bits of the required names that have not come yet."""
+        return self.rules.required & ~self.seen
+
+    def is_live(self) -> bool:
+        """Return whether the object can end."""
+        rules, can_be = self.rules, self.rules.can_be
+        needed = self.needed
+        if needed & rules.banned:
+            return False
+        if rules.most >= 0 and (self.members + needed.bit_count() > rules.most or rules.least > rules.most):
+            return False
+        if not all(can_be(rules.value(label)) for label in ones(rules.keys.labels_of(needed))):
+            return False
+        short = rules.least - self.members - needed.bit_count()
+        if short <= 0:
+            return True
+        more = ~rules.keys.labels_of(self.seen | needed) & ((1 << len(rules.values)) - 1)
+        if any(can_be(rules.value(label)) for label in ones(more & rules.keys.other_labels)):
+            return True
+        available = 0
+        for label in ones(more & ~rules.keys.other_labels):
+            available += can_be(rules.value(label))
+            if available >= short:
+                return True
+        return False
+
+    def remembers(self) -> bool:
+        """Return whether repeated undeclared names must be excluded: until the minimum count is reached."""
+        return self.members < self.rules.least
+
+    def must_differ(self) -> bool:
+        """Return True: past keys matter only because later keys must differ from them."""
+        return True
+
+    def with_last(self, name: str) -> "ConjunctiveState":
+        """Return the state after the last, undeclared key is known to be this name, which must not be repeated."""
+        others = self.rules.context.with_name(self.others, name)
+        if others is not None:
+            return self._replace(others=others)
+        seen = self.seen | 1 << len(self.rules.keys.names)
+        return self._replace(rules=self.rules.extended(name), seen=seen)
+
+    def without(self, name: int) -> "ConjunctiveState | None":
+        """Return the state in which a declared name stays absent; None if it must come."""
+        if self.rules.required >> name & 1 and not self.seen >> name & 1:
+            return None
+        state = self._replace(seen=self.seen | 1 << name)
+        return state if state.seen == self.seen or state.is_live() else None
+
+
+@dataclass(slots=True, eq=False)
+class ConjunctiveObject:
+    """The rules of a conjunctive object, shared by its states.
+
+    Attributes
+    ----------
+    context : SchemaContext
+    can_be : callable
+        Whether some value satisfies a formula.
+    goals : TabledFixpoint
+        The table of goals behind ``can_be``.
+    table : int
+        Number of its key table, ``keys``.
+    parts : tuple of int
+        Its ``properties`` and ``propertyNames`` atoms.
+    required, banned : int
+        Bits of the names that must come, and of those that must not.
+    least, most : int
+        Bounds on the number of members; ``most`` -1: no maximum.
+    """
+
+    context: SchemaContext
+    can_be: Callable[[int], bool]
+    goals: TabledFixpoint
+    table: int
+    parts: tuple[int, ...]
+    required: int
+    banned: int
+    least: int
+    most: int
+    keys: KeyTable = field(init=False)
+    is_ordered: bool = field(init=False)
+    # Formula of the value of each label; -1 if not computed yet.
+    values: list[int] = field(init=False)
+    _alive: int = field(init=False, default=-1)
+    _extended: "dict[str, ConjunctiveObject]" = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.is_ordered = self.context.options.property_order == "schema"
+        self.keys = self.context.key_table(self.table)
+        self.values = [-1] * len(self.keys.labels)
+
+    def extended(self, name: str) -> "ConjunctiveObject":
+        """Return the same object with one more name in its key table."""
+        found = self._extended.get(name)
+        if found is None:
+            found = self._extended[name] = replace(self, table=self.context.extended(self.table, name))
+        return found
+
+    def value(self, label: int) -> int:
+        """Return the formula of the value of a key with this label; FALSE if no such key can come."""
+        found = self.values[label]
+        if found < 0:
+            name, _ = self.keys.labels[label]
+            if label not in self.keys.possible or (name >= 0 and self.banned >> name & 1):
+                found = FALSE
+            else:
+                found = self.context.formulas.conjunction([self.said(part, label) for part in self.parts])
+            self.values[label] = found
+        return found
+
+    def said(self, part: int, label: int) -> int:
+        """Return what a ``properties`` or ``propertyNames`` atom requires of the value of a key with this label."""
+        return self.context.said(self.table, part)[label]
+
+    def alive(self) -> int:
+        """Return the labels with a satisfiable value, as bits."""
+        if self._alive >= 0:
+            return self._alive
+        alive = sum(1 << label for label in range(len(self.values)) if self.can_be(self.value(label)))
+        if not self.goals.is_open:
+            self._alive = alive
+        return alive
+
+
+def ones(labels: int) -> list[int]:
+    """Return the labels or names in a bit set, ascending."""
+    return [i for i, bit in enumerate(reversed(bin(labels))) if bit == "1"]
+
+
+def needed_values(formulas: Formulas, formula: int) -> list[int] | None:
+    """Return the formulas of the required members of an object with only declared and required names; None for other objects.
+
+    All of them are satisfiable exactly if `ConjunctiveState.is_live` holds at the start, but no key table is needed. Required names that
+    are not ASCII, which the alphabet might not spell, give None.
+    """
+    tables: list[Atom] = []
+    needed: dict[str, list[int]] = {}
+    for member in formulas.members(formula):
+        atom = formulas.nodes[member]
+        if atom[0] == "required" and atom[1].isascii():
+            needed[atom[1]] = []
+        elif atom[0] == "properties" and not atom[2] and len(atom[1]) <= _MOST_DECLARED:
+            tables.append(atom)
+        elif member != TRUE:
+            return None
+    if needed:
+        for _, declared, _, others in tables:
+            left = dict.fromkeys(needed, True)
+            for name, value in declared:
+                if name in left:
+                    needed[name].append(value)
+                    left[name] = False
+            for name, is_left in left.items():
+                if is_left:
+                    needed[name].append(others)
+    return [formulas.conjunction(said) for said in needed.values()]
+
+
+def lowest(labels: int) -> int:
+    """Return the lowest label or name in a nonempty bit set."""
+    return (labels & -labels).bit_length() - 1
+
+
+def conjunctive_object(
+    context: SchemaContext, can_be: Callable[[int], bool], goals: TabledFixpoint, table: int, formula: int
+) -> ConjunctiveObject | None:
+    """Return the conjunctive object of a formula; None if the formula is not conjunctive. Forbidden names are conjunctive too."""
+    formulas, keys = context.formulas, context.key_table(table)
+    required = banned = 0
+    least, most = 0, _UNBOUNDED
+    parts: list[int] = []
+    for member in formulas.members(formula):
+        atom = formulas.nodes[member]
+        kind = atom[0]
+        if kind == "required":
+            required |= 1 << keys.index_of[atom[1]]
+        elif _is_no(formulas, atom, "required"):
+            banned |= 1 << keys.index_of[formulas.nodes[atom[1]][1]]
+        elif kind in ("properties", "propertyNames"):
+            parts.append(member)
+        elif kind == "minProperties" or _is_no(formulas, atom, "maxProperties"):
+            least = max(least, atom[1] if kind != "!" else formulas.nodes[atom[1]][1] + 1)
+        elif kind == "maxProperties" or (_is_no(formulas, atom, "minProperties") and formulas.nodes[atom[1]][1] > 0):
+            bound = atom[1] if kind != "!" else formulas.nodes[atom[1]][1] - 1
+            most = bound if most < 0 else min(most, bound)
+        elif member != TRUE:
+            return None
+    if least <= required.bit_count():
+        least = 0
+    return ConjunctiveObject(context, can_be, goals, table, tuple(parts), required, banned, least, most)
+
+
+def _is_no(formulas: Formulas, atom: Atom, kind: str) -> bool:
+    return atom[0] == "!" and bool(formulas.nodes[atom[1]][0] == kind)

@@ -1,0 +1,32 @@
+"""The stack symbols of a schema's pushdown automaton: open objects and arrays with their states."""
+
+from typing import NamedTuple
+
+from guided.schema.containers.opening import Container
+
+__all__ = ["CANNOT_BE_EMPTY", "HAS_BEGUN", "OpenContainer"]
+
+# Values of `OpenContainer.empty` without a valuation: the array must not be empty, or an item has come.
+CANNOT_BE_EMPTY, HAS_BEGUN = -1, -2
+
+
+class OpenContainer(NamedTuple):
+    """An open object or array. If a value is pending, it waits for the valuation on ``observed``.
+
+    Attributes
+    ----------
+    state : Container
+    observed : tuple of int
+    empty : int
+        The valuation of an array that ends before its first item, as bits; `CANNOT_BE_EMPTY` or `HAS_BEGUN` otherwise.
+    is_known : bool
+        Whether all past items that the next one must differ from are known. If not, no member or item may end.
+    is_named : bool
+        Whether all past names that must not count again toward the number of members are known.
+    """
+
+    state: Container
+    observed: tuple[int, ...] = ()
+    empty: int = HAS_BEGUN
+    is_known: bool = True
+    is_named: bool = True

@@ -1,0 +1,51 @@
+"""Entry point of the package: opens the objects and arrays of one schema, and wires satisfiability, pending values and enumeration."""
+
+from typing import Literal, TypeAlias
+
+from guided.schema.cardinality.values import ValueEnumerator
+from guided.schema.containers.conjunctive import ConjunctiveState
+from guided.schema.containers.general import ArrayState, ObjectState, SharedContext, object_state
+from guided.schema.containers.pending import PendingValues
+from guided.schema.containers.satisfiability import Satisfiability
+from guided.schema.values.context import SchemaContext
+
+__all__ = ["Container", "Containers", "GeneralState"]
+
+GeneralState: TypeAlias = ObjectState | ArrayState
+Container: TypeAlias = ConjunctiveState | GeneralState
+
+
+class Containers:
+    """Opens the objects and arrays of one schema.
+
+    Parameters
+    ----------
+    context : SchemaContext
+
+    Attributes
+    ----------
+    context : SchemaContext
+    formulas : Formulas
+    satisfiability : Satisfiability
+    shared : SharedContext
+        Context and caches of the general states.
+    """
+
+    def __init__(self, context: SchemaContext) -> None:
+        self.context = context
+        self.formulas = context.formulas
+        self.satisfiability = Satisfiability(context, lambda formula, most: values.constants_up_to(formula, most))
+        self.shared = SharedContext(PendingValues(self.satisfiability))
+        values = ValueEnumerator(self.satisfiability, self.open_object, self.open_array)
+
+    def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> Container:
+        """Return the state before the first member or item; ``wanted``: over the type's atoms, the required formula, then the observed."""
+        return self.open_object(wanted) if kind == "object" else self.open_array(wanted)
+
+    def open_object(self, wanted: tuple[int, ...]) -> ConjunctiveState | ObjectState:
+        """Return the state before the first member."""
+        return object_state(self.shared, self.context.table_of(wanted), 0, wanted)
+
+    def open_array(self, wanted: tuple[int, ...]) -> ArrayState:
+        """Return the state before the first item."""
+        return ArrayState(self.shared, wanted)

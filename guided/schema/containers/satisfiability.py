@@ -1,0 +1,282 @@
+"""Decide whether a formula has a value and whether an open object or array can still be closed, by search for a witness.
+
+A formula is satisfiable if one of its terms is (`guided.schema.formula.implicants`). A term is satisfied by members
+(`guided.schema.containers.object_terms`) or items (`guided.schema.containers.array_terms`). An unsatisfiable term yields a subset of
+contradictory literals, and the search skips every other term that contains it. Goals about a value lead to goals about the values
+inside it; `guided.fixpoint.tabled` solves the resulting recursive system.
+
+Complexity: a search over terms, least demanding first, so all but contrived schemas yield a witness at once; budgets bound the rest
+(LimitError). Conjunctive objects need no search (`guided.schema.containers.conjunctive`).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from guided.fixpoint.tabled import TabledFixpoint
+from guided.schema.cardinality.items import EnumerateConstants
+from guided.schema.containers import array_terms, object_terms
+from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, conjunctive_object, needed_values
+from guided.schema.containers.derivatives import at_close
+from guided.schema.formula.atoms import TYPES
+from guided.schema.formula.formulas import FALSE, TRUE
+from guided.schema.formula.implicants import Literals, terms
+from guided.schema.formula.queries import ValueQuery
+from guided.schema.values.context import SchemaContext
+
+__all__ = ["Progress", "Satisfiability"]
+
+# Steps charged to the call for each literal of a state that a search visits.
+_PER_LITERAL = 4
+# Contradictory sets of literals kept for each `Progress`.
+_MOST_SHARED = 64
+
+# A container's state without its formulas: an object's key table and the names that can no longer come; None for an array.
+Progress: TypeAlias = tuple[int, int] | None
+
+# Bytes that every value of a type needs.
+_NEEDED = {
+    "null": b"null", "true": b"true", "false": b"false", "number": b"", "string": b'"', "array": b"[]", "object": b"{}",
+}  # fmt: skip
+_CHEAP_FIRST = ("null", "true", "false", "number", "string", "array", "object")
+assert set(_CHEAP_FIRST) == set(TYPES)
+
+
+class Satisfiability:
+    """The satisfiability of one schema's formulas and container states, with the answers so far.
+
+    Parameters
+    ----------
+    context : SchemaContext
+    enumerate_up_to : callable
+        Enumerates the values of a formula; None if it has more than a given number.
+
+    Attributes
+    ----------
+    context : SchemaContext
+    formulas : Formulas
+    enumerate_up_to : callable
+    goals : TabledFixpoint
+        The table of goals: formulas of values, and formulas of open objects and arrays.
+    """
+
+    def __init__(self, context: SchemaContext, enumerate_up_to: EnumerateConstants) -> None:
+        self.context = context
+        self.formulas = context.formulas
+        self.enumerate_up_to = enumerate_up_to
+        self._can_spell = {
+            kind: context.has_ascii or all(context.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
+        }
+        self.goals = TabledFixpoint(self.spend)
+        self._conjunctive: dict[tuple[int, int], ConjunctiveObject | None] = {}
+        self._positive_names: dict[int, frozenset[str] | None] = {}
+        # Sets of literals that contradict each other in any term.
+        self._dead: dict[Progress, list[Literals]] = {}
+
+    def spend(self, steps: int = 1) -> None:
+        """Charge the literals that a search visits.
+
+        Raises
+        ------
+        LimitError
+            The step budget of the call is exceeded.
+        """
+        self.formulas.steps.spend(_PER_LITERAL * steps, "checking that every value can end takes too many steps")
+
+    def is_satisfiable(self, formula: int) -> bool:
+        """Return whether some value satisfies this formula.
+
+        Raises
+        ------
+        LimitError
+            The search exceeds a budget.
+        """
+        if formula <= TRUE:
+            return formula == TRUE
+        if self._is_of_a_type(formula):
+            return True
+        found = self.goals.known(formula)
+        if found is not None:
+            return found
+        return self.goals.ask(formula, lambda: self._has_value(formula))
+
+    def _is_of_a_type(self, formula: int) -> bool:
+        """Return whether the formula holds for every value of some type. True only if the alphabet contains ASCII."""
+        nodes = self.formulas.nodes
+        node = nodes[formula]
+        if not self.context.has_ascii:
+            return False
+        return node[0] == "type" or (node[0] == "|" and any(nodes[member][0] == "type" for member in node[1]))
+
+    def _has_value(self, formula: int) -> bool:
+        nodes = self.formulas.nodes
+        if nodes[formula][0] == "schema":
+            # PERF: the expanded schema mostly names one of the seven types (`python -m benchmarks.first_mask`).
+            formula = self.context.lowering.expand(nodes[formula][1])
+        unlike = self.context.unlike(formula)
+        if unlike is not None:
+            # PERF: avoids a visit to each excluded value (`python -m benchmarks.maskbench`).
+            rest, count = unlike[0], self.formulas.count_among(unlike[1])
+            if any(self.context.has_more(kind, self.context.typed(rest, kind), count) for kind in ("string", "number")):
+                return True
+        types = [nodes[member][1] for member in self.formulas.members(formula) if nodes[member][0] == "type"]
+        return any(self.can_be(kind, self.context.typed(formula, kind)) for kind in types[:1] or _CHEAP_FIRST)
+
+    def can_be(self, kind: str, formula: int) -> bool:
+        """Return whether some value of this type satisfies a formula over its atoms."""
+        if formula == FALSE or not self._can_spell[kind]:
+            return False
+        if kind == "string" or kind == "number":
+            return self.context.has_leaf(kind, formula)
+        if kind == "object":
+            # PERF: most objects are only tested here and never opened (`python -m benchmarks.first_mask`).
+            values = needed_values(self.formulas, formula) if self.context.has_ascii else None
+            if values is not None:
+                return all(map(self.is_satisfiable, values))
+            return self.is_live((self.context.table_of((formula,)), 0), formula)
+        if kind == "array":
+            return self.is_live(None, formula)
+        return formula == TRUE
+
+    def valuations(self, query: ValueQuery) -> tuple[int, ...]:
+        """Return the possible joint truths of the observed formulas, as bits. For arrays and objects the type alone must decide them."""
+        must, *observed = query
+        found: set[int] = set()
+        for kind in _CHEAP_FIRST:
+            if len(found) == 1 << len(observed):
+                break
+            first = self.context.typed(must, kind)
+            if first != FALSE and self.can_be(kind, first):
+                found.update(self.valuations_of(kind, (first, *(self.context.typed(one, kind) for one in observed))))
+        return tuple(sorted(found))
+
+    def valuations_of(self, kind: str, wanted: ValueQuery) -> tuple[int, ...]:
+        """Return the possible joint truths for values of one type, for formulas over its atoms."""
+        must, *observed = wanted
+        certain = sum(1 << i for i, formula in enumerate(observed) if formula == TRUE)
+        masks: dict[int, int] = {}
+        for i, formula in enumerate(observed):
+            if formula > TRUE:
+                masks[formula] = masks.get(formula, 0) | 1 << i
+        if kind not in ("string", "number"):
+            return (certain,)
+        found = self.context.truths_together(kind, (must, *masks))
+        return tuple(certain | sum(at for j, at in enumerate(masks.values()) if bits >> j & 1) for bits in found)
+
+    # Open objects and arrays
+
+    def is_live(self, progress: Progress, formula: int) -> bool:
+        """Return whether an object or array can end such that this formula of its remaining members or items holds."""
+        if progress is None:
+            if at_close(self.formulas, (formula,)) is not None:
+                return True
+        else:
+            table, seen = progress
+            rules = self.conjunctive(table, formula)
+            if rules is not None:
+                return ConjunctiveState(rules, seen).is_live()
+            names = self.positive_names(formula)
+            if names is not None:
+                # Why: other names cannot help to satisfy the formula, so states that differ only in these share one answer.
+                seen &= self.context.key_table(table).bits_of(names)
+            progress = (table, seen)
+        asked = progress
+        return self.goals.ask((asked, formula), lambda: any(True for _ in self.live_terms(asked, formula)))
+
+    def live_terms(self, progress: Progress, formula: int) -> Iterator[tuple[int, ...]]:
+        """Yield the terms of the formula of an object or array that its members or items can satisfy.
+
+        Raises
+        ------
+        LimitError
+            The step budget of the call is exceeded.
+        """
+        shared = self._dead.setdefault(progress, [])
+        dead = list(shared)
+        for term in terms(self.formulas, formula, self.spend, lambda literals: any(one <= literals for one in dead)):
+            if self._can_hold(progress, term):
+                yield term
+                continue
+            found = self.contradiction(progress, term)
+            dead.append(found)
+            # Why bounded: the search compares each set with the literals of every partial term.
+            if self.goals.is_definitive and len(shared) < _MOST_SHARED:
+                shared.append(found)
+
+    def _can_hold(self, progress: Progress, term: Iterable[int]) -> bool:
+        """Return whether an object or array can end such that all of these literals hold."""
+        spend = self.spend
+        if progress is None:
+            spend(1)
+            return array_terms.can_end(self.formulas, term, self.is_satisfiable, self.enumerate_up_to, spend)
+        table, seen = progress
+        nodes = self.formulas.nodes
+        must: list[int] = []
+        existentials: list[int] = []
+        for literal in term:
+            node = nodes[literal]
+            if node[0] == "!" and nodes[node[1]][0] in ("properties", "propertyNames"):
+                existentials.append(node[1])
+            else:
+                must.append(literal)
+        spend(1 + len(must))
+        rules = self.conjunctive(table, self.formulas.conjunction(must))
+        return rules is not None and object_terms.can_end(rules, seen, existentials, spend)
+
+    def terms(self, formula: int) -> Iterator[tuple[int, ...]]:
+        """Yield the terms of a formula.
+
+        Raises
+        ------
+        LimitError
+            The step budget of the call is exceeded.
+        """
+        return terms(self.formulas, formula, self.spend)
+
+    def contradiction(self, progress: Progress, term: tuple[int, ...]) -> Literals:
+        """Return a contradictory subset of contradictory literals: drops, one by one, each literal that the contradiction does not need."""
+        kept = list(term)
+        for literal in term:
+            if len(kept) == 1:
+                break
+            fewer = [one for one in kept if one != literal]
+            if not self._can_hold(progress, fewer):
+                kept = fewer
+        return frozenset(kept)
+
+    def conjunctive(self, table: int, formula: int) -> ConjunctiveObject | None:
+        """Return the conjunctive object of a formula; None if the formula is not conjunctive."""
+        key = (table, formula)
+        if key not in self._conjunctive:
+            self._conjunctive[key] = conjunctive_object(self.context, self.is_satisfiable, self.goals, *key)
+        return self._conjunctive[key]
+
+    def positive_names(self, formula: int) -> frozenset[str] | None:
+        """Return the names whose members can help to make a formula of an object true; None if any member can."""
+        if formula in self._positive_names:
+            return self._positive_names[formula]
+        nodes = self.formulas.nodes
+        names: set[str] = set()
+        todo, seen = [(formula, True)], {(formula, True)}
+        answer: frozenset[str] | None = frozenset()
+        while todo and answer is not None:
+            top, is_positive = todo.pop()
+            kind, *content = nodes[top]
+            if kind == "required":
+                names.add(content[0])
+            elif kind == "properties" and not is_positive and not content[1] and content[2] == TRUE:
+                names.update(name for name, value in content[0] if value != TRUE)
+            elif kind == "minProperties" or (
+                not is_positive and kind in ("properties", "propertyNames", "maxProperties")
+            ):
+                answer = None
+            elif kind in ("&", "|", "1", "!"):
+                members = content[0] if kind != "!" else (content[0],)
+                signs = (True, False) if kind == "1" else (is_positive != (kind == "!"),)
+                for one in ((member, sign) for member in members for sign in signs):
+                    if one not in seen:
+                        seen.add(one)
+                        todo.append(one)
+        if answer is not None:
+            answer = frozenset(names)
+        self._positive_names[formula] = answer
+        return answer

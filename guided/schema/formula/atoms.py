@@ -1,0 +1,134 @@
+"""The atoms of a schema's formulas, and the options that define which texts spell a value.
+
+Formulas have two levels. Atoms of a value whose type is not known yet:
+
+    ("type", name)            the value is of this type: null, true, false, number, string, array, object
+    ("number", f) ("string", f) ("array", f) ("object", f)
+                              if the value is of this type, it satisfies f, a formula over that type's atoms
+    ("schema", key)           a subschema not lowered yet; `Lowering.expand(key)` returns its formula
+
+Of a number (bounds are `fractions.Fraction`):
+
+    ("integer", as_text)      no fractional part; ``as_text``: drafts 3 and 4, in which ``1.0`` is not an integer
+    ("minimum", bound, exclusive) ("maximum", bound, exclusive) ("multipleOf", divisor) ("equals", number)
+
+Of a string (lengths in code points; -1: no maximum):
+
+    ("length", least, most) ("pattern", source) ("format", name) ("strings", values)
+                              source: ECMA-262 regex, unanchored; values: a sorted tuple of str
+
+Of an object:
+
+    ("required", name)        a member with this name must still come
+    ("properties", names, patterns, others)
+                              names: ((name, f), ...); patterns: ((source, f), ...); others: f for all other names;
+                              each f is a formula of a value
+    ("propertyNames", f)      every name satisfies f, a formula of a value
+    ("minProperties", n) ("maxProperties", n)
+
+Of an array:
+
+    ("items", prefix, others) prefix: (f, ...) of the next items; others: f of the items after those
+    ("minItems", n) ("maxItems", n)
+    ("contains", f, least, most)    least to most of the remaining items satisfy f; most -1: no maximum
+    ("uniqueItems", *formulas)      the remaining items differ from each other, and none satisfies any of these formulas
+
+Of a value: ("among", f, constant, count), made by `Formulas.among`: the disjunction of f and one more constant, ``count`` constants in all.
+
+On either level ("value", f): the pending value satisfies f; its valuation replaces the atom when it ends.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from guided.errors import shown
+
+__all__ = ["BEGINS", "MOST_INDENT", "TYPES", "JsonOptions"]
+
+# The bytes that can begin a value of each type.
+BEGINS = {
+    "object": b"{",
+    "array": b"[",
+    "string": b'"',
+    "number": b"-0123456789",
+    "true": b"t",
+    "false": b"f",
+    "null": b"n",
+}
+TYPES = ("null", "true", "false", "number", "string", "array", "object")
+# The largest N of ``whitespace="pretty(N)"``.
+MOST_INDENT = 16
+
+_PRETTY = re.compile(r"pretty\((0|[1-9][0-9]{0,8})\)")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonOptions:
+    """Options that select the accepted spellings of values and the treatment of keywords; docs/json-schema.md shows examples.
+
+    Attributes
+    ----------
+    whitespace : str
+        ``"compact"``; ``"flexible"`` (a bounded amount wherever JSON allows whitespace); ``"pretty(N)"`` (the output of
+        ``json.dumps(value, indent=N)``: each member on its own line, indented by N blanks per level, N at most `MOST_INDENT`); or a
+        regular expression for the whitespace, which applies wherever JSON allows whitespace.
+    property_order : {"schema", "any"}
+        Declared names in the order of the schema, or in any order.
+    numbers : {"plain", "any", "dumps"}
+        Plain: no exponents, and no ``1.0`` for an integer. Any: all of RFC 8259, integers by value. Dumps: the same, but integers plain.
+    escapes : {"canonical", "any", "dumps"}
+        Canonical: each character in its shortest form. Any: all spellings, compared by value. Dumps: the two spellings that Python's
+        ``json.dumps`` writes, with and without ``ensure_ascii``.
+    format : {"assert", "annotate", "strict"}
+        Assert: known formats are enforced. Annotate: no format is. Strict: known formats are enforced, unknown ones are refused.
+    unsupported : {"refuse", "record"}
+        Whether a keyword that cannot be enforced is refused or only recorded.
+    strict_keywords : bool
+        Unknown keywords are refused, except annotations and private names (`guided.schema.frontend.misspellings`).
+    additional_properties : bool
+        False: an object that declares names and does not mention additional ones allows no others (`guided.schema.frontend.resources`).
+
+    Raises
+    ------
+    TypeError
+        An option has the wrong type.
+    ValueError
+        An option has an unknown value.
+    """
+
+    whitespace: str = "flexible"
+    property_order: Literal["schema", "any"] = "schema"
+    numbers: Literal["plain", "any", "dumps"] = "plain"
+    escapes: Literal["canonical", "any", "dumps"] = "canonical"
+    format: Literal["assert", "annotate", "strict"] = "assert"
+    unsupported: Literal["refuse", "record"] = "refuse"
+    strict_keywords: bool = False
+    additional_properties: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.whitespace, str):
+            raise TypeError(f"whitespace must be a str, not {type(self.whitespace).__name__}")
+        # Why not read it as a regex: one that begins with "pretty" matches letters, so it cannot describe whitespace.
+        if self.whitespace.startswith("pretty") and (self.indent is None or self.indent > MOST_INDENT):
+            raise ValueError(f"whitespace must be 'pretty(0)' to 'pretty({MOST_INDENT})', not {shown(self.whitespace)}")
+        for name, allowed in (
+            ("property_order", ("schema", "any")),
+            ("numbers", ("plain", "any", "dumps")),
+            ("escapes", ("canonical", "any", "dumps")),
+            ("format", ("assert", "annotate", "strict")),
+            ("unsupported", ("refuse", "record")),
+        ):
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {shown(value)}")
+        for name in ("strict_keywords", "additional_properties"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} must be True or False, not {shown(value)}")
+
+    @property
+    def indent(self) -> int | None:
+        """Blanks of indentation per level; None if the layout is not pretty."""
+        found = _PRETTY.fullmatch(self.whitespace)
+        return None if found is None else int(found.group(1))

@@ -1,0 +1,60 @@
+"""Exact values: numbers as fractions, and JSON values as hashable data that is equal exactly if the values are equal.
+
+JSON has one kind of number: 1, 1.0 and 1e0 are equal, and none of them equals true. A float denotes the decimal number of its shortest
+spelling, so 0.1 is one tenth.
+"""
+
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from guided.errors import LimitError
+from guided.limits import Limits
+
+__all__ = ["canonical", "fraction", "is_number"]
+
+# Why a limit: 1e1000000000 takes 12 bytes in a schema and 400 MB as a fraction.
+_DIGITS = Limits().digits
+
+
+def is_number(value: object) -> bool:
+    """Return whether the value is a JSON number: finite, and not a bool."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return False
+    return value.is_finite() if isinstance(value, Decimal) else isfinite(value) if isinstance(value, float) else True
+
+
+def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Fraction:
+    """Convert a number to an exact fraction.
+
+    Raises
+    ------
+    LimitError
+        The number has more than ``digits`` digits.
+    """
+    if isinstance(value, int):
+        # A lower bound, too small by at most one; str() would take quadratic time.
+        needed = (value.bit_length() - 1) * 30103 // 100_000 + 1
+        if needed > digits:
+            raise LimitError("digits", needed, digits, "write smaller numbers in the schema")
+        return Fraction(value)
+    decimal = value if isinstance(value, Decimal) else Decimal(repr(value))
+    exponent = decimal.as_tuple().exponent
+    needed = max(abs(decimal.adjusted()), abs(int(exponent))) if decimal else 0
+    if needed > digits:
+        raise LimitError("digits", needed, digits, "write smaller numbers in the schema")
+    return Fraction(decimal) if decimal else Fraction(0)
+
+
+def canonical(value: Any) -> Any:
+    """Return hashable data that is equal only for equal JSON values. Recursive, so for shallow values only."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool):
+        return ("constant", repr(value))
+    if isinstance(value, list):
+        return ("array", tuple(canonical(item) for item in value))
+    if isinstance(value, dict):
+        return ("object", frozenset((name, canonical(item)) for name, item in value.items()))
+    return fraction(value)

@@ -1,0 +1,145 @@
+"""Value queries: the formula that a pending value must satisfy, and the formulas whose truth its container observes.
+
+A *query* is a tuple of formulas of a value. The first must hold; the truth of each other formula is known when the value ends. While a
+value is pending, the state of its object or array contains atoms ("value", f). `split` moves the atoms that must hold into the query, so
+that a violation is detected early. The other atoms stay in the state until the valuation replaces them (`Substitution`).
+"""
+
+from collections.abc import Sequence
+
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.marks import VALUE
+
+__all__ = ["Substitution", "ValueQuery", "split", "substitute", "worst_case"]
+
+ValueQuery = tuple[int, ...]
+
+# From _MANY observed formulas on, `Substitution` indexes alternatives; it keeps the index of at most _MOST_KEPT formulas.
+_MANY, _MOST_KEPT = 8, 16
+
+
+def split(formulas: Formulas, state: Sequence[int]) -> tuple[ValueQuery, tuple[int, ...]] | None:
+    """Split a state into the query of its pending value and the state that waits for the valuation; None if no value can satisfy it."""
+    must = state[0]
+    if must == FALSE:
+        return None
+    nodes = formulas.nodes
+    truth: dict[int, int] = {}
+    forced: list[int] = []
+    for member in formulas.members(must):
+        node = nodes[member]
+        if node[0] == "value":
+            truth[node[1]] = TRUE
+            forced.append(node[1])
+        elif node[0] == "!" and nodes[node[1]][0] == "value":
+            value = nodes[node[1]][1]
+            truth[value] = FALSE
+            forced.append(formulas.negation(value))
+    rest = substitute(formulas, state, truth)
+    observed = {atom[1] for formula in rest for atom in formulas.atoms(formula) if atom[0] == "value"}
+    query = formulas.conjunction(forced)
+    return None if query == FALSE or rest[0] == FALSE else ((query, *sorted(observed)), rest)
+
+
+def substitute(formulas: Formulas, state: Sequence[int], truth: dict[int, int]) -> tuple[int, ...]:
+    """Substitute the known truth of some ("value", f) atoms into a state."""
+    if not truth:
+        return tuple(state)
+
+    def known(atom: Atom) -> int:
+        return truth[atom[1]] if atom[0] == "value" and atom[1] in truth else formulas.atom(atom)
+
+    memo: dict[int, int] = {}
+    return tuple(formulas.rewrite(formula, known, memo, VALUE) for formula in state)
+
+
+class Substitution:
+    """Substitute the valuation of a pending value into formulas.
+
+    Of many alternatives, a valuation mostly changes only the few that mention a formula that is true. So alternatives are indexed by the
+    formulas that they mention, and the remainder of each alternative under an all-false valuation is computed in advance.
+
+    Complexity: O(nodes) for the first valuation of a formula; then O(alternatives that the valuation changes or that survive an all-false
+    valuation).
+
+    Parameters
+    ----------
+    formulas : Formulas
+    """
+
+    def __init__(self, formulas: Formulas) -> None:
+        self._formulas = formulas
+        self._alternatives: dict[tuple[int, ValueQuery], _Alternatives] = {}
+
+    def after(self, state: Sequence[int], observed: ValueQuery, bits: int) -> tuple[int, ...]:
+        """Return a state with the truths of the observed formulas substituted."""
+        if len(observed) < _MANY:
+            return substitute(
+                self._formulas, state, {formula: TRUE if bits >> i & 1 else FALSE for i, formula in enumerate(observed)}
+            )
+        return tuple(self._of(formula, observed).after(bits) for formula in state)
+
+    def _of(self, formula: int, observed: ValueQuery) -> "_Alternatives":
+        found = self._alternatives.get((formula, observed))
+        if found is None:
+            while len(self._alternatives) >= _MOST_KEPT:
+                del self._alternatives[next(iter(self._alternatives))]
+            found = self._alternatives[formula, observed] = _Alternatives(self._formulas, formula, observed)
+        return found
+
+
+class _Alternatives:
+    """The alternatives of one formula, indexed by the observed formulas that they mention."""
+
+    def __init__(self, formulas: Formulas, formula: int, observed: ValueQuery) -> None:
+        node = formulas.nodes[formula]
+        members = node[1] if node[0] == "|" else (formula,)
+        self._formulas, self._observed = formulas, observed
+        self._with: dict[int, list[int]] = {}
+        self._asked: dict[int, dict[int, int]] = {}
+        for member in members:
+            asked = [atom[1] for atom in formulas.atoms(member) if atom[0] == "value"]
+            self._asked[member] = dict.fromkeys(asked, FALSE)
+            for one in asked:
+                self._with.setdefault(one, []).append(member)
+        left = substitute(formulas, members, dict.fromkeys(observed, FALSE))
+        # Alternatives that can still hold under an all-false valuation.
+        self._left = {member: after for member, after in zip(members, left, strict=True) if after != FALSE}
+
+    def after(self, bits: int) -> int:
+        changed: dict[int, dict[int, int]] = {}
+        while bits:
+            lowest = bits & -bits
+            bits ^= lowest
+            one = self._observed[lowest.bit_length() - 1]
+            for member in self._with.get(one, ()):
+                changed.setdefault(member, dict(self._asked[member]))[one] = TRUE
+        others = [after for member, after in self._left.items() if member not in changed]
+        return self._formulas.disjunction(
+            [*others, *(substitute(self._formulas, (member,), truth)[0] for member, truth in changed.items())]
+        )
+
+
+def worst_case(formulas: Formulas, formula: int) -> int | None:
+    """Substitute the least helpful truth for each ("value", f) atom; None if an atom occurs with both polarities.
+
+    If the rest of the object or array can satisfy the result, it can satisfy the formula whatever the pending value is.
+    """
+    nodes, mark = formulas.nodes, formulas.marks.of
+    worst: dict[int, int] = {}
+    todo, seen = [(formula, True)], {(formula, True)}
+    while todo:
+        top, is_positive = todo.pop()
+        kind, *content = nodes[top]
+        if kind == "value":
+            if worst.setdefault(content[0], FALSE if is_positive else TRUE) != (FALSE if is_positive else TRUE):
+                return None
+        elif kind == "1":
+            return None
+        elif kind in ("&", "|", "!"):
+            sign = is_positive != (kind == "!")
+            for member in content[0] if kind != "!" else content:
+                if (member, sign) not in seen and mark(member) & VALUE:
+                    seen.add((member, sign))
+                    todo.append((member, sign))
+    return substitute(formulas, (formula,), worst)[0]

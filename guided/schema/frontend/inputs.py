@@ -1,0 +1,152 @@
+"""Conversion of every accepted input to one JSON Schema.
+
+=====================================================  ==========================================================
+given                                                  is
+=====================================================  ==========================================================
+dict, bool, JSON text, path to a file of JSON          a JSON Schema
+a tool (OpenAI, Anthropic, MCP), a response format     the schema in it (`guided.schema.frontend.definitions`)
+an OpenAPI 3 operation, or a document and a name       the operation's arguments (`guided.schema.frontend.openapi`)
+a type, or pydantic's TypeAdapter of one               pydantic's schema of it (`guided.schema.frontend.typed`)
+a function                                             its arguments by name (`guided.schema.frontend.signatures`)
+=====================================================  ==========================================================
+
+If a type was given, it reads the generated values (`Input.reader`). Everything else is read as plain JSON. With ``source="schema"`` only
+the first row applies, without paths: no file is read, and nothing is interpreted as a tool or operation.
+"""
+
+import inspect
+import os
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pydantic
+
+from guided.errors import SchemaError, shown
+from guided.files import read_text
+from guided.schema.frontend.definitions import is_operation, schema_in
+from guided.schema.frontend.json_values import check_levels_of_text, parse_json
+from guided.schema.frontend.openapi import operation_schema
+from guided.schema.frontend.reader import TypeReader
+from guided.schema.frontend.signatures import arguments_of
+from guided.schema.frontend.typed import schema_of
+
+__all__ = ["Input", "input_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """An input, as a JSON Schema.
+
+    Attributes
+    ----------
+    schema : dict or bool
+        Numbers parsed from text are int or Decimal.
+    reader : TypeReader or None
+        Reads values as instances of the given type; None: as plain JSON.
+    unenforced : tuple of (str, str)
+        JSON Pointer and keyword of each constraint of the type that the schema does not express.
+    """
+
+    schema: Any
+    reader: TypeReader | None = None
+    unenforced: tuple[tuple[str, str], ...] = ()
+
+
+def input_of(given: Any, operation: str | None = None, source: str = "auto") -> Input:
+    """Return the JSON Schema of any input in the table above.
+
+    Parameters
+    ----------
+    given : dict, bool, str, path, type or callable
+    operation : str, optional
+        Which operation of an OpenAPI document.
+    source : {"auto", "schema"}
+        Any row of the table above, or only a JSON Schema: a dict, a bool or JSON text.
+
+    Raises
+    ------
+    SchemaError
+        A text or file is not JSON, or a definition or type has no schema.
+    TypeError
+        The input is none of these.
+    LimitError
+        It nests too deep.
+    """
+    if source == "schema":
+        return Input(_plain_schema(_without_operation(given, operation)))
+    if isinstance(given, str | os.PathLike):
+        given = _parsed(given)
+        if not isinstance(given, Mapping | bool):
+            raise SchemaError(f"a schema must be an object, true or false, not {shown(given)}", "", "schema")
+    listed = None if isinstance(given, type | Mapping) else getattr(given, "inputSchema", None)
+    if isinstance(listed, Mapping):
+        # A tool object of the MCP SDK.
+        given = {"name": getattr(given, "name", ""), "inputSchema": listed}
+    if isinstance(given, bool):
+        return Input(_without_operation(given, operation))
+    if isinstance(given, Mapping):
+        if is_operation(given) or operation is not None:
+            return Input(operation_schema(given, operation))
+        schema = schema_in(given)
+        return Input(schema if isinstance(schema, dict | bool) else dict(schema))
+    reader = TypeReader(_type_of(_without_operation(given, operation)))
+    schema, unenforced = schema_of(reader.adapter, reader.given)
+    return Input(schema, reader, unenforced)
+
+
+def _plain_schema(given: Any) -> Any:
+    """Return an input that is a JSON Schema itself. Opens no file."""
+    if isinstance(given, str):
+        given = _parsed(given, advice="")
+        if not isinstance(given, dict | bool):
+            raise SchemaError(f"a schema must be an object, true or false, not {shown(given)}", "", "schema")
+    elif not isinstance(given, Mapping | bool):
+        raise TypeError(f"source='schema' needs a dict, a bool or JSON text, not {type(given).__name__}")
+    return given if isinstance(given, dict | bool) else dict(given)
+
+
+def _type_of(given: Any) -> Any:
+    """Return the type that values are read as."""
+    if isinstance(given, type | pydantic.TypeAdapter | typing.NewType) or typing.get_origin(given) is not None:
+        return given
+    if type(given).__module__ in ("typing", "typing_extensions") or (
+        hasattr(given, "__type_params__") and hasattr(given, "__value__")
+    ):
+        return given
+    if inspect.isroutine(given) or isinstance(given, partial):
+        return arguments_of(given)
+    if isinstance(given, pydantic.BaseModel):
+        raise TypeError(f"pass the model's class, not an instance: this is an instance of {type(given).__name__}")
+    if callable(given):
+        return arguments_of(given)
+    raise TypeError(
+        f"a schema must be a dict, a bool, JSON text, a path, a type or a function, not {'None' if given is None else type(given).__name__}"
+    )
+
+
+def _parsed(given: str | os.PathLike[str], advice: str = "; to read a file, give a pathlib.Path") -> Any:
+    text = given
+    if isinstance(text, os.PathLike):
+        try:
+            text = read_text(text)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise SchemaError(f"{os.fspath(given)} cannot be read: {reason}", "", "schema") from error
+    try:
+        check_levels_of_text(text)
+        return parse_json(text, parse_float=Decimal)
+    except ValueError as error:
+        name = "the text"
+        if isinstance(given, os.PathLike):
+            name, advice = os.fspath(given), ""
+        raise SchemaError(f"{name} is not valid JSON: {error}{advice}", "", "schema") from error
+
+
+def _without_operation(given: Any, operation: str | None) -> Any:
+    if operation is not None:
+        raise TypeError("operation= is only for OpenAPI documents")
+    return given

@@ -1,0 +1,37 @@
+"""Counts: the values of ``minLength``, ``maxItems`` and similar keywords."""
+
+from typing import Any
+
+from guided.schema.formula.exact import fraction, is_number
+from guided.schema.formula.formulas import FALSE
+from guided.schema.frontend.site import Site
+
+__all__ = ["at_least", "at_most", "count", "count_or"]
+
+
+def count(site: Site, keyword: str, value: Any) -> int:
+    """Return the value as a natural number; 2.0 is one."""
+    if is_number(value):
+        number = fraction(value, site.lowering.limits.digits)
+        if number.denominator == 1 and number >= 0:
+            return number.numerator
+    raise site.wrong(keyword, f"{keyword} must be a non-negative integer")
+
+
+def count_or(site: Site, keyword: str, default: int) -> int:
+    """Return the schema's count under this keyword, or the default."""
+    return count(site, keyword, site.schema[keyword]) if keyword in site.schema else default
+
+
+def at_least(site: Site, formulas: list[int], keyword: str, value: Any, most: str) -> None:
+    """Append the atom of a minimum count; FALSE if it exceeds the count under ``most``."""
+    least = count(site, keyword, value)
+    if least > count_or(site, most, least):
+        formulas.append(FALSE)
+    elif least:
+        formulas.append(site.noted(keyword, least))
+
+
+def at_most(site: Site, formulas: list[int], keyword: str, value: Any) -> None:
+    """Append the atom of a maximum count."""
+    formulas.append(site.atom(keyword, count(site, keyword, value)))

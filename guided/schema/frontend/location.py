@@ -1,0 +1,27 @@
+"""Locations of schemas in their documents.
+
+A location is a linked list, ``(location of the enclosing schema, *tokens)``, converted to a JSON Pointer only on demand.
+"""
+
+from typing import Any, TypeAlias
+
+from guided.errors import SchemaError
+
+__all__ = ["Location", "loop", "pointer_of"]
+
+Location: TypeAlias = tuple[Any, ...]
+
+
+def pointer_of(location: Location) -> str:
+    """Return the JSON Pointer of a location; in another document than the schema itself, after its URI and ``#``."""
+    tokens: list[str] = []
+    while len(location) > 1:
+        tokens.extend(str(token).replace("~", "~0").replace("/", "~1") for token in reversed(location[1:]))
+        location = location[0]
+    document = location[0] if location else ""
+    return (f"{document}#" if document else "") + "".join(f"/{token}" for token in reversed(tokens))
+
+
+def loop(location: Location) -> SchemaError:
+    """Return the error of a schema that refers to itself about the same value."""
+    return SchemaError("the schema refers to itself for the same value", pointer_of(location), "$ref")

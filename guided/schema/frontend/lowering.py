@@ -1,0 +1,499 @@
+"""Lower JSON Schema to formulas, lazily: a subschema becomes a formula when a value it applies to is reached.
+
+`Lowering.root` is the formula of the whole value. A subschema that applies to a *part* of a value (below ``properties``, ``items``,
+``contains``) becomes the atom ``("schema", key)`` until `expand` is called, if a reference leads to it or much has been lowered already.
+The first few are lowered at once. Subschemas that apply to the *same* value (below ``allOf``, ``not``, behind ``$ref``) are lowered in
+place, so a formula contains all constraints on its value. Only past a nesting depth do they become such an atom too, which
+`guided.schema.values.restrict` expands.
+
+Keys are small ints in order of discovery: the same schema gives the same keys. Equal subschemas give equal formulas where they are
+lowered at once, and a referenced schema has one key.
+
+Complexity: each schema is lowered once, in time linear in its keywords; recursion depth is bounded by a constant.
+Not handled here: the texts that spell a value, and whether a formula is satisfiable.
+"""
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from guided.errors import LimitError, SchemaError, shown
+from guided.limits import Limits
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.frontend.dialect import Dialect
+from guided.schema.frontend.json_values import check_levels
+from guided.schema.frontend.keywords.enumerations import constant
+from guided.schema.frontend.keywords.unevaluated import close
+from guided.schema.frontend.location import Location, loop, pointer_of
+from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_private
+from guided.schema.frontend.references import References
+from guided.schema.frontend.resources import Context, Target
+from guided.schema.frontend.site import Site, typed
+
+__all__ = ["Lowering"]
+
+# Nesting of schemas being lowered beyond which an atom replaces the next one: for a part of the value, and for the same value. Python's
+# # stack holds about a thousand frames, and each schema takes five.
+_DEEPEST_PART = 16
+_DEEPEST = 32
+# Subschemas of parts that are lowered together with their parent: all of a typical schema, and 0.2 ms of a large one.
+_AT_ONCE = 64
+# Step budget of a whole schema's formulas, in calls of its index.
+_CALLS = 8
+# Limits that every schema was already checked against when it was compiled.
+_LIMITS = Limits()
+# Most names that a note lists.
+_MOST_NAMED = 10
+_MOST_LISTED = 32
+_STRING = frozenset({str})
+# See `guided.schema.numbers.automaton`.
+_NARROWED = (
+    "numbers='any': a number with an exponent has one digit before the point, not 0 (3e1, not 30e0 or 0.3e2), and of integers and "
+    "multiples at most 17 digits with no 0 at the end, where numbers are compared or divided: at"
+)
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_OF_NUMBERS = frozenset({*_BOUNDS, "multipleOf", "divisibleBy", "const", "enum"})
+
+
+class Lowering:
+    """The formulas of one schema. Grows as subschemas are expanded; not thread-safe.
+
+    Parameters
+    ----------
+    schema : dict or bool
+        The schema as parsed JSON; numbers as int, float or Decimal. Must not be changed afterwards.
+    options : JsonOptions
+    formulas : Formulas
+        The table that receives the formulas.
+    limits : Limits
+        ``depth`` bounds the nesting of schemas that apply to the same value.
+    registry : Mapping of str to schema, optional
+        Documents by URI, for references.
+    pointer : str
+        JSON Pointer to the subschema of the whole value, if not the whole ``schema``.
+    lists_items : bool
+        Lower ``uniqueItems`` to "each value at most once" where the items' values can be listed.
+
+    Attributes
+    ----------
+    root : int
+        Formula of the whole value.
+    sequence : dict of int to int
+        Id of each ``properties`` and ``required`` atom -> its position in the schema's text.
+    origins : dict of int to tuple
+        Location of the first occurrence of some atoms: minimum counts and ``uniqueItems``.
+    constants : dict of int to (list or dict, int)
+        The arrays and objects of ``enum`` and ``const`` and their formulas, by their identity.
+    types : dict of (str, int) to (int, frozenset of str)
+        Formula and types of each type name in the drafts of a year; filled on first use.
+    nested : int
+        Current nesting of schemas being lowered.
+            unknown_formats : dict
+                Unknown formats in order of discovery, where formats are asserted.
+    misspelled : dict of (str, str) to str
+        JSON Pointer and name of each unknown keyword that looks misspelled -> the likely intended keyword.
+    narrowed : dict of int to Location
+        Locations of schemas that compare or divide numbers under ``numbers="any"``, by identity of the schema.
+
+    Raises
+    ------
+    SchemaError
+        The schema is malformed or cannot be enforced. `expand` and `check` raise for subschemas not lowered here.
+            LimitError
+                It nests too deep, or its numbers are too long.
+    """
+
+    __slots__ = (
+        "_active",
+        "_expanded",
+        "_flat",
+        "_inside",
+        "_keys",
+        "_misspellings",
+        "_parts",
+        "_places",
+        "_room",
+        "_unenforced",
+        "constants",
+        "formulas",
+        "limits",
+        "lists_items",
+        "misspelled",
+        "narrowed",
+        "nested",
+        "options",
+        "origins",
+        "references",
+        "root",
+        "sequence",
+        "types",
+        "unknown_formats",
+    )
+
+    def __init__(
+        self,
+        schema: Any,
+        options: JsonOptions,
+        formulas: Formulas,
+        limits: Limits,
+        registry: Mapping[str, Any] | None = None,
+        pointer: str = "",
+        *,
+        lists_items: bool = False,
+    ) -> None:
+        self.lists_items = lists_items
+        self.options = options
+        self.formulas = formulas
+        self.limits = limits
+        formulas.steps.limit = _CALLS * limits.call_steps
+        if (limits.schema_depth, limits.schema_parts) != (_LIMITS.schema_depth, _LIMITS.schema_parts):
+            check_levels(schema, limits)
+        self.sequence: dict[int, int] = {}
+        self.origins: dict[int, Location] = {}
+        self.references = References(schema, registry or {}, closes=not options.additional_properties)
+        self._unenforced: dict[tuple[str, str], None] = {}
+        self.unknown_formats: dict[str, None] = {}
+        self.misspelled: dict[tuple[str, str], str] = {}
+        self._misspellings = Misspellings()
+        self.narrowed: dict[int, Location] = {}
+        # Schema, context, location, depth, and whether it applies to a part of a value whose objects are closed.
+        self._places: list[tuple[Any, Context | None, Location, int, bool]] = []
+        self._keys: dict[tuple[Any, ...], int] = {}
+        self._expanded: dict[int, int] = {}
+        # Keys being lowered, each with the depth of its value within the value that lowering began with.
+        self._active: dict[int, int] = {}
+        self._parts = 0
+        self._flat: dict[tuple[Any, ...], int] = {}
+        self._inside: dict[tuple[int, int], int] = {}
+        self.constants: dict[int, tuple[Any, int]] = {}
+        self.types: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
+        self.nested = 0
+        self._room = _AT_ONCE
+        root = self.references.root
+        target = Target(schema, root, root.resource.location)
+        if pointer:
+            target = self.references.resolve("$ref", f"#{quote(pointer)}", root, target.location)
+        target = self._followed(target)
+        self.root = self._later(target.schema, target.context, target.location)
+        node = formulas.nodes[self.root]
+        if node[0] == "schema":
+            self.expand(node[1])
+
+    @property
+    def unenforced(self) -> list[tuple[str, str]]:
+        """The (pointer, keyword) pairs recorded so far instead of being enforced."""
+        return list(self._unenforced)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Behavior that a user might not expect.
+
+        Unknown names without effect (formats, drafts in ``$schema``, misspelled keywords), and excluded spellings of numbers.
+        """
+        formats, drafts = list(self.unknown_formats), list(self.references.unknown_drafts)
+        found = [f"unknown formats are annotations: {_listed(formats)}"] if formats else []
+        if drafts:
+            found.append(f"unknown $schema, ignored: {_listed(drafts)}")
+        misspelled = list(self.misspelled.items())
+        found += [
+            f"unknown keyword {shown(keyword)} at {pointer or '/'} has no effect: is {intended!r} meant?"
+            for (pointer, keyword), intended in misspelled[:_MOST_NAMED]
+        ]
+        if len(misspelled) > _MOST_NAMED:
+            found.append(f"{len(misspelled) - _MOST_NAMED:,} more unknown keywords look misspelled")
+        if self.narrowed:
+            places = [pointer_of(location) or "/" for location in islice(self.narrowed.values(), _MOST_NAMED)]
+            more = f", and {len(self.narrowed) - _MOST_NAMED:,} more" if len(self.narrowed) > _MOST_NAMED else ""
+            found.append(f"{_NARROWED} {_listed(places)}{more}")
+        return tuple(found)
+
+    def pointer(self, key: int) -> str:
+        """Return the JSON Pointer to the first occurrence of a key's subschema; in another document, after its URI and ``#``."""
+        return pointer_of(self._places[key][2])
+
+    def location(self, key: int) -> Location:
+        """Return the location that `pointer` spells."""
+        return self._places[key][2]
+
+    def expand(self, key: int) -> int:
+        """Return the formula of the subschema behind an atom ``("schema", key)``.
+
+        It contains no such atom about the same value, unless schemas nest very deep.
+
+        Raises
+        ------
+        SchemaError, LimitError
+            As the constructor.
+        """
+        found = self._expanded.get(key)
+        if found is None:
+            schema, context, location, depth, closes = self._places[key]
+            if context is None:
+                found = constant(self, schema, location, 0)
+            else:
+                self._active[key] = self._parts
+                self._room = self._room if self.nested else _AT_ONCE
+                try:
+                    found = self._lower(schema, context, location, depth, closes)
+                finally:
+                    del self._active[key]
+            self._expanded[key] = found
+        return found
+
+    def check(self) -> None:
+        """Lower everything reachable, so that no error is left for later.
+
+        Raises
+        ------
+        SchemaError, LimitError
+            As the constructor.
+        """
+        key = 0
+        while key < len(self._places):
+            self.expand(key)
+            key += 1
+
+    def refuse(self, reason: str, location: Location, keyword: str) -> None:
+        """Record a keyword that cannot be enforced, or raise, depending on the options."""
+        pointer = pointer_of(location)
+        if self.options.unsupported != "record":
+            raise SchemaError(reason, pointer, keyword)
+        self._unenforced[pointer, keyword] = None
+
+    def _take_notes(self, schema: dict[str, Any], context: Context, location: Location) -> None:
+        """Record notes about a schema's keywords; under ``strict_keywords``, reject unknown ones.
+
+        Raises
+        ------
+        SchemaError
+            A keyword is unknown, under ``strict_keywords``.
+        """
+        dialect = context.dialect
+        if dialect.reference_stands_alone and "$ref" in schema:
+            return
+        if self.options.numbers == "any" and _compares_numbers(schema, dialect):
+            self.narrowed[id(schema)] = location
+        known = self._misspellings.known(dialect)
+        if known.issuperset(schema):
+            return
+        for keyword in schema:
+            if keyword in known or not isinstance(keyword, str) or is_private(keyword):
+                continue
+            intended = self._misspellings.meant(keyword, dialect)
+            if self.options.strict_keywords:
+                drafts = drafts_with(keyword)
+                reason = (
+                    f"unknown keyword; is {intended!r} meant?"
+                    if intended is not None
+                    else f"a keyword of {drafts[-1]}, not of {dialect.name}"
+                    if drafts
+                    else "unknown keyword; an annotation of your own has the prefix x-"
+                )
+                raise SchemaError(reason, pointer_of(location), keyword)
+            if intended is not None:
+                self.misspelled[pointer_of(location), keyword] = intended
+
+    def below(self, schema: Any, context: Context, location: Location) -> int:
+        """Return the formula of a subschema about a part of the value, or an atom for it."""
+        if schema is True:
+            return TRUE
+        if isinstance(schema, dict) and "$ref" in schema:
+            target = self._followed(Target(schema, context, location))
+            if target.schema is not schema:
+                return self._later(target.schema, target.context, target.location)
+        quick = self._quick(schema, context, location)
+        if quick is not None:
+            return quick
+        if self._room <= 0 or self.nested >= _DEEPEST_PART:
+            return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.closes)))
+        self._room -= 1
+        self._parts += 1
+        try:
+            return self._lower(schema, self.references.entered(schema, context, location), location, 0, context.closes)
+        finally:
+            self._parts -= 1
+
+    def _later(self, schema: Any, context: Context, location: Location) -> int:
+        """Return an atom for a schema, or its formula if that is quick to compute."""
+        quick = self._quick(schema, context, location)
+        if quick is not None:
+            return quick
+        return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.closes)))
+
+    def inside(self, schema: Any, context: Context, location: Location, depth: int) -> int:
+        """Return the formula of a subschema about the same value as its parent, ``depth`` such levels down."""
+        if isinstance(schema, bool):
+            return TRUE if schema else FALSE
+        if not isinstance(schema, dict):
+            raise _no_schema(schema, location)
+        if depth > self.limits.depth:
+            raise LimitError("depth", depth, self.limits.depth, "schemas for the same value nest too deep")
+        # Why: one dict may occur in many places (in Python, or as a YAML alias), and occurrences double at every level.
+        place = (id(schema), id(context))
+        found = self._inside.get(place)
+        if found is None:
+            if self.nested >= _DEEPEST:
+                return self.formulas.atom(("schema", self._key(schema, context, location, depth)))
+            found = self._inside[place] = self._lower(
+                schema, self.references.entered(schema, context, location), location, depth
+            )
+        return found
+
+    def referred(self, keyword: str, reference: str, context: Context, location: Location, depth: int) -> int:
+        """Return the formula of a reference's target, about the same value."""
+        target = self._followed(self.references.resolve(keyword, reference, context, location))
+        quick = self._quick(target.schema, target.context, target.location)
+        if quick is not None:
+            return quick
+        if depth > self.limits.depth:
+            raise LimitError("depth", depth, self.limits.depth, "too many references in a row for the same value")
+        key = self._key(target.schema, target.context, target.location, depth)
+        if self._active.get(key) == self._parts:
+            raise loop(location)
+        if key in self._active or (self.nested >= _DEEPEST and key not in self._expanded):
+            return self.formulas.atom(("schema", key))
+        return self.expand(key)
+
+    def constant_later(self, value: Any, location: Location) -> int:
+        """Return an atom for the values equal to a constant."""
+        key = len(self._places)
+        self._places.append((value, None, location, 0, False))
+        return self.formulas.atom(("schema", key))
+
+    def _followed(self, target: Target) -> Target:
+        """Follow references without sibling keywords to their final target."""
+        seen: set[tuple[int, int]] = set()
+        while isinstance(target.schema, dict) and "$ref" in target.schema:
+            schema, location = target.schema, target.location
+            context = self.references.entered(schema, target.context, location)
+            self._take_notes(schema, context, location)
+            reference, dialect = schema["$ref"], context.dialect
+            if not isinstance(reference, str) or "$ref" not in dialect.handlers:
+                break
+            if not dialect.reference_stands_alone and any(
+                keyword in dialect.handlers for keyword in schema if keyword != "$ref"
+            ):
+                break
+            place = (id(schema), id(context))
+            if place in seen:
+                raise loop(location)
+            seen.add(place)
+            target = self.references.resolve("$ref", reference, context, location)
+        return target
+
+    def _quick(self, schema: Any, context: Context, location: Location) -> int | None:
+        """Return the formula of a schema without subschemas, shared by equal ones; None for any other schema."""
+        if isinstance(schema, bool):
+            return TRUE if schema else FALSE
+        if not isinstance(schema, dict):
+            raise _no_schema(schema, location)
+        context = self.references.entered(schema, context, location)
+        self._take_notes(schema, context, location)
+        handlers = context.dialect.handlers
+        content: list[Any] = [context.dialect]
+        for keyword, value in schema.items():
+            if keyword not in handlers:
+                continue
+            kind = type(value)
+            if kind is str or kind is int:
+                content.append(keyword)
+                content.append(value)
+            elif kind is bool or kind is float:
+                content += (keyword, kind, value)
+            elif kind is list and len(value) <= _MOST_LISTED and _STRING.issuperset(map(type, value)):
+                content += (keyword, tuple(value))
+            else:
+                return None
+        if len(content) == 1:
+            return TRUE
+        if "$ref" in schema or "$dynamicRef" in schema or "$recursiveRef" in schema:
+            return None
+        memo = tuple(content)
+        found = self._flat.get(memo)
+        if found is None:
+            recorded = len(self._unenforced)
+            found = self._lower(schema, context, location, 0)
+            if len(self._unenforced) == recorded:  # Why: recorded keywords must be recorded each time
+                self._flat[memo] = found
+        return found
+
+    def _key(
+        self, schema: dict[str, Any], context: Context, location: Location, depth: int, closes: bool = False
+    ) -> int:
+        context = self.references.entered(schema, context, location)
+        identity = (id(schema), id(context), closes)
+        key = self._keys.get(identity)
+        if key is None:
+            key = self._keys[identity] = len(self._places)
+            self._places.append((schema, context, location, depth, closes))
+        return key
+
+    def _lower(
+        self, schema: dict[str, Any], context: Context, location: Location, depth: int, closes: bool = False
+    ) -> int:
+        self._take_notes(schema, context, location)
+        site = Site(self, schema, context, location, depth)
+        dialect = context.dialect
+        handlers = dialect.handlers
+        if dialect.reference_stands_alone and "$ref" in schema:
+            schema = {"$ref": schema["$ref"]}
+        self.nested += 1
+        try:
+            for keyword, value in schema.items():
+                handler = handlers.get(keyword)
+                if handler is not None:
+                    handler(site, value)
+            if closes:
+                close(site)
+        finally:
+            self.nested -= 1
+        formulas, values, types = self.formulas, site.values, site.types
+        if site.objects and (types is None or "object" in types):
+            values.append(typed(formulas, "object", site.objects))
+        if site.strings and (types is None or "string" in types):
+            values.append(typed(formulas, "string", site.strings))
+        if site.arrays and (types is None or "array" in types):
+            values.append(typed(formulas, "array", site.arrays))
+        if site.numbers and (types is None or "number" in types):
+            values.append(typed(formulas, "number", site.numbers))
+        return values[0] if len(values) == 1 else formulas.conjunction(values)
+
+
+def _listed(names: list[str]) -> str:
+    more = f", and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(shown, names[:_MOST_NAMED])) + more
+
+
+def _compares_numbers(schema: dict[str, Any], dialect: Dialect) -> bool:
+    """Return whether a schema constrains numbers beyond their type and sign."""
+    handlers = dialect.handlers
+    kinds = schema.get("type")
+    if type(kinds) is str and kinds != "integer" and _OF_NUMBERS.isdisjoint(schema):
+        return False
+    for keyword in ("multipleOf", "divisibleBy"):
+        if keyword in schema and keyword in handlers:
+            return True
+    for keyword in _BOUNDS:
+        bound = schema.get(keyword)
+        if bound and not isinstance(bound, bool) and keyword in handlers:
+            return True
+    is_integer = kinds == "integer" or (isinstance(kinds, list) and "integer" in kinds and "number" not in kinds)
+    if is_integer and "type" in handlers and not dialect.integers_by_text:
+        return True
+    values = [schema[keyword] for keyword in ("const", "enum") if keyword in schema and keyword in handlers]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            values.extend(value.values())
+        elif isinstance(value, list):
+            values.extend(value)
+        elif value and not isinstance(value, str | bool):
+            return True
+    return False
+
+
+def _no_schema(value: object, location: Location) -> SchemaError:
+    keyword = str(location[1]) if len(location) > 1 else "schema"
+    return SchemaError(f"a schema must be an object, true or false, not {shown(value)}", pointer_of(location), keyword)

@@ -1,0 +1,182 @@
+"""OpenAPI 3 operations: the object of an operation's parameters, with its request body as ``body``.
+
+Properties have the names of the parameters, whether these are in path, query, headers or cookies. References point into the document,
+which is kept beside the schema as ``components``. Documents of version 3.0 have their own dialect, which is translated to JSON Schema:
+``nullable``, boolean ``exclusiveMinimum``, and no keywords beside ``$ref``. Schemas of 3.1 are JSON Schemas.
+
+Complexity: linear in the document; iterative. Nothing is fetched.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from guided.errors import SchemaError, shown
+from guided.schema.frontend.bundling import DRAFT_4, follow
+
+__all__ = ["METHODS", "operation_schema", "parameters_of", "resolved"]
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+# Keywords of 3.0 that contain schemas: one, or a list of them.
+_ONE = ("items", "not", "additionalProperties")
+_LISTS = ("allOf", "anyOf", "oneOf")
+_LONGEST_CHAIN = 100
+
+
+def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[str, Any]:
+    """Return the schema of an operation's arguments.
+
+    Parameters
+    ----------
+    given : Mapping
+        An operation object (with ``components`` beside its own keys, if it refers to them), or a document.
+    operation : str, optional
+        Which operation of a document: its ``operationId``, or method and path (``"POST /pets"``). Optional if the document has only one.
+
+    Raises
+    ------
+    SchemaError
+        The operation does not exist, a parameter is malformed, two have the same name, or a reference has no target.
+    """
+    pointer, shared, chosen = ("", [], given) if "paths" not in given else _chosen(given, operation)
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for place, parameter in parameters_of(given, pointer, shared, chosen):
+        name = parameter.get("name")
+        if not isinstance(name, str):
+            raise SchemaError("a parameter needs a name", place, "name")
+        if name in properties:
+            raise SchemaError(f"duplicate parameter {name!r}", place, "name")
+        properties[name] = _described(_schema_of(parameter, place), parameter)
+        if parameter.get("required") or parameter.get("in") == "path":
+            required.append(name)
+    if chosen.get("requestBody") is not None:
+        body = resolved(given, chosen["requestBody"], f"{pointer}/requestBody")
+        if "body" in properties:
+            raise SchemaError("the parameter name 'body' is reserved for the request body", pointer, "requestBody")
+        properties["body"] = _described(_schema_of(body, f"{pointer}/requestBody"), body)
+        if body.get("required"):
+            required.append("body")
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+    schema["additionalProperties"] = False
+    if "components" in given:
+        schema["components"] = given["components"]
+    if not str(given.get("openapi", "3.1")).startswith("3.0"):
+        return schema
+    return {"$schema": DRAFT_4, **_of_version_3_0(schema)}
+
+
+def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[Any], Mapping[str, Any]]:
+    """Return the pointer, the path's parameters, and the object of an operation."""
+    paths = document["paths"]
+    found: dict[str, tuple[str, list[Any], Mapping[str, Any]]] = {}
+    names: list[str] = []
+    for path, item in paths.items() if isinstance(paths, Mapping) else ():
+        for method in METHODS:
+            operation = item.get(method) if isinstance(item, Mapping) else None
+            if isinstance(operation, Mapping):
+                pointer = f"/paths/{path.replace('~', '~0').replace('/', '~1')}/{method}"
+                entry = (pointer, list(item.get("parameters", ())), operation)
+                name = operation.get("operationId")
+                found[f"{method.upper()} {path}"] = entry
+                names.append(name if isinstance(name, str) else f"{method.upper()} {path}")
+                found[names[-1]] = entry
+    if wanted is None and len(names) == 1:
+        return found[names[0]]
+    if wanted not in found:
+        what = "name one of its operations" if wanted is None else f"unknown operation {wanted!r}"
+        raise SchemaError(f"{what}: {', '.join(names[:20]) or 'it has none'}", "/paths", "operation")
+    return found[wanted]
+
+
+def parameters_of(
+    document: Mapping[str, Any], pointer: str, shared: list[Any], operation: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield location and object of each parameter; those of the operation override those of its path.
+
+    Raises
+    ------
+    SchemaError
+        A parameter is malformed.
+    """
+    found: dict[tuple[Any, Any], tuple[str, Mapping[str, Any]]] = {}
+    own = operation.get("parameters", ())
+    above = pointer.rpartition("/")[0]
+    for where, parameters in ((above, shared), (pointer, own)):
+        if not isinstance(parameters, list | tuple):
+            raise SchemaError(f"parameters must be a list, not {shown(parameters)}", where, "parameters")
+        for place, parameter in enumerate(parameters):
+            at = f"{where}/parameters/{place}"
+            inner = resolved(document, parameter, at)
+            found[str(inner.get("name")), str(inner.get("in"))] = at, inner
+    yield from found.values()
+
+
+def resolved(document: Mapping[str, Any], given: Any, pointer: str) -> Mapping[str, Any]:
+    """Return the object at a place of a document, following references.
+
+    Raises
+    ------
+    SchemaError
+        A reference has no target, leaves the document or refers to itself, or the target is not an object.
+    """
+    for _ in range(_LONGEST_CHAIN):
+        if not isinstance(given, Mapping):
+            raise SchemaError(f"expected an object, not {shown(given)}", pointer, "$ref")
+        if "$ref" not in given:
+            return given
+        given = follow(document, given["$ref"], pointer)
+    raise SchemaError("the references form a cycle", pointer, "$ref")
+
+
+def _schema_of(holder: Mapping[str, Any], pointer: str) -> Any:
+    """Return the schema of a parameter or body: its own, or that of its JSON content."""
+    if "schema" in holder:
+        return holder["schema"]
+    content = holder.get("content")
+    for kind, media in content.items() if isinstance(content, Mapping) else ():
+        name = kind.partition(";")[0].strip().lower()
+        if isinstance(media, Mapping) and (name == "application/json" or name.endswith("+json")):
+            return media.get("schema", True)
+    raise SchemaError("it has neither a schema nor content of JSON", pointer, "content")
+
+
+def _described(schema: Any, holder: Mapping[str, Any]) -> Any:
+    text = holder.get("description")
+    if isinstance(schema, Mapping) and isinstance(text, str) and not {"description", "$ref"} & schema.keys():
+        return {**schema, "description": text}
+    return schema
+
+
+def _of_version_3_0(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema, and those in its components, as draft 4."""
+    root = dict(schema)
+    work: list[dict[str, Any]] = [root]
+    components = root.get("components")
+    if isinstance(components, Mapping):
+        root["components"] = components = dict(components)
+        if isinstance(components.get("schemas"), Mapping):
+            components["schemas"] = _copies(components["schemas"], work)
+    while work:
+        item = work.pop()
+        for keyword in _ONE:
+            if isinstance(item.get(keyword), Mapping):
+                item[keyword] = _copies({keyword: item[keyword]}, work)[keyword]
+        for keyword in _LISTS:
+            if isinstance(item.get(keyword), list):
+                item[keyword] = list(_copies(dict(enumerate(item[keyword])), work).values())
+        if isinstance(item.get("properties"), Mapping):
+            item["properties"] = _copies(item["properties"], work)
+    return root
+
+
+def _copies(schemas: Mapping[Any, Any], work: list[dict[str, Any]]) -> dict[Any, Any]:
+    """Return shallow copies of schemas, nullable ones as a union with null, and queue the copies for translation."""
+    copies: dict[Any, Any] = {}
+    for key, schema in schemas.items():
+        copies[key] = schema
+        if isinstance(schema, Mapping):
+            copy = {name: value for name, value in schema.items() if name != "nullable"}
+            work.append(copy)
+            nullable = schema.get("nullable") is True and "$ref" not in schema and "type" in schema
+            copies[key] = {"anyOf": [copy, {"type": "null"}]} if nullable else copy
+    return copies

@@ -1,0 +1,215 @@
+"""Generated texts as instances of a Python type: the whole value, and each part.
+
+The type of a part is found by walking down from the type of the whole: fields of models, dataclasses, TypedDicts and NamedTuples, items
+of lists, sets and tuples, values of dicts. Below a union of several types, or any other type, it is unknown, and values are plain JSON.
+
+Complexity: a part costs its own text, and one look-up per step of its path.
+"""
+
+import collections
+import collections.abc as abc
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pydantic
+
+from guided.errors import SchemaError, annotation_text, without_addresses
+from guided.schema.frontend.typed import adapter_of
+from guided.schema.frontend.typed_dicts import readable
+
+__all__ = ["TypeReader"]
+
+# The type of a part whose type is unknown.
+_UNKNOWN = object()
+
+_LISTS = frozenset({
+    list, set, frozenset, collections.deque,
+    abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable, abc.Set, abc.MutableSet,
+})  # fmt: skip
+_DICTS = frozenset({dict, collections.OrderedDict, collections.defaultdict, abc.Mapping, abc.MutableMapping})
+_MARKERS = (typing.Required, typing.NotRequired)
+_MOST_WRAPPERS = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """A type, its reader, and the types of its parts: by name or position, and of all others."""
+
+    annotation: Any
+    adapter: "pydantic.TypeAdapter[Any] | None"
+    named: Mapping[str | int, Any]
+    others: Any
+
+
+class TypeReader:
+    """Reads texts as values of a type. Readers of equal types are equal.
+
+    Parameters
+    ----------
+    given : type or pydantic.TypeAdapter
+        Any type that pydantic knows.
+
+    Attributes
+    ----------
+    given : type or pydantic.TypeAdapter
+        As given.
+    adapter : pydantic.TypeAdapter
+        Reader of the whole value.
+
+    Raises
+    ------
+    SchemaError
+        Pydantic does not know the type.
+    """
+
+    __slots__ = ("_annotation", "_shapes", "adapter", "given")
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        if isinstance(given, pydantic.TypeAdapter):
+            self._annotation, self.adapter = _UNKNOWN, given
+        else:
+            try:
+                self._annotation = readable(given)
+            except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
+                if isinstance(error, RecursionError):
+                    raise SchemaError("the type nests too deep", "", annotation_text(given)) from error
+                reason = without_addresses(str(error))
+                raise SchemaError(f"annotations cannot be resolved: {reason}", "", annotation_text(given)) from error
+            self.adapter = adapter_of(self._annotation)
+        self._shapes: dict[int, _Shape] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeReader) and bool(self.given == other.given)
+
+    def __hash__(self) -> int:
+        # Why: not all types are hashable, and a schema has its own hash.
+        return hash(TypeReader)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypeReader, (self.given,)
+
+    def read(self, text: str | bytes) -> Any:
+        """Return the value of a whole text.
+
+        Raises
+        ------
+        SchemaError
+            The type rejects it; the error holds the location and the reason.
+        """
+        return _validated(self.adapter, text, ())
+
+    def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
+        """Return the value of a part.
+
+        Parameters
+        ----------
+        path : sequence of str and int
+            Keys and indices that lead to the part.
+        text : str
+            The part's own text.
+        parsed : Any
+            The part as JSON; returned if its type is unknown.
+
+        Raises
+        ------
+        SchemaError
+            As `read`.
+        """
+        annotation = self._annotation
+        for step in path:
+            shape = self._shape(annotation)
+            annotation = shape.named.get(step, shape.others)
+        adapter = self._shape(annotation).adapter if path else self.adapter
+        return parsed if adapter is None else _validated(adapter, text, path)
+
+    def _shape(self, annotation: Any) -> _Shape:
+        # Why by identity: not all types are hashable. The shape keeps its type alive.
+        found = self._shapes.get(id(annotation))
+        if found is None:
+            named, others = _parts_of(annotation)
+            found = self._shapes[id(annotation)] = _Shape(annotation, _adapter_or_none(annotation), named, others)
+        return found
+
+
+def _validated(adapter: "pydantic.TypeAdapter[Any]", text: str | bytes, path: Sequence[str | int]) -> Any:
+    try:
+        return adapter.validate_json(text)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in (*path, *first["loc"]))
+        raise SchemaError(f"the value is invalid: {first['msg']}", place, first["type"]) from error
+
+
+def _adapter_or_none(annotation: Any) -> "pydantic.TypeAdapter[Any] | None":
+    if annotation is _UNKNOWN:
+        return None
+    try:
+        return adapter_of(annotation)
+    except SchemaError:
+        return None
+
+
+def _parts_of(annotation: Any) -> tuple[Mapping[str | int, Any], Any]:
+    """Return the types of a type's parts: by name or position, and of all others."""
+    kind = _without_wrappers(annotation)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if isinstance(kind, type) and hasattr(kind, "model_fields") and hasattr(kind, "model_validate"):
+        return _fields_of_model(kind), _UNKNOWN
+    try:
+        if dataclasses.is_dataclass(kind) or (isinstance(kind, type) and hasattr(kind, "__required_keys__")):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            return {name: _unmarked(hint) for name, hint in hints.items()}, _UNKNOWN
+        if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            return {place: hints.get(name, Any) for place, name in enumerate(kind._fields)}, _UNKNOWN
+    except (
+        Exception
+    ):  # Why: annotations in strings are evaluated, which can raise anything; pydantic may know more names
+        return {}, _UNKNOWN
+    if origin is tuple:
+        return ({}, arguments[0]) if arguments[1:] == (...,) else (dict(enumerate(arguments)), _UNKNOWN)
+    if origin in _LISTS and arguments:
+        return {}, arguments[0]
+    if origin in _DICTS and len(arguments) == 2:
+        return {}, arguments[1]
+    return {}, _UNKNOWN
+
+
+def _fields_of_model(kind: Any) -> dict[str | int, Any]:
+    found: dict[str | int, Any] = {}
+    for name, info in kind.model_fields.items():
+        hint = typing.Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+        if info.discriminator is not None:
+            hint = typing.Annotated[hint, pydantic.Field(discriminator=info.discriminator)]
+        alias = info.validation_alias if isinstance(info.validation_alias, str) else info.alias
+        found[alias or name] = hint
+        found.setdefault(name, hint)
+    return found
+
+
+def _unmarked(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) in _MARKERS else hint
+
+
+def _without_wrappers(annotation: Any) -> Any:
+    """Return the type within Annotated, NewType, aliases, and unions with None only."""
+    for _ in range(_MOST_WRAPPERS):
+        origin = typing.get_origin(annotation)
+        if origin is typing.Annotated:
+            annotation = annotation.__origin__
+        elif isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif hasattr(annotation, "__value__") and hasattr(annotation, "__type_params__"):
+            annotation = annotation.__value__
+        elif origin in (typing.Union, types.UnionType):
+            members = [item for item in typing.get_args(annotation) if item is not type(None)]
+            if len(members) != 1:
+                return annotation
+            (annotation,) = members
+        else:
+            return annotation
+    return annotation

@@ -1,0 +1,73 @@
+"""Function signatures: the arguments of a call as a TypedDict, with descriptions from the docstring.
+
+A parameter with a default is optional; ``*args`` is a list; a parameter without annotation takes any value.
+"""
+
+import inspect
+import typing
+from functools import partial
+from typing import Any
+
+import docstring_parser
+import pydantic
+from pydantic.fields import FieldInfo
+
+from guided.errors import SchemaError, without_addresses
+from guided.schema.frontend.typed_dicts import fields_dict
+
+__all__ = ["arguments_of"]
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def arguments_of(function: Any) -> Any:
+    """Return the TypedDict of a function's arguments.
+
+    Raises
+    ------
+    SchemaError
+        There is no signature, an annotation cannot be resolved, or there is ``**kwargs``, which declares no names.
+    """
+    inner = function
+    while isinstance(inner, partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    try:
+        signature = inspect.signature(function)
+        # Why: a callable object has its annotations on __call__.
+        described = inner if inspect.isroutine(inner) else type(inner).__call__
+        hints = typing.get_type_hints(described, include_extras=True)
+    except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
+        reason = without_addresses(str(error))
+        raise SchemaError(f"its signature cannot be read: {reason}", "", name) from error
+    descriptions = _descriptions(inner)
+    fields: dict[str, Any] = {}
+    for parameter in signature.parameters.values():
+        pointer = f"/{parameter.name}"
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            raise SchemaError("**kwargs is not supported: every argument needs a name", pointer, f"**{parameter.name}")
+        hint = hints.get(parameter.name, Any)
+        is_list = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        default = parameter.default
+        if isinstance(default, FieldInfo):
+            raise SchemaError("put pydantic's Field into Annotated[...] and give the plain default", pointer, "Field")
+        more: dict[str, Any] = {}
+        own = (getattr(item, "description", None) for item in getattr(hint, "__metadata__", ()))
+        if parameter.name in descriptions and not any(own):
+            more["description"] = descriptions[parameter.name]
+        if default is not inspect.Parameter.empty and isinstance(default, _PLAIN):
+            more["json_schema_extra"] = {"default": default}
+        hint = list[hint] if is_list else hint  # type: ignore[valid-type]
+        hint = typing.Annotated[hint, pydantic.Field(**more)] if more else hint
+        is_optional = is_list or default is not inspect.Parameter.empty
+        fields[parameter.name] = typing.NotRequired[hint] if is_optional else hint
+    return fields_dict(name, fields)
+
+
+def _descriptions(function: Any) -> dict[str, str]:
+    """Return the docstring's description of each parameter."""
+    try:
+        parsed = docstring_parser.parse(inspect.getdoc(function) or "")
+    except docstring_parser.ParseError:
+        return {}
+    return {item.arg_name.lstrip("*"): item.description for item in parsed.params if item.description}

@@ -1,0 +1,162 @@
+"""The schema being lowered, as keyword handlers see it, with the formulas they have produced so far.
+
+A keyword handler is a function ``(site, value)``. It appends a formula of the value to ``site.values``, or a formula over the atoms of
+one type to that type's list. `Lowering` makes the site, calls the handlers in the order of the schema's text, and combines the lists.
+The protocols `Lowering` and `References` declare what handlers may use of them.
+"""
+
+from typing import Any, Protocol
+
+from guided.errors import SchemaError, shown
+from guided.limits import Limits
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import TRUE, Formulas
+from guided.schema.frontend.location import Location, pointer_of
+from guided.schema.frontend.resources import Context, Target
+
+__all__ = ["Lowering", "References", "Site", "typed"]
+
+
+class References(Protocol):
+    """Resolves references and tracks the context of schemas."""
+
+    def opened(self, context: Context) -> Context:
+        """Return the context for a schema that only tests the value: its objects are not closed."""
+
+    def entered(self, schema: Any, context: Context, location: Location) -> Context:
+        """Return the context within a schema."""
+
+    def resolve(self, keyword: str, reference: str, context: Context, location: Location) -> Target:
+        """Return the target of a reference."""
+
+
+class Lowering(Protocol):
+    """One schema and its formulas (`guided.schema.frontend.lowering`)."""
+
+    formulas: Formulas
+    limits: Limits
+    options: JsonOptions
+    lists_items: bool
+    nested: int
+    sequence: dict[int, int]
+    origins: dict[int, Location]
+    unknown_formats: dict[str, None]
+    constants: dict[int, tuple[Any, int]]
+    types: dict[tuple[str, int], tuple[int, frozenset[str]]]
+
+    @property
+    def references(self) -> References:
+        """The references of the schema."""
+
+    def below(self, schema: Any, context: Context, location: Location) -> int:
+        """Return the formula of a subschema about a part of the value."""
+
+    def inside(self, schema: Any, context: Context, location: Location, depth: int) -> int:
+        """Return the formula of a subschema about the same value."""
+
+    def referred(self, keyword: str, reference: str, context: Context, location: Location, depth: int) -> int:
+        """Return the formula of a reference's target."""
+
+    def constant_later(self, value: Any, location: Location) -> int:
+        """Return the formula of one value, lowered on demand."""
+
+    def refuse(self, reason: str, location: Location, keyword: str) -> None:
+        """Reject a keyword that cannot be enforced, or record it."""
+
+
+class Site:
+    """One schema being lowered.
+
+    Attributes
+    ----------
+    lowering : Lowering
+    schema : dict
+    context : Context
+        Its resource and dialect.
+    location : Location
+    depth : int
+        Number of enclosing schemas about the same value.
+    values, numbers, strings, arrays, objects : list of int
+        Formulas of the value, and formulas over the atoms of one type.
+    types : frozenset of str, optional
+        The types that ``type`` allows; None: all.
+    """
+
+    __slots__ = (
+        "arrays",
+        "context",
+        "depth",
+        "location",
+        "lowering",
+        "numbers",
+        "objects",
+        "schema",
+        "strings",
+        "types",
+        "values",
+    )
+
+    def __init__(
+        self, lowering: Lowering, schema: dict[str, Any], context: Context, location: Location, depth: int
+    ) -> None:
+        self.lowering = lowering
+        self.schema = schema
+        self.context = context
+        self.location = location
+        self.depth = depth
+        self.values: list[int] = []
+        self.numbers: list[int] = []
+        self.strings: list[int] = []
+        self.arrays: list[int] = []
+        self.objects: list[int] = []
+        self.types: frozenset[str] | None = None
+
+    @property
+    def formulas(self) -> Formulas:
+        """The table that formula ids refer to."""
+        return self.lowering.formulas
+
+    def atom(self, *node: Any) -> int:
+        """Return the formula of an atom."""
+        return self.lowering.formulas.atom(node)
+
+    def noted(self, *node: Any) -> int:
+        """Return the formula of an atom, and record its location for an error that can only be found later."""
+        formula = self.lowering.formulas.atom(node)
+        self.lowering.origins.setdefault(formula, self.location)
+        return formula
+
+    def below(self, schema: Any, *tokens: str | int) -> int:
+        """Return the formula of a subschema about a part of the value; deferred unless quick to lower."""
+        return self.lowering.below(schema, self.context, (self.location, *tokens))
+
+    def inside(self, schema: Any, *tokens: str | int) -> int:
+        """Return the formula of a subschema about the same value."""
+        return self.lowering.inside(schema, self.context, (self.location, *tokens), self.depth + 1)
+
+    def tested(self, schema: Any, *tokens: str | int) -> int:
+        """Return the same for a schema that only tests the value, such as that of ``not``: its objects are not closed."""
+        context = self.lowering.references.opened(self.context)
+        return self.lowering.inside(schema, context, (self.location, *tokens), self.depth + 1)
+
+    def wrong(self, keyword: str, expected: str) -> SchemaError:
+        """Return the error of a malformed keyword."""
+        return SchemaError(f"{expected}, not {shown(self.schema.get(keyword))}", pointer_of(self.location), keyword)
+
+    def unenforced(self, keyword: str, reason: str) -> None:
+        """Reject a keyword that cannot be enforced, or record it, depending on the options.
+
+        Raises
+        ------
+        SchemaError
+            The options do not request recording.
+        """
+        self.lowering.refuse(reason, self.location, keyword)
+
+
+def typed(formulas: Formulas, name: str, members: list[int]) -> int:
+    """Return the formula that a value of this type (number, string, array or object) satisfies all members."""
+    formula = members[0] if len(members) == 1 else formulas.conjunction(members)
+    if formula > TRUE:
+        return formulas.atom((name, formula))
+    return TRUE if formula else formulas.negation(formulas.atom(("type", name)))

@@ -1,0 +1,301 @@
+"""Python types -> JSON Schema by pydantic, adjusted so that the schema allows what the type reads.
+
+`schema_of` is ``TypeAdapter(...).json_schema(mode="validation")`` with these differences, which generation needs:
+
+- objects of models, dataclasses and TypedDicts have no undeclared properties, unless the model allows them (``extra="allow"``);
+- dates and times are those of Python: years 1 to 9999, no second 60, microseconds; the offset is optional unless the type requires one;
+- durations have at most six digits per unit; the version of a UUID and the scheme of a URL are enforced;
+- a Decimal with bounds or digits is a number; without, a number or a string of one;
+- keys of a dict have the dict's key type; a tagged union requires its tag;
+- fields have no titles.
+
+Constraints that JSON Schema cannot express (bounds of dates, ``Json[...]``) are listed with their location, to be refused. Validators
+are code: they run when a value is read and do not affect the schema.
+"""
+
+import enum
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, cast
+
+import pydantic
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from guided.errors import SchemaError, annotation_text, without_addresses
+
+__all__ = ["adapter_of", "schema_of"]
+
+_MARK = "\0unenforced"
+_DATE = (
+    "(?!0000)(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    "|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
+)
+_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_TIME = rf"{_CLOCK}:[0-5][0-9](?:\.[0-9]{{1,6}})?"
+_OFFSET = f"(?:Z|[+-]{_CLOCK})"
+_N = "[0-9]{1,6}"
+_DURATION = (
+    rf"-?P(?:{_N}W|(?:{_N}Y(?:{_N}M)?(?:{_N}D)?|{_N}M(?:{_N}D)?|{_N}D)(?:T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))?"
+    rf"|T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))"
+)
+_DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+_UUID = re.compile("uuid([1-8])")
+_INTEGER = "0|-?[1-9][0-9]*"
+_BOUNDS = ("gt", "ge", "lt", "le", "now_op")
+_TIMES = ("date", "time", "datetime", "timedelta")
+_NUMBER_BOUNDS = {
+    "gt": "exclusiveMinimum",
+    "ge": "minimum",
+    "lt": "exclusiveMaximum",
+    "le": "maximum",
+    "multiple_of": "multipleOf",
+}
+_WRAPPERS = ("function-after", "function-before", "function-wrap", "default", "nullable")
+# Key types whose keys are spelled like string values of the type.
+_STRING_KEYS = (
+    "str",
+    "any",
+    "date",
+    "datetime",
+    "time",
+    "timedelta",
+    "uuid",
+    "url",
+    "definition-ref",
+    "definitions",
+    "json-or-python",
+)
+# Names of pydantic's own types that no JSON Schema format describes.
+_OTHER_FORMATS = frozenset({
+    "base64", "base64url", "ipv4interface", "ipv4network", "ipv6interface", "ipv6network", "ipvanyaddress", "ipvanyinterface",
+    "ipvanynetwork", "json-string", "multi-host-uri",
+})  # fmt: skip
+
+
+def adapter_of(annotation: Any) -> "pydantic.TypeAdapter[Any]":
+    """Return pydantic's reader of a type.
+
+    Raises
+    ------
+    SchemaError
+        Pydantic does not know the type, or a name in it cannot be resolved.
+    """
+    if isinstance(annotation, pydantic.TypeAdapter):
+        return annotation
+    try:
+        return pydantic.TypeAdapter(annotation)
+    except Exception as error:  # Why: annotations and their hooks are evaluated, which can raise anything
+        raise _refused(error, annotation) from error
+
+
+def schema_of(adapter: "pydantic.TypeAdapter[Any]", annotation: Any) -> tuple[Any, tuple[tuple[str, str], ...]]:
+    """Return the schema of a type, and (pointer, keyword) of each constraint that it does not express.
+
+    Raises
+    ------
+    SchemaError
+        The type has no JSON representation.
+    """
+    try:
+        schema = adapter.json_schema(schema_generator=_Schemas, mode="validation")
+    except Exception as error:  # Why: as above
+        raise _refused(error, annotation) from error
+    return schema, _without_marks(schema)
+
+
+def _refused(error: Exception, annotation: Any) -> SchemaError:
+    name = annotation.__name__ if isinstance(annotation, type) else annotation_text(annotation)
+    if isinstance(error, RecursionError):
+        return SchemaError("the type nests too deep", "", name)
+    reason = without_addresses(str(error)).partition("\n\n")[0].strip()
+    return SchemaError(f"this type has no JSON Schema: {reason or type(error).__name__}", "", name)
+
+
+def _without_marks(schema: Any) -> tuple[tuple[str, str], ...]:
+    """Remove the marks from a schema; return (pointer, keyword) of each."""
+    found: list[tuple[str, str]] = []
+    work: list[tuple[str, Any]] = [("", schema)]
+    while work:
+        pointer, value = work.pop()
+        if isinstance(value, dict):
+            found.extend((pointer, keyword) for keyword in value.pop(_MARK, ()))
+            work.extend((f"{pointer}/{_escaped(key)}", inner) for key, inner in reversed(value.items()))
+        elif isinstance(value, list):
+            work.extend((f"{pointer}/{place}", inner) for place, inner in reversed(list(enumerate(value))))
+    return tuple(found)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+class _Schemas(GenerateJsonSchema):
+    """Pydantic's schema generator with the differences listed above."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own name and type
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+    def str_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().str_schema(schema)
+        given = schema.get("pattern")
+        if isinstance(given, re.Pattern) and given.flags & ~re.UNICODE:
+            return _marked(result, "pattern")
+        if schema.get("strip_whitespace"):
+            result["allOf"] = [{"pattern": r"^(?:\S(?:[\s\S]*\S)?)?$"}]
+        return result
+
+    def bytes_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().bytes_schema(schema)
+        if "min_length" in schema or "max_length" in schema:
+            # Why: the type counts bytes, a schema counts characters.
+            result["pattern"] = r"^[\u0000-\u007f]*$"
+        return result
+
+    def date_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
+        return {"type": "string", "format": "date", "pattern": "^(?!0000)"}
+
+    def time_schema(self, schema: Any) -> JsonSchemaValue:
+        return _matching(_TIME + _offset(schema))
+
+    def datetime_schema(self, schema: Any) -> JsonSchemaValue:
+        return _matching(f"{_DATE}T{_TIME}{_offset(schema)}")
+
+    def timedelta_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
+        return _matching(_DURATION)
+
+    def url_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().url_schema(schema)
+        if schema.get("allowed_schemes"):
+            result["pattern"] = f"^(?:{'|'.join(map(re.escape, schema['allowed_schemes']))})://."
+        return result
+
+    def decimal_schema(self, schema: Any) -> JsonSchemaValue:
+        number: JsonSchemaValue = {"type": "number"}
+        for name, keyword in _NUMBER_BOUNDS.items():
+            if name in schema:
+                number[keyword] = Decimal(schema[name])
+        places, digits = schema.get("decimal_places"), schema.get("max_digits")
+        parts = []
+        if places is not None:
+            parts.append({"multipleOf": Decimal(1).scaleb(-places)})
+        if digits is not None and places is not None:
+            most = Decimal(10) ** (digits - places)
+            parts.append({"exclusiveMinimum": -most, "exclusiveMaximum": most})
+        elif digits is not None:
+            _marked(number, "max_digits")
+        if parts:
+            number["allOf"] = parts
+        return number if len(number) > 1 else {"anyOf": [number, _matching(_DECIMAL)]}
+
+    def is_subclass_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.handle_invalid_for_json_schema(schema, "a class")
+
+    def complex_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
+        return _marked({"type": "string"}, "complex")
+
+    def json_schema(self, schema: Any) -> JsonSchemaValue:
+        return _marked(super().json_schema(schema), "Json")
+
+    def dict_schema(self, schema: Any) -> JsonSchemaValue:
+        # Without the values, which are generated below: generating them twice per level would take 2**n steps for n nested dicts.
+        without_values: Any = {name: part for name, part in schema.items() if name != "values_schema"}
+        result = super().dict_schema(without_values)
+        result.pop("patternProperties", None)
+        result.pop("propertyNames", None)
+        result["additionalProperties"] = (
+            self.generate_inner(schema["values_schema"]) if "values_schema" in schema else True
+        )
+        keys = self._keys(schema["keys_schema"]) if "keys_schema" in schema else {}
+        if keys not in ({}, {"type": "string"}):
+            result["propertyNames"] = keys
+        return result
+
+    def _keys(self, schema: Any) -> JsonSchemaValue:
+        inner = schema
+        while inner["type"] in _WRAPPERS:
+            inner = inner["schema"]
+        if inner["type"] == "int":
+            constrained = [name for name in _NUMBER_BOUNDS if name in inner]
+            return _marked(_matching(_INTEGER), *constrained)
+        if inner["type"] == "literal":
+            return {"enum": [value for value in inner["expected"] if isinstance(value, str)]}
+        members = _members(inner)
+        if members and all(isinstance(member.value, str) for member in members):
+            return self.generate_inner(inner)
+        if inner["type"] in _STRING_KEYS:
+            return self.generate_inner(inner)
+        return _marked({"type": "string"}, "keys")
+
+    def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().tagged_union_schema(schema)
+        if "oneOf" in result:
+            # The required tag makes the choices disjoint.
+            result["anyOf"] = result.pop("oneOf")
+        tag = result.get("discriminator", {}).get("propertyName")
+        if tag is not None:
+            result["required"] = [tag]
+        return result
+
+    def model_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().model_schema(schema)
+        return result if schema.get("root_model") else _closed(result)
+
+    def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
+        return _closed(super().dataclass_schema(schema))
+
+    def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        return _closed(super().typed_dict_schema(schema))
+
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        result = super().generate_inner(schema)
+        if schema["type"] in _TIMES:
+            # Why here: pydantic 2.6 passes the methods above a schema without the type's own metadata.
+            result = _bounded(result, schema)
+        version = _UUID.fullmatch(str(result.get("format")))
+        if version is not None:
+            result["format"], result["pattern"] = "uuid", f"^.{{14}}{version[1]}.{{4}}[89abAB]"
+        if result.get("format") in _OTHER_FORMATS and result.get("type") == "string" and not result.get("pattern"):
+            return _marked(result, "format")
+        return result
+
+
+def _members(schema: Mapping[str, Any]) -> Sequence[enum.Enum]:
+    """Return the members of an Enum; none for another type."""
+    if schema["type"] == "enum":
+        return cast("Sequence[enum.Enum]", schema["members"])
+    # Up to pydantic 2.6, an Enum is a function for JSON and an instance check for Python.
+    kind = schema.get("strict_schema", {}).get("python_schema", {}).get("cls")
+    return tuple(kind) if isinstance(kind, enum.EnumType) else ()
+
+
+def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
+    if schema.get("type") == "object":
+        schema.setdefault("additionalProperties", False)
+    return schema
+
+
+def _matching(pattern: str) -> JsonSchemaValue:
+    return {"type": "string", "pattern": f"^(?:{pattern})$"}
+
+
+def _offset(schema: Mapping[str, Any]) -> str:
+    """Return the pattern of the offset that a time type requires."""
+    return {"aware": _OFFSET, "naive": ""}.get(schema.get("tz_constraint", ""), f"{_OFFSET}?")
+
+
+def _bounded(result: JsonSchemaValue, schema: Mapping[str, Any]) -> JsonSchemaValue:
+    """Mark the bounds of dates and times."""
+    if isinstance(schema.get("tz_constraint"), int):
+        _marked(result, "tz_constraint")
+    return _marked(result, *(name for name in _BOUNDS if schema.get(name) is not None))
+
+
+def _marked(result: JsonSchemaValue, *keywords: str) -> JsonSchemaValue:
+    """Mark keywords that the schema does not express; return the schema."""
+    if keywords:
+        marks = cast("list[str]", result.setdefault(_MARK, []))
+        marks.extend(keyword for keyword in keywords if keyword not in marks)
+    return result

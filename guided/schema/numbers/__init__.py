@@ -1,0 +1,7 @@
+"""Numbers: from formulas over number atoms to automata over their text.
+
+`automaton` is the entry point. `explore` runs these components in parallel over a number's text: `line` compares digits with bounds,
+`divisor` tracks remainders, `exponent` determines the effect of an exponent on a mantissa. `condition` evaluates formulas for many
+numbers at once, `verdicts` and `side` determine which bounds distinguish numbers, and `spelling` writes single numbers. `counting` counts
+and lists the numbers of a formula.
+"""

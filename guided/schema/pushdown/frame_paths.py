@@ -1,0 +1,254 @@
+"""Completions within one frame of a JSON text: to the end of a string, number, key or literal.
+
+`FramePaths` knows the frames of a schema's automaton and finds the shortest bytes from a control to the end of its frame, by distances in
+the frame's automaton. `guided.schema.pushdown.witness` decides what follows.
+
+Complexity: one breadth-first search per automaton and target; then O(bytes) of the path.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from guided.arrays import Int32Array
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, RUN, WIDTH, PushdownTables
+from guided.schema.containers.conjunctive import ConjunctiveState, ones
+from guided.schema.containers.general import ObjectState
+from guided.schema.containers.open_container import OpenContainer
+from guided.schema.containers.opening import Containers
+from guided.schema.formula.queries import ValueQuery
+from guided.schema.pushdown.key_frames import KeyFrames
+from guided.schema.pushdown.nearest import distances_by_characters, distances_to, path_down
+from guided.schema.pushdown.structure import QUOTE, Structure
+from guided.schema.strings.leaf import Leaf
+
+__all__ = ["FramePaths", "LeafFrame", "MachineParts", "TargetValuation", "TargetValuations"]
+
+_SPACE = 0x20
+# Steps that one visited control costs a call.
+_PER_CONTROL = 5
+
+
+class TargetValuation(NamedTuple):
+    """One alternative target for a value's valuation.
+
+    Attributes
+    ----------
+    care, bits : int
+        The valuation must agree with ``bits`` where ``care`` has ones.
+    cost : int
+        Bytes from the valuation to the end of the waiting cell.
+    """
+
+    care: int
+    bits: int
+    cost: int
+
+    def suits(self, valuation: int) -> bool:
+        """Return whether a valuation meets the target."""
+        return valuation & self.care == self.bits
+
+
+TargetValuations: TypeAlias = tuple[TargetValuation, ...]
+
+_ANY: TargetValuations = (TargetValuation(0, 0, 0),)
+
+
+class MachineParts(NamedTuple):
+    """The parts of a machine that completions need.
+
+    Attributes
+    ----------
+    containers, keys, structure, tables
+        Those of the machine.
+    contents : mapping of int to (OpenContainer or None)
+        Content of each cell.
+    queries : callable
+        The query of a control at which a value may begin, or None.
+    frames : mapping of (str, tuple of int, bool) to int
+        First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
+    in_string : callable
+        Whether a control is in a frame of all strings, or of all except some.
+    in_number : callable
+        Whether a control is in a frame of numbers except some.
+    """
+
+    containers: Containers
+    keys: KeyFrames
+    structure: Structure
+    tables: PushdownTables
+    contents: Mapping[int, OpenContainer | None]
+    queries: Callable[[int], ValueQuery | None]
+    frames: Mapping[tuple[str, tuple[int, ...], bool], int]
+    in_string: Callable[[int], bool]
+    in_number: Callable[[int], bool]
+
+
+class LeafFrame(NamedTuple):
+    """The controls of a string or number, from ``first`` on."""
+
+    first: int
+    kind: str
+    leaf: Leaf
+    counts: bool
+
+
+class FramePaths:
+    """The frames of one schema and the paths through them."""
+
+    def __init__(self, parts: MachineParts) -> None:
+        self._parts = parts
+        self._context = parts.containers.context
+        self._frames: list[LeafFrame] = []
+        self._firsts: list[int] = []
+        self._near: dict[tuple[int, int], bytes | None] = {}
+        self._distances: dict[tuple[int, int, int], Int32Array] = {}
+        self._distances_to: dict[tuple[int, frozenset[int]], Int32Array] = {}
+        self._counted: dict[int, Int32Array] = {}
+        self._label_distances: dict[tuple[int, int], Int32Array] = {}
+        self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
+
+    def _down(self, leaf: Leaf, state: int, targets: TargetValuations) -> tuple[bytes, int, TargetValuation | None]:
+        """Return the path in a leaf to an end that satisfies a target, that end, and the target."""
+        automaton = leaf.automaton
+        best: tuple[int, Int32Array, TargetValuation | None] | None = None
+        for target in targets:
+            distance = self._distances_of(leaf, target)
+            there = int(distance[state])
+            if there >= 0 and (best is None or there + target.cost < best[0]):
+                best = there + target.cost, distance, target
+        if best is None:
+            best = 0, self._distances_of(leaf, _ANY[0]), None
+        path, end = path_down(automaton, best[1], state)
+        return path, end, best[2]
+
+    def _distances_of(self, leaf: Leaf, target: TargetValuation) -> Int32Array:
+        key = id(leaf), target.care, target.bits
+        found = self._distances.get(key)
+        if found is None:
+            automaton = leaf.automaton
+            accepting = automaton.accepting
+            labels = frozenset(
+                label for label in np.unique(automaton.labels[accepting]).tolist() if target.suits(leaf.bits(label))
+            )
+            found = self._distances_to.get((id(leaf), labels))
+            if found is None:
+                targets = accepting & np.isin(automaton.labels, list(labels))
+                found = self._distances_to[id(leaf), labels] = distances_to(automaton, targets)
+            self._distances[key] = found
+        return found
+
+    def _distances_of_counted(self, frame: LeafFrame) -> Int32Array:
+        found = self._counted.get(frame.first)
+        if found is None:
+            automaton = frame.leaf.automaton
+            info = self._parts.tables.info[frame.first : frame.first + automaton.n_states]
+            found = self._counted[frame.first] = distances_by_characters(automaton, info[:, COUNTS], info[:, NEEDS])
+        return found
+
+    def _frame_at(self, control: int) -> LeafFrame | None:
+        frames = self._parts.frames
+        for (kind, wanted, counts), first in islice(frames.items(), len(self._frames), None):
+            at = bisect_right(self._firsts, first)
+            self._frames.insert(at, LeafFrame(first, kind, self._context.leaf(kind, wanted), counts))
+            self._firsts.insert(at, first)
+        at = bisect_right(self._firsts, control) - 1
+        if at < 0:
+            return None
+        frame = self._frames[at]
+        return frame if control < frame.first + frame.leaf.automaton.n_states else None
+
+    def _near_end(self, control: int, needed: int) -> bytes:
+        """Return the bytes to the end of an unconstrained string, or of a literal."""
+        found = self._nearest(control, 0)
+        assert found is not None, "every control is live"
+        if not needed:
+            return found
+        path, last = found[:-1], found[-1:]
+        rows, reached = self._parts.tables.rows, control
+        for byte in path:
+            reached = rows.item(reached, byte)
+        row = rows[reached]
+        loops = np.flatnonzero(row == reached)
+        if not len(loops):
+            # Some strings are excluded here: take a byte that leaves all of them, or one that continues one of them.
+            return bytes([_SPACE if row[_SPACE] >= 0 else int(np.flatnonzero(row >= 0)[0])])
+        fill = _SPACE if row[_SPACE] == reached else int(loops[0])
+        return path + bytes([fill]) * needed + last if needed <= RUN else path or bytes([fill]) * RUN
+
+    def _nearest(self, control: int, entry: int) -> bytes | None:
+        """Return the shortest text from a control to a quote with this entry, or to any action if ``entry`` is 0."""
+        key = (control, entry)
+        if key not in self._near:
+            self._near[key] = self._search(control, entry)
+        return self._near[key]
+
+    def _search(self, control: int, entry: int) -> bytes | None:
+        rows = self._parts.tables.rows
+        # Predecessor and byte of each visited control.
+        came = {control: (control, -1)}
+        for reached in (queue := [control]):
+            self._parts.tables.steps.spend(_PER_CONTROL, "the search for the shortest completion takes too many steps")
+            row = rows[reached]
+            ends = np.flatnonzero(row <= ACTION) if entry == 0 else [QUOTE] if row[QUOTE] == entry else []
+            if len(ends):
+                return _path(came, reached) + bytes([ends[0]])
+            for byte, target in enumerate(row.tolist()):
+                if target >= 0 and target not in came:
+                    came[target] = reached, byte
+                    if entry and rows.item(target, QUOTE) == entry:
+                        return _path(came, target) + bytes([QUOTE])
+                    queue.append(target)
+        return None
+
+    def _open_labels(self, control: int, state: ConjunctiveState | ObjectState) -> list[int]:
+        """Return the labels that a key can still get and the object allows."""
+        tables = self._parts.tables
+        guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
+        bits = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
+        return ones(bits & state.labels())
+
+    def _key_rest(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> bytes | None:
+        """Return the shortest rest of a key, with its quote, that produces a label; None if the label is out of reach."""
+        keys, table = self._parts.keys, state.table
+        automaton = self._context.key_automaton(table)
+        first = keys.start(table)
+        if automaton is None:
+            if label == 0:
+                return self._nearest(control, keys.done(label))
+            return self._spellings(keys.start(table, state.others), table, label).get(control)
+        if keys.is_without(control):
+            return self._nearest(control, keys.done(label))
+        distance = self._label_distances.get((table, label))
+        if distance is None:
+            targets = automaton.accepting & (automaton.labels == label)
+            distance = self._label_distances[table, label] = distances_to(automaton, targets)
+        if distance[control - first] < 0:
+            return None
+        return path_down(automaton, distance, control - first)[0] + b'"'
+
+    def _spellings(self, start: int, table: int, label: int) -> dict[int, bytes]:
+        """Return the rest of a name for each control on its path from the start of a key."""
+        found = self._spelled.get((start, label))
+        if found is None:
+            found = self._spelled[start, label] = {}
+            rows = self._parts.tables.rows
+            for spelling in self._context.spellings(table)[label - 1]:
+                control = start
+                for count in range(len(spelling) + 1):
+                    found.setdefault(control, spelling[count:] + b'"')
+                    if count < len(spelling):
+                        control = rows.item(control, spelling[count])
+        return found
+
+
+def _path(came: dict[int, tuple[int, int]], reached: int) -> bytes:
+    """Return the bytes of the path that a search took to a control."""
+    found = bytearray()
+    while came[reached][1] >= 0:
+        reached, byte = came[reached]
+        found.append(byte)
+    return bytes(reversed(found))

@@ -1,0 +1,371 @@
+"""A JSON Schema as a pushdown automaton over bytes.
+
+Controls are positions within values; stack cells are open objects and arrays. `SchemaMachine` fills the tables of
+`guided.automata.pushdown` on demand. It adds to the shared JSON punctuation (`guided.schema.pushdown.structure`):
+
+- value starts, and frames of constrained strings and numbers (`guided.schema.pushdown.value_starts`);
+- frames of keys, one for each table of names (`guided.schema.pushdown.key_frames`);
+- cells: an open object or array with the constraints on its remaining members or items (`guided.schema.containers.open_container`). Keys
+  and commas replace the top cell; a closing bracket pops it, and the cell below gets the valuation.
+
+This module computes the reactions of cells. `guided.schema.containers` decides which state follows a key or a comma.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import cast
+
+from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, PushdownTables, Reaction
+from guided.caching import cached_property
+from guided.errors import SchemaError, too_few_values
+from guided.limits import Limits
+from guided.schema.cardinality.inexhaustible import Inexhaustible
+from guided.schema.containers.conjunctive import ConjunctiveState
+from guided.schema.containers.general import ITEM, ArrayState, ObjectState
+from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
+from guided.schema.containers.opening import Containers
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
+from guided.schema.formula.queries import ValueQuery
+from guided.schema.frontend.json_values import parse_json
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.pushdown.key_frames import KeyFrames
+from guided.schema.pushdown.structure import Structure, structure_of
+from guided.schema.pushdown.value_starts import ValueStarts, bits_of
+from guided.schema.pushdown.witness import MachineParts, TargetValuations, Witness
+from guided.schema.strings.overlay import has_one_body
+from guided.schema.values.context import SchemaContext
+from guided.schema.values.key_table import OTHER
+
+__all__ = ["SchemaMachine", "Surroundings"]
+
+# Cached reactions of recording cells, and the data length in bytes beyond which only the newest is kept.
+_MOST_RECORDED, _LONG = 256, 1 << 12
+# Bytes of memory per cell, measured.
+_PER_CELL = 2_000
+# Steps that one new cell costs a call.
+_STEPS_PER_CELL = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """The shared structure and tables of values embedded in other texts.
+
+    Attributes
+    ----------
+    structure : Structure
+    tables : PushdownTables
+        A copy of the structure's tables, shared by all embedded values and the surrounding text.
+    """
+
+    structure: Structure
+    tables: PushdownTables
+
+
+class SchemaMachine:
+    """The automaton of one schema; implements `guided.automata.pushdown.Pushdown`.
+
+    Parameters
+    ----------
+    lowering : Lowering
+    formulas : Formulas
+        The table that ``lowering`` writes to.
+    options : JsonOptions
+    limits : Limits
+    alphabet : bytes
+        256 flags: 1 for each byte that texts may contain.
+    within : Surroundings, optional
+        Set if values are embedded in another text.
+
+    Attributes
+    ----------
+    start : int
+        Control at the start of a whole value.
+    is_empty : bool
+        Whether no value satisfies the schema.
+    """
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        formulas: Formulas,
+        options: JsonOptions,
+        limits: Limits,
+        alphabet: bytes,
+        within: Surroundings | None = None,
+    ) -> None:
+        self.structure = structure_of(options, alphabet, limits=limits) if within is None else within.structure
+        self.tables: PushdownTables = self.structure.tables.copy() if within is None else within.tables
+        self.tables.limit, self.tables.steps.limit = limits.states, limits.call_steps
+        self.formulas = formulas
+        formulas.steps = self.tables.steps
+        self.context = SchemaContext(formulas, lowering, options, limits, self.structure.alphabet)
+        self.containers = Containers(self.context)
+        self.keys = KeyFrames(self.context, self.structure, self.tables)
+        self.end = self.structure.end
+        # Cells of this schema; the tables may also hold those of others.
+        self._cells: dict[int, OpenContainer | None] = {}
+        self._has_more: dict[int, bool] = {}
+        self._cell_ids: dict[OpenContainer, int] = {}
+        self._ends: dict[int, Reaction] = {}
+        self._recorded: dict[tuple[int, int, bytes], Reaction | None] = {}
+        self._inexhaustible = Inexhaustible(self.containers)
+        self.value_starts = ValueStarts(
+            self.structure, self.tables, self.containers, self._cell, self._inexhaustible.every_prefix_is_inexhaustible
+        )
+        if within is None:
+            self._lowest(Reaction(0, -1, self.end))
+        self.is_empty = not self.containers.satisfiability.is_satisfiable(lowering.root)
+        self.start = self.end if self.is_empty else self.value_starts.beginning((lowering.root,))
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate memory of the automaton in bytes, including its tables."""
+        return self.tables.n_bytes + self.n_own_bytes
+
+    @property
+    def n_own_bytes(self) -> int:
+        """Approximate memory in bytes without the tables."""
+        return self.formulas.n_bytes + _PER_CELL * len(self._cells)
+
+    def fill(self, control: int, byte: int) -> None:
+        """Compute the entries of a value start for the type that a byte begins."""
+        self.value_starts.fill(control, byte)
+
+    # Completions
+
+    def completion_target(self, cell: int, own: Hashable) -> Hashable:
+        """Return the target valuations for the value on top of a cell (`guided.schema.pushdown.witness`)."""
+        return self._witness.targets(cell, self._witness.no_target if own is None else cast("TargetValuations", own))
+
+    def completion_step(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
+        """Return the next bytes of a short completion."""
+        return self._witness.completion_step(
+            control, cell, self._witness.no_target if own is None else cast("TargetValuations", own), needed
+        )
+
+    def no_completion_error(self) -> SchemaError:
+        """Return the error of a text that has no completion."""
+        return too_few_values()
+
+    @cached_property
+    def _witness(self) -> Witness:
+        return Witness(
+            MachineParts(
+                self.containers,
+                self.keys,
+                self.structure,
+                self.tables,
+                self._cells,
+                self._query_at,
+                self.value_starts.frames,
+                self._in_string,
+                self.value_starts.without_numbers.__contains__,
+            )
+        )
+
+    def _in_string(self, control: int) -> bool:
+        return self.value_starts.strings.is_common(control) or control in self.value_starts.without_strings
+
+    def _query_at(self, control: int) -> ValueQuery | None:
+        start = self.value_starts.start_of.get(control)
+        return None if start is None else start.query
+
+    # Cells
+
+    def below(self, control: int) -> int:
+        """Return a new bottom cell for a whole value; when the value ends, the text continues at ``control``."""
+        return self._lowest(Reaction(1, -1, control))
+
+    def after(self, cell: int) -> int:
+        """Return the control that follows the value on a cell made by `below`."""
+        return self._ends[cell].goes_to
+
+    def _lowest(self, end: Reaction) -> int:
+        cell = self.tables.cell()
+        self._cells[cell], self._ends[cell] = None, end
+        return cell
+
+    def _cell(self, content: OpenContainer) -> int:
+        found = self._cell_ids.get(content)
+        if found is None:
+            self.formulas.spend(_STEPS_PER_CELL)
+            state = content.state
+            is_object = state.kind == "object"
+            found = self._cell_ids[content] = self.tables.cell(PENDING if is_object else -1)
+            self._cells[found] = content
+            if state.form == "conjunctive":
+                self.compute_allowed(found)
+            if content.is_named and state.remembers():
+                self.tables.record(found, differs=state.must_differ())
+            if is_object:
+                # PERF: a trie walk needs these reactions at once, and each miss makes the kernel return (`python -m benchmarks.maskbench`).
+                for action in self.structure.of_objects:
+                    self.compute_reaction(action, found)
+        return found
+
+    def compute_allowed(self, cell: int) -> None:
+        """Compute the key labels that a cell allows."""
+        state = self._object(cell)
+        labels, n = state.labels(), len(self.context.key_table(state.table).labels)
+        self.tables.set_allowed(cell, tuple(labels >> shift & 0xFFFFFFFFFFFFFFFF for shift in range(0, n, 64)))
+        self._has_more[cell] = labels > 0
+
+    def is_open(self, control: int, cell: int) -> bool:
+        """Return whether a key control can still lead to a label that the cell allows."""
+        # Why not `compute_allowed`: an object that opens and closes within one token needs few labels.
+        tables = self.tables
+        guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
+        labels = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
+        return self._object(cell).may_come(labels)
+
+    def _object(self, cell: int) -> ConjunctiveState | ObjectState:
+        content = self._cells[cell]
+        assert content is not None
+        assert content.state.kind == "object"
+        return content.state
+
+    def _may_go_on(self, cell: int) -> bool:
+        """Return whether another key may follow."""
+        found = self._has_more.get(cell)
+        if found is None:
+            state = self._object(cell)
+            every_label = (1 << len(self.context.key_table(state.table).labels)) - 1
+            found = self._has_more[cell] = state.may_come(every_label)
+        return found
+
+    def compute_reaction(self, action: int, cell: int) -> None:
+        """Compute the reaction of a cell to an action."""
+        reaction = self._reaction(action, cell)
+        self.tables.set_reaction(
+            action, cell, reaction, depends_on_bytes=self._depends_on_bytes(action, cell, reaction)
+        )
+
+    def _depends_on_bytes(self, action: int, cell: int, reaction: Reaction | None) -> bool:
+        """Return whether `recorded_reaction` can differ from the reaction."""
+        content = self._cells[cell]
+        if cell not in self.tables.records or content is None or reaction is None:
+            return False
+        has_valuation = self.value_starts.valuation_of.get(action) is not None
+        if content.state.kind == "array":
+            return has_valuation
+        return not has_valuation and reaction.pops > 0 and self.keys.label(action) is not None
+
+    def _reaction(self, action: int, cell: int) -> Reaction | None:
+        content = self._cells[cell]
+        if action == self.value_starts.unsure:
+            return DEFERRED
+        valuation = self.value_starts.valuation_of.get(action)
+        if content is None:
+            return self._ends[cell] if valuation is not None else None
+        if valuation is not None:
+            return self._after_valuation(content, valuation)
+        structure, lines, state = self.structure, self.structure.lines, content.state
+        if action == (structure.close_object if state.kind == "object" else structure.close_array):
+            ended = state.at_close()
+            return None if ended is None else Reaction(1, -1, self.value_starts.done(bits_of(ended)))
+        if lines is not None and action == lines.end:
+            end = lines.object_end if state.kind == "object" else lines.array_end
+            return None if state.at_close() is None else lines.last_line(end)
+        if state.kind == "array":
+            if action == structure.close_empty:
+                return None if content.empty < 0 else Reaction(1, -1, self.value_starts.done(content.empty))
+            return self._next_item(content, state) if action == structure.comma else None
+        if action == structure.key_start:
+            return Reaction(0, -1, self.keys.start(state.table, state.others)) if self._may_go_on(cell) else None
+        if action == structure.comma:
+            if not content.is_named:
+                return DEFERRED
+            return structure.entered(structure.object_next) if self._may_go_on(cell) else None
+        if lines is not None and action == lines.begin:
+            return lines.line(lines.key) if self._may_go_on(cell) else None
+        label = self.keys.label(action)
+        return None if label is None else self._after_key(content, state, label)
+
+    def _after_key(self, content: OpenContainer, before: ConjunctiveState | ObjectState, label: int) -> Reaction | None:
+        after = before.after(label)
+        if after is None:
+            return None
+        query, state = after
+        is_other = self.context.key_table(before.table).labels[label][0] == OTHER
+        opened = OpenContainer(
+            state, query[1:], HAS_BEGUN, content.is_known, is_named=not (is_other and state.remembers())
+        )
+        return self.structure.entered(self.value_starts.colon(query), 1, self._cell(opened))
+
+    def _next_item(self, content: OpenContainer, before: ArrayState) -> Reaction | None:
+        after = (before if content.is_known else before.without_items()).after(ITEM)
+        if after is None:
+            return None
+        query, state = after
+        if not content.is_known and not self._is_inexhaustible(query):
+            return DEFERRED
+        cell = self._cell(OpenContainer(state, query[1:], HAS_BEGUN, content.is_known))
+        return self.structure.entered(self.value_starts.value(query, content.is_known), 1, cell)
+
+    def _is_inexhaustible(self, query: ValueQuery) -> bool:
+        """Return whether a query has more values than any text has items."""
+        return len(query) == 1 and self.context.has_all_bytes and self._inexhaustible.is_inexhaustible(query[0])
+
+    def _after_valuation(self, content: OpenContainer, valuation: int) -> Reaction | None:
+        """Return the reaction of an open object or array to the end of its pending value."""
+        is_array = content.state.kind == "array"
+        goes_to = self.structure.array_done if is_array else self.structure.object_done
+        if not content.is_known:
+            return DEFERRED
+        if not content.observed and not (is_array and content.state.remembers()):
+            return self.structure.entered(goes_to)
+        state = content.state.with_valuation(content.observed, valuation)
+        if state is None:
+            return None
+        cell = self._cell(OpenContainer(state, is_known=not (is_array and state.remembers())))
+        return self.structure.entered(goes_to, 1, cell)
+
+    def _after_name(self, action: int, cell: int, data: bytes) -> Reaction | None:
+        """Return the reaction of an object that counts its members, given the bytes of the key."""
+        reaction = self._reaction(action, cell)
+        if reaction is None or reaction.pops == 0 or self.keys.label(action) is None:
+            return reaction
+        after = self._cells[reaction.pushes]
+        if after is None or after.is_named:
+            return reaction
+        named = after._replace(state=after.state.with_last(_name(data)), is_named=True)
+        return reaction._replace(pushes=self._cell(named))
+
+    def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:
+        """Return the reaction of a recording cell, given the bytes read on top of it."""
+        # PERF: a mask asks once per token that closes an item, mostly with the same bytes (`python -m benchmarks.maskbench`).
+        key = action, cell, data
+        if key in self._recorded:
+            return self._recorded[key]
+        if len(self._recorded) >= _MOST_RECORDED or len(data) > _LONG:
+            self._recorded.clear()
+        found = self._recorded[key] = self._after_bytes(action, cell, data)
+        return found
+
+    def distinctness_key(self, cell: int, data: bytes) -> tuple[bool, str]:  # noqa: ARG002 - the protocol's signature
+        """Return whether the key has a single spelling, and its name; later keys are compared by both."""
+        name = _name(data)
+        return has_one_body((name,), self.context.options.escapes), name
+
+    def _after_bytes(self, action: int, cell: int, data: bytes) -> Reaction | None:
+        content = self._cells[cell]
+        valuation = self.value_starts.valuation_of.get(action)
+        if content is None or (content.state.kind == "array") != (valuation is not None):
+            return self._reaction(action, cell)
+        if valuation is None:
+            return self._after_name(action, cell, data)
+        self.formulas.spend(len(data))
+        item = parse_json(data.strip(b" \t\n\r,"), parse_float=Decimal)
+        state = content.state.with_valuation(content.observed, valuation)
+        if state is None:
+            return None
+        return self.structure.entered(self.structure.array_done, 1, self._cell(OpenContainer(state.with_last(item))))
+
+
+def _name(data: bytes) -> str:
+    """Return the name that a key spells. ``data`` may begin with what precedes the key."""
+    name = parse_json(data[data.index(b'"') :])
+    assert isinstance(name, str)
+    return name

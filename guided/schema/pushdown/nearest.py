@@ -1,0 +1,54 @@
+"""Shortest byte paths to the nearest of some states of an automaton, by breadth-first search.
+
+Invariant: the rest of a path is the path from there, so repeated queries along the way agree.
+
+Complexity: O(states x classes) for distances to a set of states, once; O(length x classes) for a path.
+"""
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array, freeze
+from guided.automata.automaton import Automaton
+from guided.automata.minimize import inverse_edges
+from guided.kernels import minimize as kernel
+
+__all__ = ["ORDER", "distances_by_characters", "distances_to", "path_down"]
+
+
+def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
+    """Return the minimum bytes from each state to one of ``targets``, -1 if unreachable: int32, shape (n_states,)."""
+    indptr, source = inverse_edges(automaton.table)
+    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
+    kernel.distances(targets, indptr, source, automaton.table.shape[1], distance, queue)
+    return freeze(distance)
+
+
+def distances_by_characters(automaton: Automaton, phases: Int32Array, needs: Int32Array) -> Int32Array:
+    """Return the distances to accepting states along paths with the fewest characters.
+
+    ``phases`` and ``needs`` are those of `guided.schema.strings.measure`.
+    """
+    table = automaton.table
+    left = needs - (phases == 1)
+    is_direct = (table >= 0) & (needs[table] == left[:, None])
+    indptr, source = inverse_edges(np.where(is_direct, table, np.int32(DEAD)))
+    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
+    kernel.distances(automaton.accepting, indptr, source, table.shape[1], distance, queue)
+    return freeze(distance)
+
+
+def path_down(automaton: Automaton, distance: Int32Array, state: int) -> tuple[bytes, int]:
+    """Return a shortest path from a state with a distance other than -1, and its end state."""
+    found = bytearray()
+    classes = automaton.classes.tolist()
+    while distance[state]:
+        row = automaton.table[state]
+        closer = (row >= 0) & (distance[row] == distance[state] - 1)
+        byte = next(byte for byte in ORDER if closer[classes[byte]])
+        found.append(byte)
+        state = int(row[classes[byte]])
+    return bytes(found), state
+
+
+# Why digits and letters first: bytes forced at the end of a budget should look like text.
+ORDER = (*b"0123456789", *range(0x61, 0x7B), *range(0x20, 0x30), *range(0x3A, 0x61), *range(0x7B, 0x100), *range(0x20))

@@ -1,0 +1,234 @@
+"""JSON punctuation as controls, the same for all schemas: objects, arrays, literals and unconstrained strings.
+
+Schemas differ in their stack cells: the cell of each open object or array determines what its keys and commas do. So there are few
+controls here. They are built once per way of writing JSON (`Structure`), and each schema's tables start as a copy of them:
+
+    end                      a whole text has been read
+    object_first, object_next, object_done    after ``{``, after ``,``, after a value
+    array_done               after an item
+    string                   in an unconstrained string, after its opening quote
+    other_key                in a key that is not a declared name
+    number, integer          in an unconstrained number or integer (-1: too many states to share)
+
+The actions, to which cells react, are ``value_done`` (a value without observed formulas is complete), ``key_start``, ``other_key``
+(an undeclared key is complete), ``comma`` and ``close`` in objects and arrays, and ``close_empty`` (an array without items).
+
+`guided.schema.pushdown.layout` determines where whitespace is allowed, and how much.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array, freeze
+from guided.automata.automaton import Automaton
+from guided.automata.pushdown import END_ACTION, PushdownTables, Reaction, action_entry
+from guided.kernels import frames as kernel
+from guided.limits import Limits
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import TRUE, Formulas
+from guided.schema.formula.memo import Memo
+from guided.schema.numbers.automaton import number_automaton
+from guided.schema.pushdown.layout import NEWLINE, Lines, Spaces, dead_row, spaces_of
+from guided.schema.strings.automaton import string_automaton
+
+__all__ = [
+    "BACKSLASH",
+    "CLOSING",
+    "COMMA",
+    "LITERALS",
+    "QUOTE",
+    "Structure",
+    "literal_chain",
+    "number_frame",
+    "structure_of",
+]
+
+QUOTE, BACKSLASH, COMMA, COLON = 0x22, 0x5C, 0x2C, 0x3A
+CLOSING = {"object": 0x7D, "array": 0x5D}
+LITERALS = {"null": b"null", "true": b"true", "false": b"false"}
+# Bytes that may follow a number in JSON. The byte ends the number and is then read again.
+_AFTER_NUMBER = b" \t\n\r,]}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """The shared controls and their tables.
+
+    Attributes
+    ----------
+    tables : PushdownTables
+        Copied by each schema, never changed.
+    spaces : Spaces
+        The whitespace allowed between two JSON tokens.
+    lines : Lines or None
+        The indented layout, if requested.
+    alphabet : ndarray[bool], shape (256,)
+        Bytes that texts may contain.
+    body : Automaton
+        The automaton of ``string``; its states are the controls.
+    counts_characters : bool
+        Whether registers can count the code points of ``string``.
+    after_number : bytes
+            Bytes that may follow a number.
+    """
+
+    tables: PushdownTables
+    spaces: Spaces
+    lines: Lines | None
+    alphabet: BoolArray
+    body: Automaton
+    counts_characters: bool
+    after_number: bytes
+    end: int
+    value_done: int
+    value_done_again: int
+    key_start: int
+    other_key_done: int
+    comma: int
+    close_object: int
+    close_array: int
+    close_empty: int
+    string: int
+    other_key: int
+    object_first: int
+    object_next: int
+    object_done: int
+    array_done: int
+    number: int
+    integer: int
+
+    @property
+    def of_objects(self) -> tuple[int, ...]:
+        """The actions every object receives: ends of values, a comma, a key, the closing brace."""
+        return self.value_done, self.value_done_again, self.comma, self.key_start, self.close_object
+
+    def spaced(self, tables: PushdownTables, row: Int32Array) -> int:
+        """Add a position with this row and whitespace before it; return its first control."""
+        return self.spaces.before(tables, row)
+
+    def entered(self, control: int, pops: int = 0, pushes: int = -1) -> Reaction:
+        """Return the reaction that enters a position at the start of the whitespace before it."""
+        return Reaction(pops, pushes, control, self.spaces.registers)
+
+
+def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace_states: int) -> Structure:
+    letters = freeze(np.frombuffer(alphabet, np.bool_))
+    spaces = spaces_of(options, letters, whitespace_states)
+    tables = PushdownTables()
+    value_done, value_done_again = tables.action(), tables.action(again=True)
+    names = ("key_start", "comma", "close_object", "close_array", "close_empty")
+    actions = {name: tables.action() for name in names}
+    other_key_done = tables.action(label=0)
+    end = tables.control(dead_row())
+
+    after = _AFTER_NUMBER + after_number
+    numbers = [
+        _number(tables, options, letters, action_entry(value_done_again), after, asked) for asked in (TRUE, _INTEGER)
+    ]
+    leaf = string_automaton(Formulas(), (TRUE,), options, Limits())
+    body = leaf.automaton.within(letters)
+    first = tables.n_controls
+    rows = body.by_byte()
+    rows[rows >= 0] += first
+    is_counting = body.accepting.sum() == 1 and bool(body.accepting[0])
+    for done in (value_done, other_key_done):
+        begin = tables.n_controls
+        mine = rows.copy()
+        mine[mine >= 0] += begin - first
+        mine[body.accepting, QUOTE] = action_entry(done)
+        tables.controls(mine)
+        for state in range(len(mine)):
+            tables.info[begin + state, 1] = (1 if state == 0 else 2) if is_counting and done == value_done else 0
+            tables.info[begin + state, 5] = begin + state
+    string, other_key = first, first + len(rows)
+    # Label 0 must be allowed for every control of keys, whatever its plan.
+    tables.guard(other_key, np.ones((len(rows), 1), np.uint64))
+
+    lines = None
+    if options.indent is not None:
+        closing = tuple((CLOSING[kind], action_entry(actions[f"close_{kind}"])) for kind in ("object", "array"))
+        lines = Lines.of(tables, options.indent, (QUOTE, action_entry(actions["key_start"])), closing)
+    return Structure(
+        tables, spaces, lines, letters, body, is_counting, after, end, value_done, value_done_again, actions["key_start"],
+        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
+        *_between(tables, spaces, lines, actions), *numbers,
+    )  # fmt: skip
+
+
+def _between(
+    tables: PushdownTables, spaces: Spaces, lines: Lines | None, actions: dict[str, int]
+) -> tuple[int, int, int, int]:
+    """Return the positions in an object before its first key, before another key and after a value, and in an array after an item."""
+    comma, brace, bracket = (action_entry(actions[name]) for name in ("comma", "close_object", "close_array"))
+    before_key = {QUOTE: action_entry(actions["key_start"])} if lines is None else {NEWLINE: action_entry(lines.begin)}
+    positions: list[dict[int, int]] = [{**before_key, CLOSING["object"]: brace}, before_key]
+    if lines is None:
+        positions += [{COMMA: comma, CLOSING["object"]: brace}, {COMMA: comma, CLOSING["array"]: bracket}]
+    else:
+        positions += [{COMMA: comma, NEWLINE: action_entry(lines.end)}] * 2
+    first, following, after_value, after_item = (spaces.before(tables, _row(position)) for position in positions)
+    return first, following, after_value, after_item
+
+
+def _row(entries: dict[int, int]) -> Int32Array:
+    row = dead_row()
+    row[list(entries)] = list(entries.values())
+    return row
+
+
+_INTEGER = -1
+_MOST_COMMON = 32
+_memo: Memo[Structure] = Memo(64, 1 << 26)
+_LIMITS = Limits()
+
+
+def _number(
+    tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, after: bytes, asked: int
+) -> int:
+    """Return the frame of unconstrained numbers or integers; -1 if it has too many states."""
+    formulas = Formulas()
+    wanted = formulas.atom(("integer", options.numbers == "dumps")) if asked == _INTEGER else TRUE
+    automaton = number_automaton(formulas, (wanted,), options, Limits()).automaton.within(alphabet)
+    # PERF: each schema copies the shared controls, and few schemas need the large frames (`python -m benchmarks.first_mask`).
+    if automaton.n_states > _MOST_COMMON:
+        return -1
+    return number_frame(tables, automaton, np.where(automaton.accepting, done, 0).astype(np.int32), after)
+
+
+def number_frame(tables: PushdownTables, automaton: Automaton, ends: Int32Array, after: bytes) -> int:
+    """Add the frame of a number; return its first control.
+
+    ``ends``: entry of each accepting state for the bytes ``after`` the number, 0 elsewhere.
+    """
+    first = tables.reserve(automaton.n_states)
+    kernel.fill_ended(
+        automaton.table, automaton.classes, ends, np.frombuffer(after, np.uint8), first, tables.rows, tables.info, tables.live
+    )  # fmt: skip
+    tables.info[first : first + automaton.n_states, END_ACTION] = ends
+    return first
+
+
+def structure_of(
+    options: JsonOptions, alphabet: bytes, after_number: bytes = b"", limits: Limits = _LIMITS
+) -> Structure:
+    """Return the shared controls for some options and an alphabet (256 bytes, 0 or 1).
+
+    ``after_number``: further bytes that may follow a number, ascending, where values are embedded in other texts.
+    ``limits``: only ``whitespace_states`` is used.
+    """
+    spelling = JsonOptions(whitespace=options.whitespace, numbers=options.numbers, escapes=options.escapes)
+    key = spelling, alphabet, after_number, limits.whitespace_states
+    found = _memo.get(key)
+    return _memo.put(key, _made(*key)) if found is None else found
+
+
+def literal_chain(tables: PushdownTables, word: bytes, alphabet: BoolArray, entry: int) -> int:
+    """Return the entry for a literal's first byte, where the last byte has ``entry``; DEAD if the alphabet lacks a byte."""
+    if not all(alphabet[byte] for byte in word):
+        return DEAD
+    for byte in reversed(word[1:]):
+        row = dead_row()
+        row[byte] = entry
+        entry = tables.control(row)
+    return entry

@@ -1,0 +1,397 @@
+"""Value starts: the controls at which a value may begin, and the frames of its strings and numbers.
+
+A query has one *value start*, which has one entry per JSON type, computed on first use because it requires deciding whether any value of
+that type fits the query. Several controls share it: after a colon or a comma, after an opening bracket, at the start of the text.
+
+A valuation holds the truth values of the observed formulas when a value ends, as bits. Each distinct valuation is one action
+(`ValueStarts.done`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from guided.arrays import DEAD, UNKNOWN, Int32Array
+from guided.automata.pushdown import KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.schema.containers.general import ITEM
+from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
+from guided.schema.containers.opening import Containers
+from guided.schema.formula.atoms import BEGINS
+from guided.schema.formula.formulas import FALSE, TRUE, Atom
+from guided.schema.formula.queries import ValueQuery
+from guided.schema.pushdown.exclusions import Exclusions
+from guided.schema.pushdown.layout import dead_row, direct, indented
+from guided.schema.pushdown.string_frames import StringFrames
+from guided.schema.pushdown.structure import CLOSING, COLON, LITERALS, Structure, literal_chain, number_frame
+from guided.schema.strings.measure import Measure
+from guided.schema.values.context import SchemaContext
+
+__all__ = ["ValueStarts", "bits_of"]
+
+_LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in BEGINS.items()}
+_KIND_OF = {byte: kind for kind, letters in BEGINS.items() for byte in letters}
+
+
+@dataclass(slots=True, eq=False)
+class ValueStart:
+    """A position at which a value for a query may begin.
+
+    Attributes
+    ----------
+    query : tuple of int
+    row : ndarray[int32], shape (256,)
+        Entries of the controls at which no whitespace is pending.
+    views : list of (int, ndarray)
+        Control groups that share these entries: the first control of each group, and its controls with no whitespace pending.
+    is_known : bool
+        As in `guided.schema.containers.open_container.OpenContainer`.
+    first : int
+        First control of the value start with whitespace before it; -1 until first used.
+    indented : int
+        The same within the indentation of a line.
+    """
+
+    query: ValueQuery
+    row: Int32Array
+    views: list[tuple[int, npt.NDArray[np.int64]]]
+    is_known: bool
+    first: int = -1
+    indented: int = -1
+
+
+class ValueStarts:
+    """The value starts and frames of one schema.
+
+    Parameters
+    ----------
+    structure : Structure
+    tables : PushdownTables
+        The tables to fill.
+    containers : Containers
+    open_cell : callable
+        Maps an open object or array to its cell.
+    every_prefix_is_inexhaustible : callable
+        Given a type and a formula over its atoms, whether every prefix has more continuations than any text has items.
+
+    Attributes
+    ----------
+    start_of : dict of int to ValueStart
+        Place of each control at which no whitespace is pending, or an array may end before its first line.
+    frames : dict
+        First control of each frame, by type, formulas, and whether characters are counted.
+    valuation_of : dict of int to int
+        Report of each action that ends a value.
+    without_strings, without_numbers : Exclusions
+        Frames of strings and numbers that exclude some values.
+    unsure : int
+        Action at the beginning of a value that must differ from items that are not known; DEAD until needed.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        tables: PushdownTables,
+        containers: Containers,
+        open_cell: Callable[[OpenContainer], int],
+        every_prefix_is_inexhaustible: Callable[[str, int], bool],
+    ) -> None:
+        self.structure = structure
+        self.tables = tables
+        self.context: SchemaContext = containers.context
+        self.containers = containers
+        self.formulas = containers.formulas
+        self._open, self._is_inexhaustible = open_cell, every_prefix_is_inexhaustible
+        self.unsure = DEAD
+        self._has_registers = structure.lines is not None or structure.spaces.is_counted
+        self._starts: dict[tuple[ValueQuery, bool], ValueStart] = {}
+        # Initial rows of value starts, by the types that may begin there; no entry is computed yet.
+        self._unknown: dict[tuple[str, ...], Int32Array] = {}
+        self.start_of: dict[int, ValueStart] = {}
+        self._colons: dict[int, int] = {}
+        self._firsts: dict[tuple[ValueQuery | None, bool], int] = {}
+        self._begun: dict[int, int] = {}
+        self._literals: dict[tuple[str, int], int] = {}
+        integer = self.formulas.atom(("integer", self.context.options.numbers == "dumps"))
+        numbers = ((TRUE, structure.number), (integer, structure.integer))
+        self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
+            ("number", (formula,), False): first for formula, first in numbers if first >= 0
+        }
+        # By formula.
+        self._entries_without: dict[int, int | None] = {}
+        self.without_strings = Exclusions(tables, is_number=False)
+        self.without_numbers = Exclusions(tables, is_number=True)
+        self._done: dict[tuple[int, bool], int] = {
+            (0, False): structure.value_done,
+            (0, True): structure.value_done_again,
+        }
+        self.strings = StringFrames(structure, tables, action_entry(structure.value_done))
+        self.valuation_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
+
+    def _start(self, query: ValueQuery, is_known: bool = True) -> ValueStart:
+        found = self._starts.get((query, is_known))
+        if found is None:
+            typed, must = self.context.typed, query[0]
+            unlike = self.context.unlike(must)
+            if unlike is not None:
+                # `_entries` decides on first use of a type whether all its values are excluded.
+                must = unlike[0]
+            types = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
+            row = self._unknown.get(types)
+            if row is None:
+                row = self._unknown[types] = dead_row()
+                for kind in types:
+                    row[[byte for byte in BEGINS[kind] if self.structure.alphabet[byte]]] = UNKNOWN
+            found = self._starts[query, is_known] = ValueStart(query, row.copy(), [], is_known)
+        return found
+
+    def value(self, query: ValueQuery, is_known: bool = True) -> int:
+        """Return the first control of a value with whitespace before it, such as the next item after a comma."""
+        start = self._start(query, is_known)
+        if start.first < 0:
+            lines = self.structure.lines
+            if lines is None:
+                start.first = self.structure.spaced(self.tables, start.row)
+                self._add_view(start, start.first)
+            else:
+                start.first = lines.before_item(self.tables, self._indented(start), dead_row())
+        return start.first
+
+    def _indented(self, start: ValueStart) -> int:
+        """Return the first control of a value within the indentation of a line."""
+        if start.indented < 0:
+            start.indented = indented(self.tables, start.row)
+            self._add_view(start, start.indented)
+        return start.indented
+
+    def _add_view(self, start: ValueStart, first: int) -> None:
+        states = first + self.structure.spaces.accepting
+        start.views.append((first, states))
+        self.start_of.update(dict.fromkeys(states.tolist(), start))
+
+    def beginning(self, query: ValueQuery) -> int:
+        """Return the control at the start of a text, where whitespace is not allowed."""
+        start = self._start(query)
+        first = self.tables.control(start.row)
+        start.views.append((first, np.array([first])))
+        self.start_of[first] = start
+        return first
+
+    def fill(self, control: int, byte: int) -> None:
+        """Compute the entries of a value start for the type that a byte begins."""
+        start = self.start_of[control]
+        kind = _KIND_OF[byte]
+        letters = _LETTERS[kind]
+        entries = self._entries(start.query, kind, start.is_known)
+        start.row[letters] = self._as_actions(entries) if self._has_registers else entries
+        rows = self.tables.rows
+        for _, states in start.views:
+            rows[states[:, None], letters] = start.row[letters]
+
+    def _as_actions(self, entries: int | Int32Array) -> Int32Array:
+        """Return the same entries as actions, which registers do not count."""
+        found = np.atleast_1d(np.array(entries, np.int32))
+        for control in set(found[found >= 0].tolist()):
+            if control not in self._begun:
+                self._begun[control] = direct(self.tables, Reaction(0, -1, control))
+            found[found == control] = self._begun[control]
+        return found
+
+    def _entries(self, query: ValueQuery, kind: str, is_known: bool) -> int | Int32Array:
+        """Return the entries of a value start for the bytes that begin a type: one for all, or one per byte."""
+        if len(query) == 1 and (unlike := self.context.unlike(query[0])) is not None:
+            found = self._unlike(kind, *unlike)
+            if found is not None:
+                return found
+        wanted = tuple(self.context.typed(formula, kind) for formula in query)
+        if not self.containers.satisfiability.can_be(kind, wanted[0]):
+            return DEAD
+        if not is_known and not self._is_inexhaustible(kind, wanted[0]):
+            if self.unsure == DEAD:
+                self.unsure = self.tables.action()
+            return action_entry(self.unsure)
+        if kind == "object":
+            cell = OpenContainer(self.containers.open_object(wanted), is_known=is_known)
+            return direct(self.tables, self.structure.entered(self.structure.object_first, 0, self._open(cell)))
+        if kind == "array":
+            return self._array_entry(wanted, is_known)
+        if kind == "string":
+            return self._string_entry(wanted)
+        if kind == "number":
+            return self._number_entries(wanted)
+        bits = sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE)
+        found = self._literals.get((kind, bits))
+        if found is None:
+            entry = literal_chain(self.tables, LITERALS[kind], self.structure.alphabet, self.done(bits))
+            found = self._literals[kind, bits] = entry
+        return found
+
+    def _without(self, wanted: tuple[int, ...], kind: str = "string") -> int | None:
+        """Return the entry of all strings, or the first control of all numbers, of a formula except some; None if it excludes none."""
+        if len(wanted) > 1:
+            return None
+        if wanted[0] not in self._entries_without:
+            self._entries_without[wanted[0]] = self._without_anew(wanted[0], kind)
+        return self._entries_without[wanted[0]]
+
+    def _without_anew(self, formula: int, kind: str) -> int | None:
+        found = self.context.exclusions(kind, formula)
+        if found is None:
+            return None
+        rest, bodies = found
+        if kind == "number":
+            return self.without_numbers.without(self._frame("number", (rest,)), bodies)
+        atom = self.formulas.nodes[rest]
+        if rest == TRUE:
+            return self.without_strings.without(self.structure.string, bodies)
+        if atom[0] == "length" and self.structure.counts_characters:
+            first = self.without_strings.without(self.structure.string, bodies)
+            return None if first is None else direct(self.tables, Reaction(0, -1, first, _registers(atom)))
+        # A string counted by a register beside an automaton gets no such frame: its automaton already tracks the characters needed.
+        is_counted = self.context.measured(rest) is not None
+        return None if is_counted else self.without_strings.without(self._frame("string", (rest,)), bodies)
+
+    def _unlike(self, kind: str, rest: int, values: int) -> int | Int32Array | None:
+        """Return the entries of a value that differs from some others, without enumerating these; None if that is impossible."""
+        formula, context = self.context.typed(rest, kind), self.context
+        if formula == FALSE:
+            return DEAD
+        if kind not in ("string", "number") or not context.has_more(kind, formula, self.formulas.count_among(values)):
+            return None
+        if kind == "string":
+            atom = self.formulas.nodes[formula]
+            has_registers = atom[0] == "length" and self.structure.counts_characters
+            registers = _registers(atom) if has_registers else KEPT
+            base = self.structure.string if formula == TRUE or has_registers else self._frame(kind, (formula,))
+            first = self.without_strings.without_chain(base, values, partial(context.link, kind))
+            if first is None or registers == KEPT:
+                return first
+            return direct(self.tables, Reaction(0, -1, first, registers))
+        if context.options.numbers != "plain":
+            return None
+        first = self.without_numbers.without_chain(self._frame(kind, (formula,)), values, partial(context.link, kind))
+        return None if first is None else self._entries_of_number(first)
+
+    def _string_entry(self, wanted: tuple[int, ...]) -> int:
+        if wanted == (TRUE,):
+            return self.structure.string
+        atom = self.formulas.nodes[wanted[0]]
+        if len(wanted) == 1 and atom[0] == "length" and self.structure.counts_characters:
+            return direct(self.tables, Reaction(0, -1, self.structure.string, _registers(atom)))
+        found = self._without(wanted)
+        if found is not None:
+            return found
+        if len(wanted) == 1 and (measured := self.context.measured(wanted[0])) is not None:
+            leaf, most = measured
+            return direct(self.tables, Reaction(0, -1, self._frame("string", (leaf.formula,), leaf), (0, most)))
+        return self._frame("string", wanted)
+
+    def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
+        first = self._without(wanted, "number")
+        if first is None:
+            first = self._frame("number", wanted)
+        return self._entries_of_number(first)
+
+    def _entries_of_number(self, first: int) -> Int32Array:
+        entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
+        return entries
+
+    def _frame(self, kind: str, wanted: tuple[int, ...], measure: Measure | None = None) -> int:
+        """Return the first control of a string (after its quote) or of a number; with a measure, characters are counted."""
+        key = (kind, wanted, measure is not None)
+        found = self.frames.get(key)
+        if found is not None:
+            return found
+        leaf = self.context.leaf(kind, wanted)
+        automaton = leaf.automaton
+        tables = self.tables
+        entries: Int32Array = np.zeros(automaton.n_states, np.int32)
+        for label in np.unique(automaton.labels[automaton.accepting]).tolist():
+            entry = self.done(leaf.bits(label), again=kind == "number")
+            entries[automaton.accepting & (automaton.labels == label)] = entry
+        if kind == "number":
+            first = number_frame(tables, automaton, entries, self.structure.after_number)
+        else:
+            first = self.strings.frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
+        self.frames[key] = first
+        return first
+
+    def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:
+        state, query = self.containers.open_array(wanted), None
+        ended, after = state.at_close(), state.after(ITEM)
+        assert ended is not None or after is not None
+        if after is not None:
+            query, state = after
+        observed, empty = () if query is None else query[1:], CANNOT_BE_EMPTY if ended is None else bits_of(ended)
+        cell = OpenContainer(state, observed, empty, is_known)
+        return direct(self.tables, self.structure.entered(self._first(query, ended is not None), 0, self._open(cell)))
+
+    def _first(self, query: ValueQuery | None, may_end: bool) -> int:
+        """Return the first control after an opening bracket."""
+        found = self._firsts.get((query, may_end))
+        if found is None:
+            lines = self.structure.lines
+            row = dead_row() if query is None or lines is not None else self._start(query).row.copy()
+            if may_end:
+                row[CLOSING["array"]] = action_entry(self.structure.close_empty)
+            if lines is None or query is None:
+                found = self.structure.spaced(self.tables, row)
+            else:
+                found = lines.before_item(self.tables, self._indented(self._start(query)), row)
+                self.start_of[found] = self._start(query)
+            self._firsts[query, may_end] = found
+            if query is not None and lines is None:
+                self._add_view(self._start(query), found)
+        return found
+
+    def colon(self, query: ValueQuery) -> int:
+        """Return the first control after a key whose value has this query."""
+        lines = self.structure.lines
+        value = self.value(query) if lines is None else self._indented(self._start(query))
+        found = self._colons.get(value)
+        if found is None:
+            row = dead_row()
+            if lines is not None:
+                row[COLON] = lines.after_colon(self.tables, value)
+            elif self._has_registers:
+                row[COLON] = direct(self.tables, self.structure.entered(value))
+            else:
+                row[COLON] = value
+            found = self._colons[value] = self.structure.spaced(self.tables, row)
+        return found
+
+    def done(self, bits: int, again: bool = False) -> int:
+        """Return the entry of the action that ends a value with a valuation."""
+        found = self._done.get((bits, again))
+        if found is None:
+            found = self._done[bits, again] = self.tables.action(again=again)
+            self.valuation_of[found] = bits
+        return action_entry(found)
+
+
+def _registers(length: Atom) -> tuple[int, int]:
+    """Return the minimum and maximum code points of a length atom, as registers."""
+    _, least, most = length
+    return min(least, UNLIMITED - 1), UNLIMITED if most < 0 else min(most, UNLIMITED - 1)
+
+
+class _Same:
+    """A hash key that equals only the same object."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: object) -> None:
+        self.content = content
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.content is other.content
+
+    def __hash__(self) -> int:
+        return id(self.content)
+
+
+def bits_of(truths: tuple[int, ...]) -> int:
+    """Return truth values as bits."""
+    return sum(1 << i for i, truth in enumerate(truths) if truth == TRUE)

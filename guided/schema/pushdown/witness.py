@@ -1,0 +1,309 @@
+"""Short completions of JSON texts: the bytes that lead from any position to the end.
+
+`Witness` is a policy: it maps a control, the top cell and the target valuations of that cell to the next bytes. Following it, byte by byte
+or in larger steps, yields one fixed text.
+Invariant: the completion from any point of that text is the rest of it. Completion lengths therefore fall with each byte read; budgets
+rely on this.
+
+A cell may wait for the valuation of its pending value, and some valuations lead to shorter completions than others. The *targets* for a
+value are alternatives: which observed formulas must hold, which must not, and how many bytes remain afterwards. A value takes the
+alternative with the least total cost. The targets for a cell's value follow from the cell's state and the targets for the cell itself, so
+they are computed from the bottom of the stack upwards.
+
+`guided.schema.pushdown.shortest` chooses the type of a value, the next member, and whether to close. Within a string, number or key, the
+completion is the shortest path to a live end state that satisfies a target.
+
+Complexity: O(1) for repeated queries; otherwise a few cost look-ups and O(bytes) of the completion.
+"""
+
+from itertools import islice
+
+import numpy as np
+
+from guided.arrays import DEAD
+from guided.automata.pushdown import ACTION, GUARD, action_entry
+from guided.errors import too_few_values
+from guided.schema.containers.conjunctive import ConjunctiveState
+from guided.schema.containers.general import ObjectState
+from guided.schema.containers.open_container import OpenContainer
+from guided.schema.containers.opening import Container, GeneralState
+from guided.schema.formula.formulas import FALSE, TRUE
+from guided.schema.formula.queries import ValueQuery
+from guided.schema.pushdown.frame_paths import FramePaths, LeafFrame, MachineParts, TargetValuation, TargetValuations
+from guided.schema.pushdown.layout import BLANK, NEWLINE
+from guided.schema.pushdown.nearest import path_down
+from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest
+from guided.schema.pushdown.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
+
+__all__ = ["MachineParts", "TargetValuations", "Witness"]
+
+_MOST_TARGETS = 16
+_MOST_VALUATIONS = 8
+_MOST_KEYS = 16
+_SPACES = b" \t\n\r"
+_BLANKS = np.frombuffer(_SPACES, np.uint8)
+_MARKS = np.frombuffer(b',:"]}', np.uint8)
+
+
+_ANY: TargetValuations = (TargetValuation(0, 0, 0),)
+
+
+class Witness(FramePaths):
+    """Short completions for one schema."""
+
+    def __init__(self, parts: MachineParts) -> None:
+        super().__init__(parts)
+        self._formulas = parts.containers.formulas
+        self._shortest = Shortest(parts.containers)
+        self._targets: dict[tuple[int, TargetValuations], TargetValuations] = {}
+        self._steps: dict[tuple[int, TargetValuations], int] = {}
+        self._next: dict[tuple[int, int, TargetValuations], bytes] = {}
+
+    @property
+    def no_target(self) -> TargetValuations:
+        """The targets for a whole text: none."""
+        return _ANY
+
+    def targets(self, cell: int, own: TargetValuations) -> TargetValuations:
+        """Return the targets for the pending value of a cell, given the targets for the cell itself."""
+        content = self._parts.contents[cell]
+        if content is None or not content.observed:
+            return _ANY
+        found = self._targets.get((cell, own))
+        if found is None:
+            assert content.state.form == "general"
+            found = self._targets[cell, own] = self._targets_of(content.state, content.observed, own)
+        return found
+
+    def completion_step(self, control: int, cell: int, own: TargetValuations, needed: int) -> bytes:
+        """Return the next bytes, at least one unless the text is complete.
+
+        ``needed``: code points that the current string still needs.
+        """
+        if needed:
+            return self._next_bytes(control, cell, own, needed)
+        key = (control, cell, own)
+        found = self._next.get(key)
+        if found is None:
+            found = self._next[key] = self._next_bytes(control, cell, own, 0)
+        return found
+
+    def _next_bytes(self, control: int, cell: int, own: TargetValuations, needed: int) -> bytes:
+        parts, content = self._parts, self._parts.contents[cell]
+        structure = parts.structure
+        if parts.tables.info.item(control, GUARD) >= 0:
+            assert content is not None
+            return self._in_key(control, content, own)
+        if structure.string <= control < structure.other_key:
+            return self._near_end(control, needed)
+        frame = self._frame_at(control)
+        if frame is not None:
+            return self._in_leaf(control, frame, cell, own)
+        if parts.in_string(control):
+            return self._near_end(control, needed)
+        if parts.in_number(control):
+            found = self._nearest(control, 0)
+            assert found is not None, "every control is live"
+            return found[:-1] or self._after_valuation(cell, 0, own)
+        if needed:
+            return bytes([BLANK]) * needed
+        query = parts.queries(control)
+        if query is not None:
+            return self._of_value(control, query, cell, own)
+        return self._at_punctuation(control, cell, own) or self._near_end(control, 0)
+
+    def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
+        row = self._parts.tables.rows[control]
+        if row[COLON] != DEAD:
+            return b":"
+        if row[COMMA] <= ACTION:
+            return self._after_value(cell, own)
+        for begin in (QUOTE, NEWLINE):
+            if row[begin] <= ACTION:
+                is_end = row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE
+                return bytes([CLOSING["object"] if is_end else begin])
+        for only in (BLANK, *CLOSING.values()):
+            if row[only] <= ACTION:
+                return bytes([only])
+        return self._through_spaces(control) if (row[_BLANKS] >= 0).any() else b""
+
+    def _through_spaces(self, control: int) -> bytes:
+        """Return the shortest whitespace that is still required."""
+        rows, queries = self._parts.tables.rows, self._parts.queries
+        text: dict[int, bytes] = {control: b""}
+        for reached in (queue := [control]):
+            row = rows[reached]
+            if queries(reached) is not None or (row[_MARKS] != DEAD).any():
+                return text[reached]
+            for space in _SPACES:
+                target = row.item(space)
+                if target >= 0 and target not in text:
+                    text[target] = text[reached] + bytes([space])
+                    queue.append(target)
+        raise AssertionError("whitespace ends")
+
+    # Between members
+
+    def _goals(self, state: GeneralState, own: TargetValuations) -> list[tuple[int, int]]:
+        """Return the formula to reach and the bytes that remain afterwards, for each target."""
+        conjunction, negation = self._formulas.conjunction, self._formulas.negation
+        must, *observed = state.formulas
+        found = []
+        for care, bits, cost in own:
+            goal = conjunction(
+                (
+                    must,
+                    *(
+                        formula if bits >> i & 1 else negation(formula)
+                        for i, formula in enumerate(observed)
+                        if care >> i & 1
+                    ),
+                )
+            )
+            if goal != FALSE:
+                found.append((goal, cost))
+        # Why also without a target: the text so far may rule out all of them.
+        found.append((must, INFINITE))
+        return found
+
+    def _step(self, cell: int, own: TargetValuations) -> int:
+        """Return the step of a cell's object or array when no value is pending: a label or CLOSE."""
+        found = self._steps.get((cell, own))
+        if found is None:
+            content = self._parts.contents[cell]
+            assert content is not None
+            found = self._steps[cell, own] = self._step_of(content.state, own)
+        return found
+
+    def _step_of(self, state: Container, own: TargetValuations) -> int:
+        if state.form == "conjunctive":
+            return self._shortest.step(state)
+        goals = [(state.narrowed(formula), left) for formula, left in self._goals(state, own)]
+        if len({goal for goal, _ in goals}) == 1:
+            return self._shortest.step(goals[0][0])
+        costs = [(self._shortest.cost(goal), left, goal) for goal, left in goals]
+        # Why compare with INFINITE first: otherwise an unreachable goal would beat the goal without a target, whose cost also holds
+        # INFINITE.
+        *_, goal = min(costs, key=lambda one: (one[0] >= INFINITE, one[0] + one[1]))
+        return self._shortest.step(goal)
+
+    def _after_value(self, cell: int, own: TargetValuations) -> bytes:
+        content = self._parts.contents[cell]
+        if self._step(cell, own) != CLOSE:
+            return b","
+        assert content is not None
+        return self._closing(content.state)
+
+    def _closing(self, state: Container) -> bytes:
+        if self._parts.structure.lines is not None:
+            return bytes([NEWLINE])
+        return bytes([CLOSING[state.kind]])
+
+    def _targets_of(self, state: GeneralState, observed: ValueQuery, own: TargetValuations) -> TargetValuations:
+        index_of = {formula: i for i, formula in enumerate(observed)}
+        best: dict[tuple[int, int], int] = {}
+        for formula, left in self._goals(state, own):
+            for truths, after in islice(self._shortest.valuations(TRUE, formula), _MOST_VALUATIONS):
+                cost = left + self._shortest.cost(state.narrowed(after))
+                care = sum(1 << index_of[value] for value, _ in truths)
+                bits = sum(1 << index_of[value] for value, holds in truths if holds)
+                best[care, bits] = min(cost, best.get((care, bits), cost))
+        ordered = sorted((cost, care, bits) for (care, bits), cost in best.items() if cost < 2 * INFINITE)
+        found: list[TargetValuation] = []
+        for cost, care, bits in ordered:
+            # Why skip a target that a cheaper one subsumes: equivalent targets would displace one that can be satisfied.
+            if all(one.care & ~care or one.bits != bits & one.care for one in found):
+                found.append(TargetValuation(care, bits, cost - ordered[0][0]))
+                if len(found) == _MOST_TARGETS:
+                    break
+        return tuple(found) or _ANY
+
+    # Values
+
+    def _formula(self, query: ValueQuery, target: TargetValuation) -> int:
+        negation = self._formulas.negation
+        return self._formulas.conjunction(
+            (
+                query[0],
+                *(
+                    formula if target.bits >> i & 1 else negation(formula)
+                    for i, formula in enumerate(query[1:])
+                    if target.care >> i & 1
+                ),
+            )
+        )
+
+    def _cost_of_value(self, query: ValueQuery, targets: TargetValuations) -> tuple[int, int, TargetValuation]:
+        """Return the bytes of a value and of the rest after it, the value's formula, and the target it satisfies."""
+        found = []
+        for target in (*targets, _ANY[0]._replace(cost=INFINITE)):
+            formula = self._formula(query, target)
+            cost = self._shortest.cost(formula)
+            found.append((cost >= INFINITE, cost + target.cost, formula, target))
+        return min(found, key=lambda one: one[:2])[1:]
+
+    def _of_value(self, control: int, query: ValueQuery, cell: int, own: TargetValuations) -> bytes:
+        content = self._parts.contents[cell]
+        cost, formula, target = self._cost_of_value(query, self.targets(cell, own))
+        bracket = CLOSING["array"]
+        if self._parts.tables.rows.item(control, bracket) == action_entry(self._parts.structure.close_empty):
+            assert content is not None
+            valuation = content.empty
+            if valuation >= 0 and min((one.cost for one in own if one.suits(valuation)), default=INFINITE) < cost:
+                return bytes([bracket])
+        if self._parts.tables.rows.item(control, NEWLINE) <= ACTION:
+            return bytes([NEWLINE])
+        kind = self._shortest.kind(formula)
+        if kind in LITERALS:
+            return LITERALS[kind]
+        if kind != "number":
+            return {"string": b'"', "array": b"[", "object": b"{"}[kind]
+        leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
+        return self._down(leaf, 0, (target,))[0]
+
+    def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations) -> bytes:
+        if frame.counts:
+            return path_down(frame.leaf.automaton, self._distances_of_counted(frame), control - frame.first)[0] + b'"'
+        path, end, _ = self._down(frame.leaf, control - frame.first, self.targets(cell, own))
+        if frame.kind == "string":
+            return path + b'"'
+        return path or self._after_valuation(cell, frame.leaf.bits(int(frame.leaf.automaton.labels[end])), own)
+
+    def _after_valuation(self, cell: int, valuation: int, own: TargetValuations) -> bytes:
+        """Return the byte that ends a number: the next byte of the surrounding object or array."""
+        content = self._parts.contents[cell]
+        if content is None:
+            return b""
+        state = content.state
+        if content.observed:
+            reported = state.with_valuation(content.observed, valuation)
+            if reported is None:
+                raise too_few_values()
+            state = reported
+        return b"," if self._step_of(state, own) != CLOSE else self._closing(state)
+
+    def _in_key(self, control: int, content: OpenContainer, own: TargetValuations) -> bytes:
+        state = content.state
+        assert state.kind == "object"
+        step = self._step_of(state, own)
+        if step != CLOSE:
+            rest = self._key_rest(control, state, step)
+            if rest is not None:
+                return rest
+        found: list[tuple[int, int, bytes]] = []
+        for label in self._open_labels(control, state):
+            rest = self._key_rest(control, state, label)
+            if rest is not None:
+                found.append((len(rest), label, rest))
+        found.sort()
+        if len(found) <= _MOST_KEYS:
+            return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
+        return found[0][2]
+
+    def _cost_of_member(self, state: ConjunctiveState | ObjectState, label: int, own: TargetValuations) -> int:
+        after = state.after(label)
+        assert after is not None
+        query, rest = after
+        if rest.form == "conjunctive":
+            return self._shortest.cost(query[0]) + self._shortest.cost(rest)
+        return self._cost_of_value(query, self._targets_of(rest, query[1:], own))[0]

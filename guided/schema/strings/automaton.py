@@ -1,0 +1,240 @@
+r"""Formulas about strings -> `Leaf`: the bodies of JSON strings, without quotes.
+
+Values listed by formulas (an enum, a constant) are overlaid on the automaton of everything else. Without them the formulas are over
+patterns, formats and lengths, and `guided.schema.strings.combination` makes their automaton; each listed value is then evaluated
+separately. So an enum costs its bytes, whatever other constraints there are.
+
+Results are cached by the structure of the formulas, so schemas share them. Lengths of thousands give correct but large automata; for a
+length alone, registers are better.
+
+Lone surrogates, which ``\u`` can spell and ``json.loads`` accepts, are never in the language: they are not characters, UTF-8 cannot
+encode such a value, and neither patterns nor lengths in code points apply to it.
+"""
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_strings, spend_together
+from guided.limits import Limits
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.memo import Memo
+from guided.schema.strings.bodies import spelled
+from guided.schema.strings.combination import evaluate, language
+from guided.schema.strings.languages import ANY_LENGTH, known, steps_of, truth
+from guided.schema.strings.leaf import DIRECT, Leaf
+from guided.schema.strings.overlay import canonical_body, has_one_body, overlay
+from guided.schema.strings.spelling import SPELLINGS
+
+__all__ = ["judged_texts", "string_automaton", "truths_by_length", "truths_together", "without_surrogates"]
+
+_memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 26)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
+    """Return the bodies of the JSON strings that satisfy ``wanted[0]``, labeled by which of the others hold.
+
+    Parameters
+    ----------
+    formulas : Formulas
+        The table of the formulas; it may grow.
+    wanted : sequence of int
+        Formulas over atoms of strings (`guided.schema.formula.atoms`).
+    options : JsonOptions
+        ``escapes`` applies.
+    limits : Limits
+        Budgets for each pattern and for the automata built from it.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed, or needs a feature that no automaton supports.
+    LimitError
+        A budget is exceeded.
+    """
+    return _kept(formulas, wanted, options, limits)[0]
+
+
+def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[int, ...]:
+    """Return the joint truths of ``wanted[1:]`` over the strings that satisfy ``wanted[0]``, as bits.
+
+    Same result as the labels of `string_automaton`, without building spellings, and for lengths alone without states.
+    Raises the same errors.
+    """
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    by_length = truths_by_length(formulas, wanted)
+    if by_length is not None:
+        return tuple(sorted({truths >> 1 for truths in by_length if truths & 1}))
+    if any(atom[0] == "strings" for atom in atoms):
+        leaf = string_automaton(formulas, wanted, options, limits)
+        labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
+        return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
+    found = language(formulas, wanted, limits)
+    return _as_numbers(found.bits[np.unique(found.labels[found.accepting])])
+
+
+def truths_by_length(formulas: Formulas, wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the truths, as bits, of formulas over lengths only: for length 0, and for each length at which they may change.
+
+    None for other formulas.
+    """
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    if any(atom[0] != "length" for atom in atoms):
+        return None
+    # Every formula is constant between these lengths.
+    lengths = sorted({0, 1, *(atom[1] for atom in atoms), *(atom[2] + 1 for atom in atoms)})
+    truths = {
+        atom: np.array([atom[1] <= n and (n <= atom[2] or atom[2] == ANY_LENGTH) for n in lengths], np.bool_)
+        for atom in atoms
+    }
+    held = np.array(evaluate(formulas, wanted, truths, len(lengths)), np.bool_).reshape(len(wanted), len(lengths))
+    return tuple(sum(1 << i for i, holds in enumerate(row) if holds) for row in held.T.tolist())
+
+
+def _as_numbers(bits: BoolArray) -> tuple[int, ...]:
+    """Return the distinct rows of bits as numbers, ascending."""
+    return tuple(sorted({sum(1 << i for i, holds in enumerate(row) if holds) for row in bits.tolist()}))
+
+
+def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
+    """Return the structure of formulas independent of their ids; equal structures mean equal formulas."""
+    if len(wanted) == 1 and formulas.nodes[wanted[0]][0] not in "&|!1":
+        return formulas.nodes[wanted[0]]
+    order = formulas.below(wanted)
+    local = {formula: i for i, formula in enumerate(order)}
+    nodes: list[Hashable] = []
+    for formula in order:
+        node = formulas.nodes[formula]
+        if node[0] == "!":
+            node = ("!", local[node[1]])
+        elif node[0] in "&|1":
+            node = (node[0], tuple(local[member] for member in node[1]))
+        nodes.append(node)
+    return tuple(nodes), tuple(local[formula] for formula in wanted)
+
+
+def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
+    """Return the automaton, and the steps its patterns cost each time (`guided.automata.build.one_budget`)."""
+    key = structure(formulas, wanted), options.escapes, limits
+    found = _memo.get(key)
+    if found is not None:
+        spend_together(found[1])
+        return found
+    made = _made(formulas, wanted, options, limits)
+    return _memo.put(key, made)
+
+
+def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    if not any(atom[0] == "strings" for atom in atoms):
+        return _unlisted(formulas, wanted, options, limits)
+    texts = _texts_of(atoms)
+    memo: dict[int, int] = {}
+    rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
+    must, bits = _judged(formulas, wanted, atoms, texts, limits)
+    steps = sum(steps_of(atom, limits) for atom in atoms)
+    if rest[0] == FALSE:
+        kept = [text for text, holds in zip(texts, must.tolist(), strict=True) if holds]
+        return _listed(kept, bits[must], options, limits), steps
+    base, more = _kept(formulas, rest, options, limits)
+    return _laid(base, texts, must, bits, options, limits), steps + more
+
+
+def judged_texts(
+    formulas: Formulas, wanted: Sequence[int], more: Sequence[str], limits: Limits
+) -> tuple[list[str], list[int], list[int]]:
+    """Return the listed texts and some more, the truths of the formulas for each as bits, and the formulas for all other texts."""
+    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
+    memo: dict[int, int] = {}
+    rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
+    texts = _texts_of([*atoms, ("strings", tuple(more))])
+    if not texts:
+        return [], [], rest
+    _, bits = _judged(formulas, (TRUE, *wanted), atoms, texts, limits)
+    return texts, [sum(1 << i for i, holds in enumerate(row) if holds) for row in bits.tolist()], rest
+
+
+def _texts_of(atoms: Sequence[Atom]) -> list[str]:
+    """Return the texts that atoms list, sorted, without those with lone surrogates."""
+    return without_surrogates({text for atom in atoms if atom[0] == "strings" for text in atom[1]})
+
+
+def without_surrogates(texts: Iterable[str]) -> list[str]:
+    """Return texts in order, without those with lone surrogates, which no JSON string here contains."""
+    ordered = sorted(texts)
+    if _SURROGATE.search("".join(ordered)):
+        ordered = [text for text in ordered if not _SURROGATE.search(text)]
+    return ordered
+
+
+@cache
+def _nothing() -> Automaton:
+    return Automaton.from_table(np.full((1, 1), DEAD, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
+
+
+def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
+    """Return the bodies of exactly these texts."""
+    if bits.any() or not has_one_body(texts, options.escapes):
+        return _laid(Leaf(_nothing()), texts, np.ones(len(texts), np.bool_), bits, options, limits)
+    found = from_strings([canonical_body(text) for text in texts], limits)
+    return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())
+
+
+def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
+    """Overlay texts on an automaton of other texts."""
+    laid = overlay(base.automaton, texts, SPELLINGS[options.escapes], limits)
+    vectors, labels = _numbered(bits, base.vectors)
+    laid.accepting[laid.ends] = must
+    laid.labels[laid.ends] = np.where(must, labels, 0)
+    return Leaf(Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start), vectors)
+
+
+def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
+    found = language(formulas, wanted, limits)
+    vectors, labels = _numbered(found.bits, ())
+    marks = np.where(found.accepting, labels[found.labels], 0).astype(np.int32)
+    spelling = SPELLINGS[options.escapes]
+    return Leaf(spelled(found.table, found.accepting, marks, found.parts, spelling, limits), vectors), found.steps
+
+
+def _judged(
+    formulas: Formulas, wanted: Sequence[int], atoms: Sequence[Atom], texts: Sequence[str], limits: Limits
+) -> tuple[BoolArray, BoolArray]:
+    """Return for each text whether the first formula holds, and which of the others do."""
+    truths = {}
+    for atom in atoms:
+        if atom[0] == "strings":
+            members = frozenset(atom[1])
+            truths[atom] = np.fromiter((text in members for text in texts), np.bool_, len(texts))
+        elif atom[0] == "length":
+            lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+            truths[atom] = (lengths >= atom[1]) & ((lengths <= atom[2]) | (atom[2] == ANY_LENGTH))
+        else:
+            truths[atom] = truth(known(atom, limits).dfa, texts)
+    must, *observed = evaluate(formulas, wanted, truths, len(texts))
+    return must, np.array(observed, np.bool_).reshape(len(observed), len(texts)).T
+
+
+def _numbered(
+    bits: BoolArray, before: tuple[int, ...]
+) -> tuple[tuple[int, ...], "np.ndarray[tuple[int], np.dtype[np.int32]]"]:
+    """Return the vectors, those of ``before`` first, and the label of each row: the bits themselves if they are few."""
+    n_rows, n_bits = bits.shape
+    if n_bits <= DIRECT:
+        return (), (bits @ (1 << np.arange(n_bits, dtype=np.int32))).astype(np.int32).reshape(n_rows)
+    numbers = {vector: i for i, vector in enumerate(before or (0,))}
+    found = [
+        numbers.setdefault(int.from_bytes(row.tobytes(), "little"), len(numbers))
+        for row in np.packbits(bits, axis=1, bitorder="little")
+    ]
+    return tuple(numbers), np.array(found, np.int32)
+
+
+def _without(formulas: Formulas, atom: Atom) -> int:
+    return FALSE if atom[0] == "strings" else formulas.atom(atom)

@@ -1,0 +1,164 @@
+r"""Automata over classes of characters -> automata over the bytes of JSON strings, by arrays.
+
+An edge by a class of characters becomes the paths of their spellings (`guided.schema.strings.spelling`): UTF-8 of unescaped characters,
+short escapes, and hexadecimal escapes. All paths of a partition of the characters form one decision tree with shared inner nodes, built
+once per partition. `guided.automata.utf8.expanded` takes every state's edges through it and interns the states within characters.
+
+The result is minimal at once unless a state within a character equals one between characters. After ``\``, for example, only ``n`` may
+follow, and a value may also continue with ``n`` alone. Such states continue by the same bytes, and only then are states merged again.
+
+Complexity: O(states x bytes), O(nodes of the tree) per distinct row of edges.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.automata.automaton import Automaton
+from guided.automata.minimize import canonical
+from guided.automata.partition import Partition
+from guided.automata.utf8 import decision_tree, expanded
+from guided.kernels.spelling import narrow
+from guided.limits import Limits
+from guided.schema.formula.memo import Memo
+from guided.schema.strings.hexadecimal import HexTree
+from guided.schema.strings.spelling import RAW, Spelling
+
+__all__ = ["spelled"]
+
+_N_CONTINUATION, _BACKSLASH = 64, 0x5C
+# Bytes within an escape, in the order of their columns after the continuation bytes.
+_INSIDE = b'"\\/nrtu0123456789abcdefABCDEF'
+_COLUMN = {byte: _N_CONTINUATION + i for i, byte in enumerate(_INSIDE)}
+_BYTES = np.array([*range(0x80, 0x80 + _N_CONTINUATION), *_INSIDE], np.int32)
+_DIGIT_VALUES = np.array([*range(16), *range(10, 16)])
+_DIGIT_COLUMNS = np.array([_COLUMN[byte] for byte in b"0123456789abcdefABCDEF"])
+_CUTS = np.array(sorted({0, *(point for low, high in RAW.ranges for point in (low, high + 1))} - {0x110000}), np.int32)
+# Odd multipliers that hash words; collisions are possible.
+_WEIGHTS = np.array([pow(3, 40 * i + 1, 2**61 - 1) | 1 for i in range(4)], np.uint64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Paths:
+    """The decision tree of a partition's spellings.
+
+    Attributes
+    ----------
+    root : ndarray[int32], shape (r,)
+        Values by column of first bytes.
+    inner : ndarray[int32], shape (n_nodes, m)
+        Values by column of further bytes.
+    classes : ndarray[uint8], shape (256,)
+        Joint column of each byte.
+    columns : ndarray[int32], shape (n_joint, 2)
+        For each joint column, the column of states and of states within a character in `expanded`'s table.
+    """
+
+    root: Int32Array
+    inner: Int32Array
+    classes: "np.ndarray[tuple[int], np.dtype[np.uint8]]"
+    columns: Int32Array
+
+
+_memo: Memo[_Paths] = Memo(512, 1 << 24)
+
+
+def spelled(
+    table: Int32Array,
+    accepting: BoolArray,
+    labels: Int32Array,
+    parts: Partition,
+    spelling: Spelling,
+    limits: Limits,
+) -> Automaton:
+    """Return the automaton of the spellings of an automaton's values.
+
+    Parameters
+    ----------
+    table : ndarray[int32], shape (n_states, n_classes)
+        Minimal and trim, start state 0 (`guided.automata.minimize.minimal`); no edge by a class without characters.
+    accepting : ndarray[bool], labels : ndarray[int32], shape (n_states,)
+    parts : Partition
+        The character classes.
+    spelling : Spelling
+        The spellings of characters.
+
+    Raises
+    ------
+    LimitError
+        ``states``, ``transitions`` or ``steps`` of ``limits`` is exceeded.
+    """
+    paths = _paths(parts, spelling)
+    n = len(table)
+    wide = expanded(table, paths.root, paths.inner, limits)
+    out = np.empty((len(wide), len(paths.columns)), np.int32)
+    out[:n] = wide[:n, paths.columns[:, 0]]
+    out[n:] = wide[n:, paths.columns[:, 1]]
+    final = np.zeros(len(out), np.bool_)
+    final[:n] = accepting
+    marks = np.zeros(len(out), np.int32)
+    marks[:n] = labels
+    # Hash of the columns that continue a state. Accepting states are never within a character.
+    signs = _signs(out)
+    is_minimal = not np.isin(signs[:n][~accepting], signs[n:]).any()
+    return Automaton.from_canonical(*canonical(out, paths.classes, final, marks, is_minimal=is_minimal))
+
+
+def _signs(table: Int32Array) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+    """Return a hash per state, equal for states that continue by the same columns."""
+    # PERF: bits packed into words; an integer matrix product takes ten times as long (`python -m benchmarks.maskbench`).
+    bits = np.packbits(table >= 0, axis=1)
+    words = np.zeros((len(table), 8 * -(-bits.shape[1] // 8)), np.uint8)
+    words[:, : bits.shape[1]] = bits
+    found: np.ndarray[tuple[int], np.dtype[np.uint64]] = np.zeros(len(table), np.uint64)
+    for i, column in enumerate(words.view(np.uint64).T):
+        found += column * _WEIGHTS[i]
+    return found
+
+
+def _paths(parts: Partition, spelling: Spelling) -> _Paths:
+    key = parts.starts.tobytes(), parts.classes.tobytes(), id(spelling)
+    found = _memo.get(key)
+    return _memo.put(key, _decide(parts, spelling)) if found is None else found
+
+
+def _decide(parts: Partition, spelling: Spelling) -> _Paths:
+    points = np.union1d(parts.starts, _CUTS).astype(np.int32)
+    classes = parts.classes[np.searchsorted(parts.starts, points, side="right") - 1]
+    is_raw = (points >= 0x20) & (points != 0x22) & (points != _BACKSLASH)
+    root, utf8 = decision_tree(points, np.where(is_raw, classes, DEAD).astype(np.int32), parts.n_classes)
+    tree = HexTree(points, classes, len(utf8))
+    inside = np.full(len(_COLUMN) + _N_CONTINUATION, DEAD, np.int32)
+    escapes = [(_COLUMN[ord(escape[1])], ord(character)) for character, escape in spelling.short]
+    columns, characters = zip(*escapes, strict=True)
+    inside[list(columns)] = tree.classes_of(characters)
+    inside[_COLUMN[ord("u")]] = tree.root(spelling.escaped)
+    n_hex = len(tree.rows)
+    inner = np.full((len(utf8) + n_hex + 1, len(inside)), DEAD, np.int32)
+    inner[: len(utf8), :_N_CONTINUATION] = utf8
+    _place(inner[len(utf8) : -1], tree.rows)
+    inner[-1] = inside
+    root[_BACKSLASH] = -2 - (len(inner) - 1)
+    return _narrowed(root, inner)
+
+
+def _place(inner: Int32Array, rows: list[list[int]]) -> None:
+    """Copy the nodes of a `HexTree` into their columns."""
+    if not rows:
+        return
+    digits = np.array(rows, np.int32)
+    inner[:, _DIGIT_COLUMNS] = digits[:, _DIGIT_VALUES]
+    inner[:, _COLUMN[_BACKSLASH]] = digits[:, 16]
+    inner[:, _COLUMN[ord("u")]] = digits[:, 17]
+
+
+def _narrowed(root: Int32Array, inner: Int32Array) -> _Paths:
+    """Merge equal columns."""
+    width = inner.shape[1]
+    firsts, kept, further = np.empty(256, np.int32), np.empty(width, np.int32), np.empty(256, np.int32)
+    classes, columns, counts = np.empty(256, np.uint8), np.empty((256, 2), np.int32), np.empty(3, np.int32)
+    hashes, pairs = np.empty(width, np.int64), np.empty(256 * (width + 1), np.int32)
+    narrow(root, inner, _BYTES, hashes, firsts, kept, further, pairs, classes, columns, counts)
+    n_firsts, n_kept, n_classes = counts.tolist()
+    return _Paths(firsts[:n_firsts], np.ascontiguousarray(inner[:, kept[:n_kept]]), classes, columns[:n_classes])

@@ -1,0 +1,249 @@
+"""The strings of a formula, if there are few: counted along the automaton of their characters.
+
+For several formulas, one automaton has labels for all of them, and each label is counted separately. So the joint truths of formulas on
+strings they do not list are found without enumerating any.
+
+Complexity: O(edges) to count; states reachable through a cycle have infinitely many strings.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from guided.automata.determinize import CharDFA
+from guided.automata.partition import INVALID
+from guided.limits import Limits
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.strings import automaton as strings
+from guided.schema.strings.automaton import judged_texts, truths_by_length
+from guided.schema.strings.combination import Language, language
+from guided.schema.strings.languages import ANY_LENGTH, truth
+
+__all__ = ["StringSet", "enumerate_by_truths", "enumerate_strings", "truths_together"]
+
+# Number of characters that are not surrogates.
+_CHARACTERS = 0x110000 - 0x800
+# Counts saturate here.
+_MOST_COUNTED = 1 << 62
+
+
+class StringSet(NamedTuple):
+    """The number of strings, and the strings themselves if they were requested."""
+
+    size: int
+    texts: "tuple[str, ...] | None"
+
+
+def enumerate_strings(
+    formulas: Formulas, formula: int, most: int, listed: int, limits: Limits, spend: Callable[[int], None] | None = None
+) -> StringSet | None:
+    """Return all strings that satisfy a formula; None if there are more than ``most``.
+
+    Parameters
+    ----------
+    formulas : Formulas
+    formula : int
+        Over the atoms of strings.
+    most : int
+    listed : int
+        Up to this many strings are listed.
+    limits : Limits
+        Budgets of the automaton.
+    spend : callable, optional
+        Receives the number of edges visited.
+    """
+    texts, bits, (rest,) = judged_texts(formulas, (formula,), (), limits)
+    held = [text for text, holds in zip(texts, bits, strict=True) if holds]
+    if len(held) > most:
+        return None
+    if rest == FALSE:
+        return StringSet(len(held), tuple(held))
+    window = _only_lengths(formulas, rest)
+    if window is not None:
+        least, longest = window
+        if longest == ANY_LENGTH or (longest >= max(least, 1) and most + len(texts) < _CHARACTERS):
+            return None
+    words = _Words(language(formulas, (rest,), limits), spend)
+    return words.enumerate_label(0, texts, held, most, listed)
+
+
+def enumerate_by_truths(
+    formulas: Formulas, observed: Sequence[int], besides: Sequence[str], most: int, listed: int, limits: Limits
+) -> list[StringSet]:
+    """Group all strings except ``besides`` by the formulas they satisfy; return the groups of at most ``most`` strings.
+
+    Parameters
+    ----------
+    formulas : Formulas
+    observed : sequence of int
+        Over the atoms of strings.
+    besides : sequence of str
+    most, listed, limits
+        As for `enumerate_strings`; fewer than there are characters.
+    """
+    texts, bits, rest = judged_texts(formulas, observed, besides, limits)
+    held: dict[int, list[str]] = {}
+    apart = frozenset(besides)
+    for text, number in zip(texts, bits, strict=True):
+        if text not in apart:
+            held.setdefault(number, []).append(text)
+    by_length = truths_by_length(formulas, rest)
+    if by_length is not None:
+        # Why: for any length except 0 there are more strings than ``most``.
+        empty, *others = by_length
+        many = set(others)
+        if empty not in many and "" not in texts:
+            held.setdefault(empty, []).append("")
+        return [
+            StringSet(len(own), tuple(own))
+            for number, own in sorted(held.items())
+            if number not in many and len(own) <= most
+        ]
+    found = language(formulas, (TRUE, *rest), limits)
+    label_of = {
+        sum(1 << i for i, holds in enumerate(row) if holds): label for label, row in enumerate(found.bits.tolist())
+    }
+    words = _Words(found, None)
+    groups = [
+        words.enumerate_label(label_of[number], texts, held.get(number, []), most, listed)
+        if number in label_of
+        else StringSet(len(held[number]), tuple(held[number]))
+        for number in sorted({*label_of, *held})
+    ]
+    return [one for one in groups if one is not None and 0 < one.size <= most]
+
+
+def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[int, ...]:
+    """Return `guided.schema.strings.automaton.truths_together` without an automaton of the listed strings."""
+    texts, bits, rest = judged_texts(formulas, wanted, (), limits)
+    if not texts or len(texts) >= _CHARACTERS:
+        return strings.truths_together(formulas, wanted, options, limits)
+    found = {truths >> 1 for truths in bits if truths & 1}
+    by_length = truths_by_length(formulas, rest)
+    if by_length is not None:
+        # Why treat length 0 separately: any other length has more strings than are listed.
+        empty, *others = by_length
+        found.update(truths >> 1 for truths in others if truths & 1)
+        if empty & 1 and "" not in texts:
+            found.add(empty >> 1)
+        return tuple(sorted(found))
+    found_language = language(formulas, rest, limits)
+    words = None
+    for label in np.unique(found_language.labels[found_language.accepting]).tolist():
+        truths = sum(1 << i for i, holds in enumerate(found_language.bits[label].tolist()) if holds)
+        if truths not in found:
+            words = words or _Words(found_language, None)
+            if words.enumerate_label(label, texts, (), 0, 0) is None:
+                found.add(truths)
+    return tuple(sorted(found))
+
+
+def _only_lengths(formulas: Formulas, formula: int) -> tuple[int, int] | None:
+    """Return the lengths of a formula that constrains nothing else; None for any other formula."""
+    if formula == TRUE:
+        return 0, ANY_LENGTH
+    node = formulas.nodes[formula]
+    return (node[1], node[2]) if node[0] == "length" else None
+
+
+class _Words:
+    """The words of an automaton over classes of characters, by label."""
+
+    def __init__(self, found: Language, spend: Callable[[int], None] | None) -> None:
+        self._found = found
+        starts, classes = found.parts.starts, found.parts.classes
+        ends = np.append(starts[1:], 0x110000)
+        self._intervals = [
+            (first, end, number)
+            for first, end, number in zip(starts.tolist(), ends.tolist(), classes.tolist(), strict=True)
+            if number != INVALID
+        ]
+        sizes = [0] * found.table.shape[1]
+        for first, end, number in self._intervals:
+            sizes[number] += end - first
+        self._sizes = sizes
+        self._labels = np.where(found.accepting, found.labels, -1).tolist()
+        # Invariant: every state of a minimal automaton is live.
+        self._edges = [
+            [(number, target) for number, target in enumerate(row) if target >= 0 and sizes[number]]
+            for row in found.table.tolist()
+        ]
+        # Number of words that lead to each state; -1 for infinitely many, behind a cycle.
+        self._counts = _counted(self._edges, sizes)
+        if spend is not None:
+            spend(1 + len(self._edges))
+
+    def enumerate_label(
+        self, label: int, texts: Sequence[str], held: Sequence[str], most: int, listed: int
+    ) -> StringSet | None:
+        """Return the words of a label except ``texts``, plus ``held``; None if there are more than ``most``."""
+        counts = [count for count, one in zip(self._counts, self._labels, strict=True) if one == label]
+        if min(counts, default=0) < 0 or (count := sum(counts)) > most + len(texts):
+            return None
+        found = self._found
+        if texts:
+            of_label = found.accepting & (found.labels == label)
+            count += len(held) - int(truth(CharDFA(found.table, of_label, found.parts), texts).sum())
+        if count > most:
+            return None
+        if count > listed:
+            return StringSet(count, None)
+        known = frozenset(texts)
+        return StringSet(
+            count, tuple(dict.fromkeys((*held, *(word for word in self._listed(label) if word not in known))))
+        )
+
+    def _listed(self, label: int) -> list[str]:
+        """Return all words of a label; the caller ensures there are few."""
+        characters: dict[int, list[str]] = {}
+        for first, end, number in self._intervals:
+            if self._sizes[number] < _CHARACTERS // 2:
+                characters.setdefault(number, []).extend(map(chr, range(first, end)))
+        leads = self._leading_to(label)
+        found: list[str] = []
+        ahead = [(0, "")] if leads[0] else []
+        for state, text in ahead:  # grows during iteration
+            if self._labels[state] == label:
+                found.append(text)
+            ahead += [
+                (target, text + character)
+                for read, target in self._edges[state]
+                if leads[target]
+                for character in characters[read]
+            ]
+        return found
+
+    def _leading_to(self, label: int) -> list[bool]:
+        """Return for each state whether a word of a label can end from there."""
+        before: list[list[int]] = [[] for _ in self._edges]
+        for state, row in enumerate(self._edges):
+            for _, target in row:
+                before[target].append(state)
+        leads = [one == label for one in self._labels]
+        todo = [state for state, is_end in enumerate(leads) if is_end]
+        for state in todo:  # grows during iteration
+            for source in before[state]:
+                if not leads[source]:
+                    leads[source] = True
+                    todo.append(source)
+        return leads
+
+
+def _counted(edges: list[list[tuple[int, int]]], sizes: list[int]) -> list[int]:
+    """Return the number of words from the first state to each; -1 behind a cycle. All states are reachable from the first."""
+    before = [0] * len(edges)
+    for row in edges:
+        for _, target in row:
+            before[target] += 1
+    counts = [0] * len(edges)
+    counts[0] = 1
+    order = [0] if not before[0] else []
+    for state in order:  # grows during iteration
+        for read, target in edges[state]:
+            counts[target] = min(counts[target] + counts[state] * sizes[read], _MOST_COUNTED)
+            before[target] -= 1
+            if not before[target]:
+                order.append(target)
+    return [count if not left else -1 for count, left in zip(counts, before, strict=True)]

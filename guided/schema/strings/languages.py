@@ -1,0 +1,212 @@
+"""Languages of single string atoms (patterns, formats, lengths) as automata over classes of characters.
+
+All are regular languages of values, independent of bytes and JSON. Not handled here: atoms that list strings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray
+from guided.automata.build import over_characters, spend_together
+from guided.automata.determinize import CharDFA
+from guided.automata.minimize import minimal
+from guided.automata.partition import INVALID, partition
+from guided.automata.product import char_intersection
+from guided.automata.steps import Steps
+from guided.errors import LimitError, shown
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Complement, Intersect, Node
+from guided.patterns.width import max_width, min_width
+from guided.schema.formats import FORMATS
+from guided.schema.formats.stored import StoredAutomaton, stored
+from guided.schema.formula.formulas import Atom
+from guided.schema.formula.memo import Memo
+from guided.schema.strings.ecma import ecma_tree
+
+__all__ = [
+    "ANY_LENGTH",
+    "AtomLanguage",
+    "complement",
+    "known",
+    "named",
+    "nothing",
+    "of_format",
+    "of_tree",
+    "steps_of",
+    "tree_of",
+    "truth",
+]
+
+# No maximum length.
+ANY_LENGTH = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomLanguage:
+    """An atom's language.
+
+    Attributes
+    ----------
+    dfa : CharDFA
+        Minimal; without edges by classes that contain no characters.
+    steps : int
+        Steps that building it took.
+    """
+
+    dfa: CharDFA
+    steps: int = 0
+
+
+_memo: Memo[AtomLanguage] = Memo(2048, 1 << 25)
+_widths: Memo[tuple[int, int | None]] = Memo(2048, 1 << 20)
+_USUAL = Limits()
+
+
+def known(atom: Atom, limits: Limits) -> AtomLanguage:
+    """Return the strings that satisfy an atom. Within `guided.automata.build.one_budget` its steps count each time.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed.
+    LimitError
+        A budget is exceeded.
+    """
+    key = atom, limits
+    found = _memo.get(key)
+    if found is not None:
+        spend_together(found.steps)
+        return found
+    if atom[0] == "length":
+        return _memo.put(key, AtomLanguage(_length(atom[1], atom[2], limits)))
+    data = _kept(atom, limits)
+    if data is not None:
+        made = AtomLanguage(data.dfa, data.steps)
+    else:
+        steps = Steps(limits.steps)
+        made = AtomLanguage(of_tree(tree_of(atom, limits), limits, steps), steps.spent)
+    spend_together(made.steps)
+    return _memo.put(key, made)
+
+
+def of_format(name: str) -> StoredAutomaton:
+    """Return a format built from its tree, for the default limits."""
+    tree, steps = FORMATS[name](), Steps(_USUAL.steps)
+    dfa = of_tree(tree, _USUAL, steps)
+    return StoredAutomaton(dfa, (min_width(tree), max_width(tree)), steps.spent)
+
+
+def _kept(atom: Atom, limits: Limits) -> StoredAutomaton | None:
+    return stored(atom[1]) if atom[0] == "format" and limits == _USUAL else None
+
+
+def has_lengths(atom: Atom, least: int, most: int, limits: Limits) -> bool:
+    """Return whether all texts of a pattern or format certainly have ``least`` to ``most`` characters."""
+    key = atom, limits
+    found = _widths.get(key)
+    if found is None:
+        data = _kept(atom, limits)
+        if data is not None:
+            found = data.widths
+        else:
+            tree = tree_of(atom, limits)
+            found = min_width(tree), max_width(tree)
+        _widths.put(key, found)
+    narrowest, widest = found
+    return narrowest >= least and (most == ANY_LENGTH or (widest is not None and widest <= most))
+
+
+def steps_of(atom: Atom, limits: Limits) -> int:
+    """Return the steps that `known` counted for an atom it has built."""
+    found = _memo.get((atom, limits))
+    return 0 if found is None else found.steps
+
+
+def complement(dfa: CharDFA) -> CharDFA:
+    """Return the complement."""
+    n, k = dfa.table.shape
+    table = np.full((n + 1, k), n, np.int32)
+    table[:n] = np.where(dfa.table >= 0, dfa.table, n)
+    # Why: an edge without characters would keep unreachable states alive.
+    has_members = np.bincount(dfa.partition.classes[dfa.partition.classes >= 0], minlength=k) > 0
+    table[:, ~has_members] = DEAD
+    table, accepting, _ = minimal(table, np.append(~dfa.accepting, True), np.zeros(n + 1, np.int32))
+    return CharDFA(table, accepting, dfa.partition)
+
+
+def truth(dfa: CharDFA, texts: Sequence[str]) -> BoolArray:
+    """Return which texts an automaton accepts. O(characters)."""
+    points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    classes = dfa.partition.classes[np.searchsorted(dfa.partition.starts, points, side="right") - 1].tolist()
+    onward, accepting = dfa.table.item, dfa.accepting.tolist()
+    found = np.zeros(len(texts), np.bool_)
+    end = 0
+    for i, text in enumerate(texts):
+        begin, end = end, end + len(text)
+        state = 0
+        for read in classes[begin:end]:
+            state = onward(state, read) if read != INVALID else DEAD
+            if state < 0:
+                break
+        found[i] = state >= 0 and accepting[state]
+    return found
+
+
+def named(atom: Atom) -> str:
+    """Return an atom for messages."""
+    if atom[0] == "length":
+        return f"length {atom[1]} to {'any' if atom[2] == ANY_LENGTH else atom[2]}"
+    return f"{atom[0]} {shown(atom[1])}"
+
+
+def nothing() -> CharDFA:
+    """Return the empty language."""
+    parts = partition([Charset.UNIVERSE])
+    return CharDFA(np.full((1, parts.n_classes), DEAD, np.int32), np.zeros(1, np.bool_), parts)
+
+
+def tree_of(atom: Atom, limits: Limits) -> Node:
+    """Return the tree of a pattern's or a format's texts.
+
+    Raises
+    ------
+    PatternError, LimitError
+        As `known`, for a pattern.
+    """
+    match atom[0]:
+        case "pattern":
+            return ecma_tree(atom[1], limits)
+        case "format":
+            return FORMATS[atom[1]]()
+        case _:
+            raise ValueError(f"not a regular property of strings: {shown(atom)}")
+
+
+def of_tree(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
+    """Return the minimal automaton of a tree; intersections at its top become products directly."""
+    items = tree.items if isinstance(tree, Intersect) else (tree,)
+    found = None
+    for item in items:
+        is_other = isinstance(item, Complement)
+        dfa = over_characters(item.item if isinstance(item, Complement) else item, limits, steps)
+        table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+        dfa = CharDFA(table, accepting, dfa.partition)
+        dfa = complement(dfa) if is_other else dfa
+        found = dfa if found is None else char_intersection(found, dfa, limits)
+    assert found is not None
+    return found
+
+
+def _length(least: int, most: int, limits: Limits) -> CharDFA:
+    """Return the strings of some lengths."""
+    n = (least if most == ANY_LENGTH else most) + 1
+    if n > limits.states:
+        raise LimitError("states", n, limits.states, f"length {most if most != ANY_LENGTH else least}")
+    parts = partition([Charset.UNIVERSE])
+    table = np.full((n, parts.n_classes), DEAD, np.int32)
+    onward = np.append(np.arange(1, n), n - 1 if most == ANY_LENGTH else DEAD).astype(np.int32)
+    table[:, parts.set_classes] = onward[:, None]
+    return CharDFA(table, np.arange(n) >= least, parts)

@@ -1,0 +1,34 @@
+"""`Leaf`: the automaton of one value without members (a string, a key, a number), and the meaning of its labels.
+
+A value is read for one required formula and several observed ones. The automaton accepts the texts that satisfy the required formula;
+the label of an accepting state determines which observed formulas hold.
+"""
+
+from dataclasses import dataclass
+
+from guided.automata.automaton import Automaton
+
+__all__ = ["DIRECT", "Leaf"]
+
+# With more observed formulas than this, labels are indices of vectors.
+DIRECT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An automaton and the meaning of its labels.
+
+    Attributes
+    ----------
+    automaton : Automaton
+        Canonical; every state is live, unless the language is empty.
+    vectors : tuple of int
+        The bits of each label: bit i is set if observed formula i holds. Empty if labels are the bits themselves.
+    """
+
+    automaton: Automaton
+    vectors: tuple[int, ...] = ()
+
+    def bits(self, label: int) -> int:
+        """Return which observed formulas hold at an accepting state with this label."""
+        return self.vectors[label] if self.vectors else label

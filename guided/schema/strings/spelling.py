@@ -1,0 +1,239 @@
+r"""JSON spellings of characters between quotes, and patterns over characters lifted to patterns over spellings.
+
+A *value* is the text that a string denotes; its *spelling* is the text between the quotes. A `Spelling` defines the spellings of each
+character: itself, a short escape such as ``\n``, or ``\uXXXX`` (above U+FFFF a surrogate pair; hexadecimal digits of either case).
+Raw control characters and lone surrogates are excluded: RFC 8259 forbids the former, and the latter denote no text.
+
+Decoding maps spellings to values character by character, so a pattern is lifted by replacing its sets of characters by their spellings.
+With assertions, that would treat the last byte of ``\n`` as an ``n``. Patterns with assertions, intersections or complements therefore
+become an automaton over values first, and its edges are lifted.
+
+`guided.schema.strings.bodies` does the same for automata, by arrays.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from guided.automata.build import as_operand
+from guided.automata.nfa import Operand
+from guided.patterns.charset import Charset
+from guided.patterns.fold import fold, parts_of, rebuilt
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Look, Node, alternate, concat
+from guided.schema.formula.memo import Memo
+
+__all__ = [
+    "ANY",
+    "CANONICAL",
+    "DUMPS",
+    "RAW",
+    "SPELLINGS",
+    "Spelling",
+    "lifted",
+    "lifted_tree",
+    "spell_characters",
+    "spell_text",
+]
+
+RAW = Charset.of([(0x20, 0x10FFFF)]) - Charset.of([(ord('"'), ord('"')), (ord("\\"), ord("\\"))])
+_CONTROLS = Charset.of([(0, 0x1F)])
+_SHORT = (('"', '\\"'), ("\\", "\\\\"), ("\b", "\\b"), ("\f", "\\f"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spelling:
+    r"""The spellings of each character. `RAW` characters may always be unescaped.
+
+    Attributes
+    ----------
+    short : tuple of (str, str)
+        Characters and their short escapes.
+    escaped : Charset
+        Characters that may be written as ``\\uXXXX``.
+    """
+
+    short: tuple[tuple[str, str], ...]
+    escaped: Charset
+
+
+# One spelling per character, except for the case of hexadecimal digits.
+CANONICAL = Spelling(_SHORT, _CONTROLS - Charset.of([(8, 10), (12, 13)]))
+# All of RFC 8259.
+ANY = Spelling((*_SHORT, ("/", "\\/")), Charset.UNIVERSE)
+# The spellings of ``json.dumps``, with and without ``ensure_ascii``.
+DUMPS = Spelling(_SHORT, Charset.of([(0, 0x1F), (0x7F, 0x10FFFF)]))
+SPELLINGS = {"canonical": CANONICAL, "any": ANY, "dumps": DUMPS}
+_nodes: Memo[Node] = Memo(4096, 1 << 24)
+_operands: Memo[Operand] = Memo(4096, 1 << 24)
+
+
+def lifted(value: Node, spelling: Spelling) -> Node:
+    """Return the spellings, without quotes, of the values that a pattern matches as a whole."""
+    return _lifted_tree(value, spelling) if _is_plain(value) else _lifted_automaton(as_operand(value), spelling)
+
+
+def lifted_tree(value: Node, spelling: Spelling) -> Node | None:
+    """Return the spellings of a pattern's values as a tree, to be followed by a quote; None if it needs an automaton.
+
+    Lookahead may remain: no spelling is a prefix of another, so lookahead starts at a character boundary.
+    """
+    return None if _holds(value, _needs_automaton) else _lifted_tree(value, spelling)
+
+
+def spell_characters(charset: Charset, spelling: Spelling) -> Node:
+    """Return all spellings of one character of a set, without quotes."""
+    return _spell(charset, spelling)
+
+
+def spell_text(text: str, spelling: Spelling) -> Node:
+    """Return all spellings of a text, without quotes."""
+    return concat(_spell_character(character, spelling) for character in text)
+
+
+def _lifted_tree(value: Node, spelling: Spelling) -> Node:
+    """Return the pattern of the spellings of a plain pattern's values."""
+
+    def spelled(node: Node, parts: Sequence[Node]) -> Node:
+        match node:
+            case Literal():
+                return spell_text(node.text, spelling)
+            case Chars():
+                return _spell(node.charset, spelling)
+            case _:
+                return rebuilt(node, parts)
+
+    return fold(value, spelled)
+
+
+def _lifted_automaton(values: Operand, spelling: Spelling) -> Operand:
+    """Return the automaton of the spellings of an automaton's values; each edge becomes the paths of its characters' spellings."""
+    edges: list[tuple[int, Charset, int]] = []
+    n_states = values.n_states
+    # The expansion of an edge depends on its characters and target, so sources share all but the first step.
+    inner: dict[tuple[Charset, int], dict[int, int]] = {}
+    for source, charset, target in values.edges:
+        paths = _spell_operand(charset, spelling)
+        states = inner.get((charset, target))
+        is_new = states is None
+        if states is None:
+            states = dict.fromkeys(paths.accepting, target)
+            for state in range(1, paths.n_states):
+                if state not in states:
+                    states[state] = n_states
+                    n_states += 1
+            inner[charset, target] = states
+        for begin, characters, end in paths.edges:
+            if begin == 0:
+                edges.append((source, characters, states[end]))
+            elif is_new:
+                edges.append((states[begin], characters, states[end]))
+    return Operand(tuple(edges), values.accepting, n_states, values.steps)
+
+
+def _is_plain(value: Node) -> bool:
+    """Return whether a pattern has no assertions, intersections or complements."""
+    return not _holds(value, lambda node: isinstance(node, Look | Intersect | Complement))
+
+
+def _needs_automaton(node: Node) -> bool:
+    return node.behind if isinstance(node, Look) else isinstance(node, Intersect | Complement)
+
+
+def _holds(value: Node, wanted: Callable[[Node], bool]) -> bool:
+    """Return whether some node of a pattern satisfies a predicate."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if wanted(node):
+            return True
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(parts_of(node))
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _spell_character(character: str, spelling: Spelling) -> Node:
+    return _spell(Charset.char(character), spelling)
+
+
+def _spell_operand(charset: Charset, spelling: Spelling) -> Operand:
+    key = charset, spelling
+    found = _operands.get(key)
+    return _operands.put(key, as_operand(_spell(charset, spelling))) if found is None else found
+
+
+def _spell(charset: Charset, spelling: Spelling) -> Node:
+    """Return all spellings of one character of a set."""
+    key = charset, spelling
+    found = _nodes.get(key)
+    return _nodes.put(key, _spelled(charset, spelling)) if found is None else found
+
+
+def _spelled(charset: Charset, spelling: Spelling) -> Node:
+    items: list[Node] = []
+    plain = charset & RAW
+    if plain:
+        items.append(Chars(plain))
+    short = "".join(escape[1] for character, escape in spelling.short if character in charset)
+    if len(short) > 1:
+        items.append(concat([Literal("\\"), Chars(Charset.of((ord(letter), ord(letter)) for letter in short))]))
+    elif short:
+        items.append(Literal(f"\\{short}"))
+    escaped: list[Node] = []
+    for low, high in (charset & spelling.escaped).ranges:
+        if low <= 0xFFFF:
+            escaped.append(_hexadecimal(low, min(high, 0xFFFF)))
+        if high > 0xFFFF:
+            escaped.extend(_pairs(max(low, 0x10000), high))
+    if escaped:
+        items.append(concat([Literal("\\u"), alternate(escaped)]))
+    return alternate(items)
+
+
+def _pairs(low: int, high: int) -> list[Node]:
+    r"""Return the surrogate pairs of the characters ``low`` to ``high``, all above U+FFFF, without the first ``\u``."""
+    found: list[Node] = []
+    first, last = (low - 0x10000) >> 10, (high - 0x10000) >> 10
+    middle = [first, last]
+    if low & 0x3FF or first == last:
+        end = high if first == last else low | 0x3FF
+        found.append(_pair(first, first, low & 0x3FF, end & 0x3FF))
+        middle[0] += 1
+    if first != last and high & 0x3FF != 0x3FF:
+        found.append(_pair(last, last, 0, high & 0x3FF))
+        middle[1] -= 1
+    if middle[0] <= middle[1]:
+        found.append(_pair(middle[0], middle[1], 0, 0x3FF))
+    return found
+
+
+def _pair(first: int, last: int, low: int, high: int) -> Node:
+    leading = _hexadecimal(0xD800 + first, 0xD800 + last)
+    return concat([leading, Literal("\\u"), _hexadecimal(0xDC00 + low, 0xDC00 + high)])
+
+
+def _hexadecimal(low: int, high: int, digits: int = 4) -> Node:
+    """Return the numbers from ``low`` to ``high`` in exactly ``digits`` hexadecimal digits of either case."""
+    if digits == 0:
+        return Literal("")
+    unit = 16 ** (digits - 1)
+    first, last = low // unit, high // unit
+    if first == last:
+        return concat([_hex_digit(first, first), _hexadecimal(low % unit, high % unit, digits - 1)])
+    items: list[Node] = []
+    if low % unit:
+        items.append(concat([_hex_digit(first, first), _hexadecimal(low % unit, unit - 1, digits - 1)]))
+        first += 1
+    if high % unit != unit - 1:
+        items.append(concat([_hex_digit(last, last), _hexadecimal(0, high % unit, digits - 1)]))
+        last -= 1
+    if first <= last:
+        items.append(concat([_hex_digit(first, last), _hexadecimal(0, unit - 1, digits - 1)]))
+    return alternate(items)
+
+
+def _hex_digit(low: int, high: int) -> Node:
+    ranges = [(ord(digit), ord(digit)) for value in range(low, high + 1) for digit in (f"{value:x}", f"{value:X}")]
+    return Chars(Charset.of(ranges))

@@ -1,0 +1,481 @@
+"""Per-type view of a schema: formulas over the atoms of one type, automata of strings and numbers (leaves), and key tables.
+
+`SchemaContext` is the context that `guided.schema.containers` and `guided.schema.pushdown.machine` share: one schema, its formulas and
+options, and the results computed for it so far.
+"""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray
+from guided.automata.automaton import Automaton
+from guided.automata.pushdown import UNLIMITED
+from guided.errors import LimitError
+from guided.limits import Limits
+from guided.schema.formula.atoms import TYPES, JsonOptions
+from guided.schema.formula.disjoint import make_disjoint
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.frontend.lowering import Lowering
+from guided.schema.numbers.automaton import number_automaton
+from guided.schema.numbers.spelling import number_bodies
+from guided.schema.strings.automaton import string_automaton, without_surrogates
+from guided.schema.strings.counting import enumerate_by_truths, truths_together
+from guided.schema.strings.languages import ANY_LENGTH
+from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.lengths import bounded
+from guided.schema.strings.measure import Measure, measure_of
+from guided.schema.strings.overlay import canonical_body, has_one_body
+from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
+from guided.schema.values.keys import key_automaton
+from guided.schema.values.quick_satisfiable import listed, quick_satisfiable_number, quick_satisfiable_string
+from guided.schema.values.restrict import restrict
+
+__all__ = ["SchemaContext"]
+
+# Steps charged to the call for each state of an automaton.
+_PER_STATE = {"number": 40, "string": 1}
+# There are more one-character strings than this.
+_MANY_TEXTS = 1_000_000
+
+
+class SchemaContext:
+    """The schema context: formulas, leaves and key tables of one schema, computed on demand and cached.
+
+    Attributes
+    ----------
+    formulas, lowering, options, limits
+    alphabet : ndarray[bool], shape (256,)
+        Bytes that texts may contain.
+    has_all_bytes : bool
+        Whether the alphabet contains every byte.
+    has_ascii : bool
+        Whether the alphabet contains all printable ASCII characters. If so, the usual formulas of strings and numbers are satisfiable
+        whatever else the vocabulary lacks.
+    """
+
+    def __init__(
+        self, formulas: Formulas, lowering: Lowering, options: JsonOptions, limits: Limits, alphabet: BoolArray
+    ) -> None:
+        self.formulas = formulas
+        self.lowering = lowering
+        self.options = options
+        self.limits = limits
+        self.alphabet = alphabet
+        self.has_all_bytes = bool(alphabet.all())
+        self.has_ascii = bool(alphabet[0x20:0x7F].all())
+        # By type: a formula that holds for every value the alphabet can spell.
+        self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
+        self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
+        self._separated: dict[int, int] = {}
+        self._measures: dict[int, Measure | None] = {}
+        self._measured: dict[int, tuple[Measure, int] | None] = {}
+        self._few: dict[tuple[tuple[str, ...], tuple[int, ...], int], list[str]] = {}
+        self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
+        self._tables: list[KeyTable] = []
+        self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
+        self._automata: list[Automaton | None] = []
+        self._spellings: list[tuple[tuple[bytes, ...], ...]] = []
+        self._pattern_index_of: list[dict[int, int]] = []
+        # By key table and part.
+        self._said: dict[tuple[int, int], list[int]] = {}
+        self._limited: dict[tuple[int, int], frozenset[int]] = {}
+
+    def typed(self, formula: int, kind: str) -> int:
+        """Return the restriction of a formula of a value to one type, as a formula over the atoms of that type."""
+        if formula <= TRUE:
+            return formula if formula == FALSE else self._spelled.get(kind, TRUE)
+        found = self._as_written(formula, kind)
+        if kind in self._spelled:
+            found = self.formulas.conjunction((found, self._spelled[kind]))
+        if kind == "object" and found > TRUE:
+            known = self._separated.get(found)
+            if known is None:
+                known = self._separated[found] = make_disjoint(self.formulas, found, self._as_written)
+            return known
+        return found
+
+    def _narrowed(self) -> dict[str, int]:
+        """Return the bounds on members and items that a restricted alphabet implies, by type.
+
+        If the alphabet lacks a byte that every member needs, a container is empty; if it lacks a byte of the separator, it has at most one
+        member.
+        """
+        indent = self.options.indent
+        line = b"" if indent is None else b"\n" if indent == 0 else b"\n "
+        found = {}
+        for kind, most, needed in (
+            ("object", "maxProperties", b'":' + (b"" if indent is None else b" ") + line),
+            ("array", "maxItems", line),
+        ):
+            if not self._can_spell(needed + b","):
+                found[kind] = self.formulas.atom((most, int(self._can_spell(needed))))
+        return found
+
+    def _as_written(self, formula: int, kind: str) -> int:
+        memo = self._typed[kind]
+        found = memo.get(formula)
+        if found is not None:
+            return found
+        # PERF: most formulas of values name one type, and all seven are queried (`python -m benchmarks.first_mask`).
+        nodes = self.formulas.nodes
+        for member in self.formulas.members(formula):
+            node = nodes[member]
+            if node[0] == "type" and node[1] != kind:
+                memo[formula] = FALSE
+                return FALSE
+        return restrict(self.formulas, self.lowering, formula, kind, memo)
+
+    def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
+        """Return the automaton of the texts of strings or numbers, labeled with the truths of the observed formulas."""
+        found = self._leaves.get((kind, wanted))
+        if found is None:
+            make = string_automaton if kind == "string" else number_automaton
+            found = make(self.formulas, wanted, self.options, self.limits)
+            if not self.has_all_bytes:
+                found = Leaf(found.automaton.within(self.alphabet), found.vectors)
+            self._leaves[kind, wanted] = found
+            steps = _PER_STATE[kind] * found.automaton.n_states
+            self.formulas.steps.spend(steps, f"the automaton of a {kind} has too many states")
+        return found
+
+    def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the joint truths of ``wanted[1:]``, as bits, over all strings or numbers that satisfy ``wanted[0]``."""
+        is_alone = wanted[0] == TRUE and len(wanted) == 2 and self.has_ascii
+        if kind == "number" and is_alone and self._is_surely_satisfiable(kind, wanted[1]):
+            # Why both: no atom of numbers holds for every number.
+            return 0, 1
+        if kind == "string" and self.has_all_bytes and (kind, wanted) not in self._leaves:
+            return truths_together(self.formulas, wanted, self.options, self.limits)
+        leaf = self.leaf(kind, wanted)
+        labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
+        return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
+
+    def measured(self, formula: int) -> tuple[Measure, int] | None:
+        """Return the measure of a string formula without its maximum length, and that length; None if it cannot be split this way.
+
+        A register then counts characters, in place of an automaton whose size is multiplied by the length.
+        """
+        if formula not in self._measured:
+            self._measured[formula] = self._measured_anew(formula)
+        return self._measured[formula]
+
+    def _measured_anew(self, formula: int) -> tuple[Measure, int] | None:
+        nodes = self.formulas.nodes
+        if nodes[formula][0] == "length" or not any(
+            nodes[member][0] in ("length", "|") for member in self.formulas.members(formula)
+        ):
+            return None
+        found = bounded(self.formulas, formula, self.limits)
+        if found is None or nodes[found.rest][0] == "strings":
+            return None
+        rest, least, most = found
+        if least:
+            # The automaton enforces the minimum length; it does not grow if the rest already implies that minimum.
+            rest = self.formulas.conjunction((rest, self.formulas.atom(("length", least, ANY_LENGTH))))
+        measure = self._measure(rest)
+        return None if measure is None or measure.needs[0] > most else (measure, min(most, UNLIMITED - 1))
+
+    def _measure(self, formula: int) -> Measure | None:
+        if formula not in self._measures:
+            self._measures[formula] = measure_of(formula, self.leaf("string", (formula,)).automaton)
+        return self._measures[formula]
+
+    def exclusions(self, kind: str, formula: int) -> tuple[int, list[bytes]] | None:
+        """Split off the excluded values of a formula of strings or numbers: the rest of the formula, and the spellings of these values.
+
+        None if no values are excluded, or if one has several spellings. Trailing zeros of a fraction do not count as other spellings.
+        """
+        if not self.has_all_bytes or (kind == "number" and self.options.numbers != "plain"):
+            return None
+        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
+        rest, excluded = list[int](), list[int]()
+        for member in self.formulas.members(formula):
+            node = nodes[member]
+            is_exclusion = node[0] == "!" and nodes[node[1]][0] == name
+            (excluded if is_exclusion else rest).append(node[1] if is_exclusion else member)
+        if not excluded:
+            return None
+        bodies = [self._bodies(kind, one) for one in excluded]
+        if None in bodies:
+            return None
+        return self.formulas.conjunction(rest), [body for some in bodies for body in some or ()]
+
+    def _bodies(self, kind: str, formula: int) -> list[bytes] | None:
+        """Return the spellings of the strings or the number that an atom lists; None if one string has several."""
+        values = self.formulas.nodes[formula][1]
+        if kind == "number":
+            return number_bodies(values)
+        texts = without_surrogates(dict.fromkeys(values))
+        return [canonical_body(text) for text in texts] if has_one_body(texts, self.options.escapes) else None
+
+    def link(self, kind: str, chain: int) -> tuple[int, list[bytes] | None]:
+        """Split off the last value of a set built by `Formulas.among`: the set without it, and the value's spellings as this type.
+
+        The spellings are empty if the value has another type, and None if a string has several.
+        """
+        node = self.formulas.nodes[chain]
+        before, value = (node[1], node[2]) if node[0] == "among" else (FALSE, chain)
+        typed = self.typed(value, kind)
+        return before, [] if typed == FALSE else self._bodies(kind, typed)
+
+    def unlike(self, formula: int) -> tuple[int, int] | None:
+        """Split a conjunction into its other members and the `Formulas.among` set it excludes; None unless it excludes exactly one."""
+        nodes = self.formulas.nodes
+        members = self.formulas.members(formula)
+        found = [one for one in members if nodes[one][0] == "!" and nodes[nodes[one][1]][0] == "among"]
+        if len(found) != 1:
+            return None
+        return self.formulas.conjunction(one for one in members if one != found[0]), nodes[found[0]][1]
+
+    def has_more(self, kind: str, formula: int, count: int) -> bool:
+        """Return whether a formula over the atoms of strings or numbers surely has more than ``count`` values. False proves nothing."""
+        atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
+        if not self.has_all_bytes or formula == FALSE:
+            return False
+        if kind == "number":
+            return quick_satisfiable_number([atom for atom in atoms if atom[0] != "T"], count)
+        if kind != "string":
+            return False
+        if formula == TRUE or (len(atoms) == 1 and atoms[0][0] == "length" and _is_many_lengths(*atoms[0][1:])):
+            return count < _MANY_TEXTS
+        return self.measured(formula) is None and _has_more_texts(self.leaf(kind, (formula,)).automaton, count)
+
+    def listed(self, kind: str, formula: int) -> tuple[str | Fraction, ...]:
+        """Return the strings or numbers that a formula lists, without those it excludes; empty for formulas that list none."""
+        found = listed(self.formulas, formula, "strings" if kind == "string" else "equals")
+        self.formulas.spend(len(found))
+        return found
+
+    def has_leaf(self, kind: str, formula: int) -> bool:
+        """Return whether some text of this type satisfies a formula over its atoms."""
+        if formula <= TRUE and self.has_ascii:
+            return formula == TRUE
+        if self.has_ascii and self._is_surely_satisfiable(kind, formula):
+            return True
+        if kind == "string":
+            atom = self.formulas.nodes[formula]
+            if atom[0] == "length":
+                return self._has_length(atom[1], atom[2])
+            if self.measured(formula) is not None:
+                return True
+        return not self.leaf(kind, (formula,)).automaton.is_empty()
+
+    def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
+        """Return whether a formula surely has a value, without building an automaton. The alphabet must contain printable ASCII."""
+        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
+        left = self.listed(kind, formula)
+        if left:
+            return kind == "number" or quick_satisfiable_string((name, left), is_ascii=not self.has_all_bytes)
+        atoms = [nodes[member] for member in self.formulas.members(formula)]
+        rest = [atom for atom in atoms if atom[0] != "!" or nodes[atom[1]][0] != name]
+        if kind == "number":
+            return quick_satisfiable_number(rest, len(atoms) - len(rest))
+        if len(rest) == len(atoms):
+            return len(atoms) == 1 and quick_satisfiable_string(atoms[0], is_ascii=not self.has_all_bytes)
+        # Each length but 0 has more than a million strings.
+        has_many = not rest or (len(rest) == 1 and rest[0][0] == "length" and _is_many_lengths(*rest[0][1:]))
+        return has_many and len(atoms) < _MANY_TEXTS and self.exclusions("string", formula) is not None
+
+    def _has_length(self, least: int, most: int) -> bool:
+        """Return whether the alphabet can spell a string of such a length. One spellable character is enough, since it can be repeated."""
+        if most != ANY_LENGTH and least > most:
+            return False
+        if least == 0:
+            return True
+        return bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
+
+    def table_of(self, wanted: tuple[int, ...]) -> int:
+        """Return the number of the key table of an object, for formulas over the atoms of objects."""
+        formulas = self.formulas
+        names, n_ordered = names_of(formulas, wanted, self.lowering.sequence)
+        patterns: dict[int, None] = {}
+        names_formulas: dict[int, int] = {}
+        for formula in wanted:
+            for atom in formulas.atoms(formula):
+                if atom[0] == "properties":
+                    for source, _ in atom[2]:
+                        patterns[pattern_formula(formulas, source)] = None
+                elif atom[0] == "propertyNames":
+                    names_formulas[atom[1]] = self.typed(atom[1], "string")
+                    patterns[names_formulas[atom[1]]] = None
+        distinct = tuple(pattern for pattern in patterns if pattern > TRUE)
+        if distinct:
+            names = (*names, *self._few_names(wanted, names, distinct))
+        key = (names, n_ordered, distinct)
+        found = self._table_ids.get(key)
+        if found is None:
+            found = len(self._tables)
+            self._add_table(names, n_ordered, distinct)
+            self._table_ids[key] = found
+            index_of = {pattern: i for i, pattern in enumerate(distinct)}
+            self._pattern_index_of.append(index_of)
+        self._pattern_index_of[found].update(
+            {
+                value: ALWAYS if names == TRUE else NEVER if names == FALSE else self._pattern_index_of[found][names]
+                for value, names in names_formulas.items()
+            }
+        )
+        return found
+
+    def _few_names(self, wanted: tuple[int, ...], names: tuple[str, ...], patterns: tuple[int, ...]) -> list[str]:
+        """Return the undeclared names of pattern classes that may run out of names.
+
+        The caller adds them to the table as if declared, so that each counts separately.
+        """
+        formulas = self.formulas
+        atoms = {atom for formula in wanted for atom in formulas.atoms(formula)}
+        needed = max((atom[1] + 1 for atom in atoms if atom[0] in ("minProperties", "maxProperties")), default=0)
+        # Why also tables: each negated table needs a member that violates it.
+        needed = max(needed, sum(atom[0] in ("properties", "propertyNames") for atom in atoms))
+        if needed < 2:
+            return []
+        key = (names, patterns, needed)
+        found = self._few.get(key)
+        if found is None:
+            found = self._few[key] = []
+            for group in enumerate_by_truths(formulas, patterns, names, needed - 1, self.limits.names, self.limits):
+                if group.texts is None:
+                    raise self._too_many_names(group.size)
+                found += group.texts
+        return found
+
+    def with_name(self, names: int, name: str) -> int | None:
+        """Add a name to an `among` set of names; None if the name has several spellings (use `extended` then)."""
+        if not has_one_body((name,), self.options.escapes):
+            return None
+        return self.formulas.among(names, self.formulas.atom(("strings", (name,))))
+
+    def link_of_names(self, names: int) -> tuple[int, list[bytes]]:
+        """Split off the last name of a set built by `with_name`: the set without it, and the name's spelling."""
+        node = self.formulas.nodes[names]
+        before, last = (node[1], node[2]) if node[0] == "among" else (FALSE, names)
+        return before, [canonical_body(name) for name in self.formulas.nodes[last][1]]
+
+    def extended(self, number: int, name: str) -> int:
+        """Return the number of the table with one more name, which it must not contain yet. The name counts as declared."""
+        table = self._tables[number]
+        key = ((*table.names, name), table.n_ordered, table.patterns)
+        found = self._table_ids.get(key)
+        if found is None:
+            found = len(self._tables)
+            self._add_table(*key)
+            self._table_ids[key] = found
+            self._pattern_index_of.append(self._pattern_index_of[number])
+        return found
+
+    def _add_table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> None:
+        if len(names) > self.limits.names:
+            raise self._too_many_names(len(names))
+        self.formulas.spend(len(names))
+        if not patterns and (self.options.escapes == "canonical" or has_one_body(names, self.options.escapes)):
+            ways = tuple(tuple(filter(self._can_spell, spellings(name))) for name in names)
+            self._spellings.append(ways)
+            self._automata.append(None)
+            labels: tuple[tuple[int, int], ...] = ((OTHER, 0), *((i, 0) for i in range(len(names))))
+            possible = {0, *(i for i, found in enumerate(ways, 1) if found)}
+        else:
+            leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)
+            automaton = leaf.automaton.within(self.alphabet)
+            # Append only now: the lines above may raise, and all lists must keep equal lengths.
+            self._spellings.append(())
+            self._automata.append(automaton)
+            labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
+            possible = set(np.unique(automaton.labels[automaton.accepting]).tolist())
+        index_of = {name: i for i, name in enumerate(names)}
+        self._tables.append(KeyTable(names, n_ordered, patterns, labels, frozenset(possible), index_of))
+
+    def _can_spell(self, data: bytes) -> bool:
+        return self.has_all_bytes or all(self.alphabet[byte] for byte in data)
+
+    def key_table(self, number: int) -> KeyTable:
+        """Return a key table."""
+        return self._tables[number]
+
+    def pattern_index_of(self, number: int) -> dict[int, int]:
+        """Return the position of each formula of names among the patterns of a table, or `ALWAYS` or `NEVER`."""
+        return self._pattern_index_of[number]
+
+    def said(self, number: int, part: int) -> list[int]:
+        """Return what a ``properties`` or ``propertyNames`` atom requires of the value of a key, by label of a key table."""
+        found = self._said.get((number, part))
+        if found is None:
+            found = self._said[number, part] = values_of(
+                self.formulas, self.formulas.nodes[part], self._tables[number], self._pattern_index_of[number]
+            )
+        return found
+
+    def limited(self, number: int, part: int) -> frozenset[int]:
+        """Return the labels of a key table whose values such an atom restricts."""
+        found = self._limited.get((number, part))
+        if found is None:
+            said = enumerate(self.said(number, part))
+            found = self._limited[number, part] = frozenset(label for label, value in said if value != TRUE)
+        return found
+
+    def key_automaton(self, number: int) -> Automaton | None:
+        """Return the automaton of a table's keys; None if the table has no patterns and `spellings` holds its names instead."""
+        return self._automata[number]
+
+    def spellings(self, number: int) -> tuple[tuple[bytes, ...], ...]:
+        """Return the spellings of each name of a table that has no automaton."""
+        return self._spellings[number]
+
+    def _too_many_names(self, count: int) -> LimitError:
+        return LimitError("names", count, self.limits.names, "an object has too many declared names")
+
+
+def spellings(name: str) -> list[bytes]:
+    """Return the canonical spellings of a name: several if a control character has hexadecimal letters, none if it has lone surrogates."""
+    if _ONE_SPELLING.fullmatch(name):
+        return [name.encode()]
+    found = [b""]
+    try:
+        for character in name:
+            ways = _SHORT.get(character) or ([character.encode()] if character >= " " else _hexadecimal(character))
+            found = [before + way for before in found for way in ways]
+    except UnicodeEncodeError:
+        return []
+    return found
+
+
+# Characters with one spelling, themselves.
+_ONE_SPELLING = re.compile(r"[ !#-\[\]-~]*")
+_SHORT = {character: [b"\\" + letter.encode()] for character, letter in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)}
+
+
+def _hexadecimal(character: str) -> list[bytes]:
+    lower = b"\\u%04x" % ord(character)
+    upper = b"\\u%04X" % ord(character)
+    return [lower] if lower == upper else [lower, upper]
+
+
+def _is_many_lengths(least: int, most: int) -> bool:
+    """Return whether the range contains a length greater than 0."""
+    return most == ANY_LENGTH or (most > 0 and least <= most)
+
+
+def _has_more_texts(automaton: Automaton, count: int) -> bool:
+    """Return whether an automaton of strings accepts more than ``count`` strings.
+
+    Counts only texts without a backslash: a string has at most one such spelling. O(states x columns) for each byte of a text.
+    """
+    n_bytes = np.bincount(np.delete(automaton.classes, ord("\\")), minlength=automaton.table.shape[1])
+    # Number of paths to each state by texts of the current length.
+    ways = np.zeros(automaton.n_states)
+    ways[0] = 1.0
+    found = 0.0
+    for _ in range(automaton.n_states + 1):
+        found += ways[automaton.accepting].sum()
+        if found > count:
+            return True
+        states = np.flatnonzero(ways)
+        if not len(states):
+            return False
+        at, column = np.nonzero((automaton.table[states] >= 0) & (n_bytes > 0))
+        onward = np.zeros(automaton.n_states)
+        np.add.at(onward, automaton.table[states[at], column], ways[states[at]] * n_bytes[column])
+        ways = onward
+    # A text longer than the number of states contains a cycle, so there are infinitely many texts.
+    return True

@@ -1,0 +1,136 @@
+"""Key tables: the classes of keys that an object distinguishes, and the formula of the value of each class.
+
+A *label* is the number of a class of keys. Each declared name has its own label. All other names share one label or, with patterns, one for
+each set of patterns that such a name can match. Sets of names are bit sets: bit i is name i of the object's `KeyTable`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+
+__all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "names_of", "pattern_formula", "value_of", "values_of"]
+
+ALWAYS, NEVER = -2, -1
+# The name index of undeclared keys.
+OTHER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTable:
+    """The classes of keys of an object.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Declared names: those of ``properties`` atoms in schema order, then names that are only required.
+    n_ordered : int
+        Number of leading names whose order the schema defines.
+    patterns : tuple of int
+        Formulas of strings that distinguish keys.
+    labels : tuple of (int, int)
+        For each label: index of the name (`OTHER`: none), and bits of the patterns that match.
+    possible : frozenset of int
+        Labels that at least one spellable key has.
+    index_of : mapping of str to int
+        Index of each name.
+    other_labels : int
+        Labels of undeclared names, as bits.
+    """
+
+    names: tuple[str, ...]
+    n_ordered: int
+    patterns: tuple[int, ...]
+    labels: tuple[tuple[int, int], ...]
+    possible: frozenset[int]
+    index_of: Mapping[str, int]
+    other_labels: int = field(init=False)
+    # Label of each name; empty if name i has label i + 1.
+    _label_of: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        label_of = dict(zip((name for name, _ in self.labels), range(len(self.labels)), strict=True))
+        others = sum(1 << label for label, (name, _) in enumerate(self.labels) if name == OTHER)
+        found = tuple(label_of.get(name, -1) for name in range(len(self.names)))
+        object.__setattr__(self, "other_labels", others)
+        object.__setattr__(self, "_label_of", () if found == tuple(range(1, len(found) + 1)) else found)
+
+    def labels_of(self, names: int) -> int:
+        """Return the labels of a set of names, as bits."""
+        if not self._label_of:
+            return names << 1
+        found = 0
+        while names:
+            name = (names & -names).bit_length() - 1
+            label = self._label_of[name]
+            # Why the test: a name with a lone surrogate has no label.
+            found |= 1 << label if label >= 0 else 0
+            names &= names - 1
+        return found
+
+    def bits_of(self, names: Iterable[str]) -> int:
+        """Return names as bits; undeclared names are ignored."""
+        return sum(1 << self.index_of[name] for name in names if name in self.index_of)
+
+    def closed_by(self, name: int, is_ordered: bool) -> int:
+        """Return the bits of the names that cannot come after name ``name``."""
+        if is_ordered and name < self.n_ordered:
+            return (1 << (name + 1)) - 1
+        return 1 << name
+
+
+def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]) -> tuple[tuple[str, ...], int]:
+    """Return the declared names of an object's formulas in order, and the number of leading names whose order the schema defines.
+
+    ``sequence``: position of each atom in the schema. Tables without a position come from values in the text and define no order.
+    """
+    tables: dict[int, Atom] = {}
+    loose: dict[int, str] = {}
+    for formula in wanted:
+        for atom in formulas.atoms(formula):
+            if atom[0] == "properties":
+                tables[formulas.atom(atom)] = atom
+            elif atom[0] == "required":
+                loose[formulas.atom(atom)] = atom[1]
+    last = len(sequence)
+    names: dict[str, None] = {}
+    n_ordered = 0
+    for number in sorted(tables, key=lambda number: (sequence.get(number, last), number)):
+        names.update(dict.fromkeys(name for name, _ in tables[number][1]))
+        if number in sequence:
+            n_ordered = len(names)
+    names.update(dict.fromkeys(loose[i] for i in sorted(loose, key=lambda i: (sequence.get(i, last), i))))
+    return tuple(names), n_ordered
+
+
+def value_of(formulas: Formulas, atom: Atom, name: str | None, bits: int, names_formula: dict[int, int]) -> int:
+    """Return the formula that a ("properties", ...) atom requires of the value of a key."""
+    _, declared, patterns, others = atom
+    found = [value for key, value in declared if key == name]
+    found += [value for source, value in patterns if bits >> names_formula[pattern_formula(formulas, source)] & 1]
+    return formulas.conjunction(found) if found else int(others)
+
+
+def values_of(formulas: Formulas, atom: Atom, table: KeyTable, names_formula: dict[int, int]) -> list[int]:
+    """Return the formula that a ("properties", ...) or ("propertyNames", ...) atom requires of a key's value, by label. O(labels)."""
+    if atom[0] == "propertyNames":
+        index = names_formula[atom[1]]
+        if index < 0:
+            return [TRUE if index == ALWAYS else FALSE] * len(table.labels)
+        return [TRUE if bits >> index & 1 else FALSE for _, bits in table.labels]
+    _, declared, patterns, _ = atom
+    others: int = atom[3]
+    if patterns:
+        names = (None, *table.names)
+        return [value_of(formulas, atom, names[index + 1], bits, names_formula) for index, bits in table.labels]
+    values: dict[int, int] = {}
+    for name, value in declared:
+        index = table.index_of.get(name, OTHER)
+        values[index] = formulas.conjunction((values[index], value)) if index in values else value
+    values[OTHER] = others
+    return [values.get(index, others) for index, _ in table.labels]
+
+
+def pattern_formula(formulas: Formulas, source: str) -> int:
+    """Return the formula of the names that match a pattern."""
+    return formulas.atom(("pattern", source))

@@ -1,0 +1,147 @@
+"""The automaton of an object's keys: all JSON strings, labeled by the declared name they equal and the patterns they match.
+
+Names are compared by value, so every spelling of a name has the same label. The automaton starts from the one of the patterns
+(`guided.schema.strings.automaton`, shared by all sets of names), and the trie of the names is overlaid on it
+(`guided.schema.strings.overlay`). Each name has its own label, so all nodes of the trie are distinct states, and without patterns no
+minimization is needed.
+
+Complexity: O(bytes of all spellings) and one row for each trie node, plus the cost of the patterns.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from guided.arrays import DEAD
+from guided.automata.automaton import Automaton
+from guided.automata.minimize import canonical
+from guided.kernels import minimize as kernel
+from guided.limits import Limits
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import TRUE, Formulas
+from guided.schema.formula.memo import Memo
+from guided.schema.strings.automaton import string_automaton, structure
+from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.overlay import Overlay, has_one_body, overlay
+from guided.schema.strings.spelling import SPELLINGS
+
+__all__ = ["OTHER", "KeyLabel", "KeyLeaf", "key_automaton"]
+
+# The name index of undeclared keys.
+OTHER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLabel:
+    """A class of keys.
+
+    Attributes
+    ----------
+    name : int
+        Index of the declared name, or `OTHER`.
+    patterns : int
+        Bit i is set if pattern formula i holds for the key.
+    """
+
+    name: int
+    patterns: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLeaf:
+    """The automaton of all keys.
+
+    Attributes
+    ----------
+    automaton : Automaton
+        Canonical; accepts every body of a JSON string.
+    vectors : tuple of KeyLabel
+        The meaning of each label. Label 0 means an undeclared name that matches no pattern; it always exists, even if no key has it.
+    """
+
+    automaton: Automaton
+    vectors: tuple[KeyLabel, ...]
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_memo: Memo[KeyLeaf] = Memo(2048, 1 << 25)
+_PLAIN = KeyLabel(OTHER, 0)
+
+
+def key_automaton(
+    names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
+) -> KeyLeaf:
+    """Build the automaton of the bodies of all JSON strings, labeled as keys of an object.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Declared names, each once. Names with lone surrogates are ignored.
+    patterns : sequence of int
+        Formulas over atoms of strings.
+    options : JsonOptions
+        ``escapes`` applies.
+
+    Raises
+    ------
+    PatternError
+        A pattern is malformed, or uses a feature that no automaton can express.
+    LimitError
+        A budget is exceeded.
+    """
+    key = tuple(names), structure(formulas, patterns) if patterns else (), options.escapes, limits
+    found = _memo.get(key)
+    if found is None:
+        found = _made(names, patterns, formulas, options, limits)
+        _memo.put(key, found)
+    return found
+
+
+def _made(
+    names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
+) -> KeyLeaf:
+    base = string_automaton(formulas, (TRUE, *patterns), options, limits)
+    start, vectors = (base.automaton, [_PLAIN]) if not patterns else _relabelled(base)
+    numbers: Sequence[int] = range(len(names))
+    if _SURROGATE.search("".join(names)):
+        numbers = [i for i in numbers if not _SURROGATE.search(names[i])]
+    if not numbers:
+        return KeyLeaf(start, tuple(vectors))
+    kept = [names[i] for i in numbers]
+    laid = overlay(start, kept, SPELLINGS[options.escapes], limits)
+    under = [vectors[label].patterns for label in laid.labels[laid.ends].tolist()]
+    laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(numbers))
+    vectors += map(KeyLabel, numbers, under)
+    if not patterns and has_one_body(kept, options.escapes):
+        return KeyLeaf(_numbered(laid), tuple(vectors))
+    arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
+    return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))
+
+
+def _relabelled(base: Leaf) -> tuple[Automaton, list[KeyLabel]]:
+    """Return the automaton of the patterns with densely numbered labels, and the meaning of each label."""
+    found = base.automaton
+    known = np.unique(found.labels[found.accepting])
+    numbers = {_PLAIN: 0}
+    dense = [numbers.setdefault(KeyLabel(OTHER, base.bits(label)), len(numbers)) for label in known.tolist()]
+    labels = np.zeros(found.n_states, np.int32)
+    labels[found.accepting] = np.array(dense, np.int32)[np.searchsorted(known, found.labels[found.accepting])]
+    return Automaton.from_canonical(found.table, found.classes, found.accepting, labels), list(numbers)
+
+
+def _numbered(laid: Overlay) -> Automaton:
+    """Return the canonical automaton of names with one spelling each and no patterns; it is already minimal.
+
+    Invariant: every state is reachable, and no two used columns are equal, since each byte of a name leads to its own state.
+    """
+    n = len(laid.table)
+    columns = np.array(list(dict.fromkeys(laid.classes.tobytes())), np.int32)
+    classes = np.zeros(laid.table.shape[1], np.uint8)
+    classes[columns] = np.arange(len(columns))
+    order, number = np.empty(n, np.int32), np.full(n, DEAD, np.int32)
+    kernel.breadth_first(laid.table, columns, laid.start, order, number)
+    table = np.empty((n, len(columns)), np.int32)
+    kernel.renumber(laid.table, order, columns, number, table)
+    return Automaton.from_canonical(table, classes[laid.classes], laid.accepting[order], laid.labels[order])

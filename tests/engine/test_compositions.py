@@ -1,0 +1,275 @@
+"""Compositions: masks, budgets and captures against one regular expression, and against `re`."""
+
+import json
+import pickle
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guided.engine.algebra import Alternatives, Composition, Concatenation, Named, Optional, Part, Repeat
+from guided.engine.captures import Captures
+from guided.engine.compile import compile as compile_index
+from guided.engine.composing import compose
+from guided.engine.files import load_index
+from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
+from guided.engine.specs import Lowered, Regex, StackSpec
+from guided.engine.structural_tags import StructuralTag
+from guided.errors import LimitError
+from guided.guide.guide import Guide
+from guided.index.composition import CompositionIndex
+from guided.index.pushdown import PushdownIndex
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.masks import bits
+from tests.profiles import examples
+from tests.strategies import vocabularies
+
+BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
+
+# Patterns whose first match in `re` is the longest, so that the longest text of a part comes first there, too.
+# Values whose texts without whitespace are finitely many, so that a schema of them is a pattern, too.
+_VALUES: list[Any] = [1, 12, "a", "ab", [], ["a"], [1, 2], {}, {"a": 1}, {"a": {"b": "é"}}, None, True]
+_ALPHABET = 'ab"é12[]{}:,nultre'
+
+_LEAVES = ["a*", "b+", "[ab]*", "a?b", "a{1,2}", "(?:aa|a)", "é", "[aé]+", "(?:ab)*"]
+
+
+_LEAF: st.SearchStrategy[Part] = st.one_of(
+    st.sampled_from(["a", "b", "ab", "é", "", '"', "[", "1", "}"]),
+    st.sampled_from(_LEAVES).map(Regex),
+    st.lists(st.sampled_from(_VALUES), min_size=1, max_size=4, unique_by=repr).map(
+        lambda values: JsonSchema({"enum": values}, whitespace="compact")
+    ),
+)
+
+
+def _extended(inner: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
+    parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    repeats = st.builds(
+        lambda part, low, more, separator: Repeat(part, low, None if more is None else low + more, separator),
+        inner,
+        st.integers(0, 2),
+        st.sampled_from([None, 0, 1, 2]),
+        st.sampled_from([None, "b", "é"]),
+    )
+    return st.one_of(parts.map(Concatenation), parts.map(Alternatives), inner.map(Optional), repeats)
+
+
+_TREES = st.recursive(_LEAF, _extended, max_leaves=5)
+
+
+@st.composite
+def compositions(draw: st.DrawFn) -> Composition:
+    """Random trees over literals, patterns and schemas, with names."""
+    spec = Concatenation((draw(_TREES), draw(_LEAF)))
+    return _with_names(draw, spec, iter("pqrstuvwxyz"))
+
+
+def _with_names(draw: st.DrawFn, part: Any, names: Any) -> Any:
+    """Names for some nodes of a tree, each once."""
+    match part:
+        case Concatenation() | Alternatives():
+            found: Any = type(part)(tuple(_with_names(draw, each, names) for each in part.parts))
+        case Optional():
+            found = Optional(_with_names(draw, part.parts[0], names))
+        case Repeat():
+            found = Repeat(_with_names(draw, part.parts[0], names), part.min, part.max, *part.parts[1:])
+        case _:
+            found = part
+    if draw(st.integers(0, 3)) == 0 and (name := next(names, None)):
+        found = Named((found,), name)
+    return found
+
+
+def pattern_of(part: Any) -> str:
+    """The tree as one regular expression with named groups."""
+    match part:
+        case str():
+            return re.escape(part)
+        case Regex():
+            return f"(?:{part.pattern})"
+        case JsonSchema():
+            texts = (json.dumps(value, separators=(",", ":"), ensure_ascii=False) for value in part.schema["enum"])
+            return f"(?:{'|'.join(re.escape(text) for text in sorted(texts, key=len, reverse=True))})"
+        case Concatenation():
+            return "".join(map(pattern_of, part.parts))
+        case Alternatives():
+            return f"(?:{'|'.join(map(pattern_of, part.parts))})"
+        case Optional():
+            return f"(?:{pattern_of(part.parts[0])})?"
+        case Named():
+            return f"(?P<{part.name}>{pattern_of(part.parts[0])})"
+        case Repeat():
+            return _repeated(part)
+    raise AssertionError(part)
+
+
+def _repeated(part: Repeat) -> str:
+    item = pattern_of(part.parts[0])
+    separator = pattern_of(part.parts[1]) if len(part.parts) > 1 else ""
+    if not separator:
+        return f"(?:{item}){{{part.min},{'' if part.max is None else part.max}}}"
+    if part.max == 0:
+        return ""
+    plain = re.sub(r"\(\?P<\w>", "(?:", item)
+    most = "" if part.max is None else part.max - 1
+    found = f"(?:{plain}(?:{separator}{plain}){{{max(part.min - 1, 0)},{most}}})"
+    return found if part.min else f"{found}?"
+
+
+def _composed(spec: Composition, vocabulary: Vocabulary, *, merges: bool) -> Index:
+    """The index of a composition; unless it merges, all its leaves are parts."""
+
+    def tables_of(part: StackSpec) -> tuple[PushdownIndex, Lowered]:
+        lowered = part.pushdown(Limits(), alphabet)
+        return PushdownIndex(lowered.automaton, vocabulary, Limits(), None, lowered.n_common), lowered
+
+    alphabet = bytes(byte not in vocabulary.missing_bytes for byte in range(256))
+    composed = compose(spec, vocabulary, Limits(), alphabet, tables_of, merges=merges)
+    return Index(composed.tables, vocabulary, spec.fingerprint)
+
+
+def _walks(guide: Guide, oracle: Guide, eos: Any, choose: Any, length: int = 12) -> None:
+    """Walk both guides by the same tokens; their answers are the same."""
+    for _ in range(length):
+        mask = bits(guide.mask())
+        assert mask == bits(oracle.mask())
+        assert guide.is_accepting == oracle.is_accepting
+        assert guide.remaining >= oracle.remaining
+        assert (guide.remaining == 0) == (oracle.remaining == 0)
+        assert guide.forced().startswith(oracle.forced()[: len(guide.forced())])
+        within = bits(guide.mask_within(guide.remaining))
+        assert within
+        assert set(within) <= set(mask)
+        token = choose(mask)
+        guide.advance(token)
+        oracle.advance(token)
+        if token in eos:
+            return
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(compositions(), vocabularies(_ALPHABET, complete=True), st.randoms(use_true_random=False), st.booleans())
+def test_compositions_equal_one_pattern(spec: Composition, vocabulary: Vocabulary, random: Any, merges: bool) -> None:
+    whole = compile_index(Regex(pattern_of(spec)), vocabulary)
+    composed = _composed(spec, vocabulary, merges=merges)
+    assert merges or isinstance(composed.tables, CompositionIndex)
+    for _ in range(3):
+        _walks(composed.guide(), whole.guide(), vocabulary.eos, random.choice)
+        text = bytes(random.choice(_ALPHABET.encode()) for _ in range(random.randrange(6)))
+        assert composed.accepts(text) == whole.accepts(text)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(compositions(), vocabularies(_ALPHABET, complete=True), st.randoms(use_true_random=False))
+def test_texts_steered_by_budgets_end_in_time(spec: Composition, vocabulary: Vocabulary, random: Any) -> None:
+    composed = _composed(spec, vocabulary, merges=False)
+    guide = composed.guide()
+    budget = guide.remaining + random.randrange(4)
+    while budget or not guide.is_accepting:
+        within = bits(guide.mask_within(budget))
+        assert within
+        exact = [
+            token
+            for token in bits(guide.mask())
+            if token in vocabulary.eos or composed.remaining(composed.next(guide.state, token)) < budget
+        ]
+        assert within == exact
+        token = random.choice(within)
+        guide.advance(token)
+        if token in vocabulary.eos:
+            break
+        budget -= 1
+    assert guide.is_accepting
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(compositions(), st.text('abé"1[]', max_size=8))
+def test_captures_equal_those_of_re(spec: Composition, text: str) -> None:
+    pattern = re.compile(pattern_of(spec))
+    expected, found = pattern.fullmatch(text), Captures(spec, Limits()).of(text.encode())
+    assert (expected is None) == (found is None)
+    if expected is None or found is None:
+        return
+    last = {one.name: (one.begin, one.end) for one in found}
+    for name, place in expected.groupdict().items():
+        if place is None:
+            continue
+        begin, end = expected.span(name)
+        # A repeated group of `re` may hold an empty last repetition, and repetitions with separators have no groups.
+        if (begin, end) != (len(text[:begin]), len(text[:begin])) and name in last and "Repeat" not in repr(spec):
+            assert last[name] == (len(text[:begin].encode()), len(text[:end].encode()))
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(compositions(), vocabularies(_ALPHABET, complete=True), st.randoms(use_true_random=False))
+def test_saved_and_pickled_compositions_are_the_same(
+    tmp_path_factory: Any, spec: Composition, vocabulary: Vocabulary, random: Any
+) -> None:
+    index = compile_index(spec, vocabulary)
+    path = tmp_path_factory.mktemp("index") / "index"
+    index.save(path)
+    for again in (load_index(path, vocabulary), pickle.loads(pickle.dumps(index))):
+        assert again.spec_fingerprint == index.spec_fingerprint
+        assert type(again.tables) is type(index.tables)
+        _walks(index.guide(), again.guide(), vocabulary.eos, random.choice)
+
+
+def test_deep_and_wide_compositions() -> None:
+    number = JsonSchema({"type": "integer"})
+    deep: Part = number
+    for _ in range(50):
+        deep = "(" + Optional(deep) + ")"
+    index = compile_index(deep, BYTES)
+    assert index.accepts("(" * 50 + "7" + ")" * 50)
+    assert index.accepts("(())")
+    assert not index.accepts("(()")
+    wide = Alternatives(tuple(f"k{i}: " + JsonSchema({"const": i}) for i in range(200)))
+    index = compile_index(wide, BYTES)
+    assert index.accepts("k77: 77")
+    assert not index.accepts("k77: 78")
+
+
+def test_too_many_readings_are_refused() -> None:
+    spec = Alternatives(tuple(JsonSchema({"const": i}) for i in range(300)))
+    with pytest.raises(LimitError, match="readings: 257 needed, 256 allowed; the text can be read in too many ways"):
+        compile_index(spec, BYTES)
+    assert compile_index(spec, BYTES, Limits(readings=1_000)).accepts("299")
+
+
+@pytest.mark.slow
+def test_ten_thousand_tags() -> None:
+    tags = [
+        {
+            "type": "tag",
+            "begin": f"<f=tool_{i}>",
+            "content": {"type": "json_schema", "json_schema": {"const": i}},
+            "end": "</f>",
+        }
+        for i in range(10_000)
+    ]
+    spec = StructuralTag({"format": {"type": "triggered_tags", "triggers": ["<f="], "tags": tags}})
+    index = compile_index(spec, BYTES)
+    assert index.accepts("so: <f=tool_77>77</f> and <f=tool_9999>9999</f>")
+    assert not index.accepts("<f=tool_77>78</f>")
+    assert index.guide().remaining == 0
+
+
+def test_an_index_that_forgets_its_states_gives_the_same_masks() -> None:
+    spec = Repeat(JsonSchema({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}), 1, None, "\n")
+    small = compile_index(spec, BYTES, Limits(growth_bytes=1 << 16))
+    large = compile_index(spec, BYTES)
+    for number in range(12):
+        one, other = small.guide(), large.guide()
+        for byte in f"[{number}, 2{number}, 3{number}]\n[1, {number + 2}]".encode():
+            assert bits(one.mask()) == bits(other.mask())
+            assert one.remaining == other.remaining
+            one.advance(byte)
+            other.advance(byte)
+        one.rollback(5)
+        other.rollback(5)
+        assert bits(one.mask()) == bits(other.mask())

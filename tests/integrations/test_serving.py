@@ -1,0 +1,270 @@
+"""Requests of serving engines: each kind becomes its spec, or is refused with a reason."""
+
+import json
+import re
+import threading
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import guided
+from guided.integrations.serving import (
+    ENGINE_LIMITS,
+    FRONT_END_LIMITS,
+    FrontEnd,
+    Indices,
+    Options,
+    Shared,
+    byte_vocabulary,
+    spec_of,
+)
+
+BYTES = guided.Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256])
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+
+
+def tags(kind: str, **more: Any) -> dict[str, Any]:
+    """A structural tag as vLLM's hermes parser makes it."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    both = [('<tool_call>\n{"name": "', "}\n</tool_call>"), ('<tool_call>{"name": "', "}</tool_call>")]
+    return {
+        "type": "structural_tag",
+        "format": {
+            "type": kind,
+            "tags": [
+                {
+                    "type": "tag", "begin": begin + 'add", "arguments": ', "end": end,
+                    "content": {"type": "json_schema", "json_schema": schema, "style": "json"},
+                }
+                for begin, end in both
+            ],
+            **more,
+        },
+    }  # fmt: skip
+
+
+REQUIRED = {"separator": "", "at_least_one": True}
+# Kind and text of a request, texts that it allows, texts that it does not.
+SERVED: list[tuple[str, Any, list[str], list[str]]] = [
+    ("JSON", {"type": "integer", "minimum": 3}, ["3", "40"], ["2", "3.5", '"3"']),
+    ("JSON", {"name": "f", "parameters": {"type": "object"}}, ["1", '{"a": 2}'], ["", "f"]),
+    ("JSON", True, ["1", "[]"], ["x"]),
+    ("JSON_OBJECT", None, ["{}", '{"a": [1]}'], ["[]", "1"]),
+    ("REGEX", "guided[1]\n", ["guided1\n"], ["guided"]),
+    ("REGEX", r"\d\w", ["1a"], ["\u0661a", "1\u00e9"]),
+    ("CHOICE", ["yes", "no", "yes"], ["yes", "no"], ["y", ""]),
+    ("GRAMMAR", 'start: "a" start | "b"', ["aab", "b"], ["a", ""]),
+    ("STRUCTURAL_TAG", {"format": {"type": "json_schema", "json_schema": {"enum": [7]}}}, ["7"], ["8"]),
+    ("STRUCTURAL_TAG", {"format": {"type": "regex", "pattern": "a+"}}, ["aa"], [""]),
+    ("STRUCTURAL_TAG", {"format": {"type": "const_string", "value": "a+"}}, ["a+"], ["aa"]),
+    ("STRUCTURAL_TAG", tags("tags_with_separator", **REQUIRED, stop_after_first=True), [CALL], ["", CALL + CALL, "Hello"]),
+    ("STRUCTURAL_TAG", tags("tags_with_separator", separator=","), ["", CALL, f"{CALL},{CALL}"], [CALL + CALL]),
+    ("STRUCTURAL_TAG", tags("triggered_tags", triggers=["<tool_call>"]), ["Hello", CALL, f"So: {CALL}"], [CALL[:-1]]),
+]  # fmt: skip
+
+
+def written(kind: str, given: Any) -> str:
+    return given if kind in ("REGEX", "GRAMMAR") else json.dumps(given)
+
+
+@pytest.mark.parametrize(("kind", "text", "allowed", "rejected"), SERVED)
+def test_a_request_allows_exactly_its_texts(kind: str, text: Any, allowed: list[str], rejected: list[str]) -> None:
+    index, known = Indices(BYTES).index(kind, written(kind, text))
+    assert not known
+    assert [one for one in allowed if not index.accepts(one)] == []
+    assert [one for one in rejected if index.accepts(one)] == []
+    assert FrontEnd(BYTES).refusal(kind, written(kind, text)) == ("", False)
+
+
+def test_older_structural_tags() -> None:
+    tag = {
+        "structures": [{"begin": '<tool_call>\n{"name": "f", "arguments": ', "schema": {"type": "object"}, "end": "}\n</tool_call>"}],
+        "triggers": ["<tool_call>"],
+    }  # fmt: skip
+    index = guided.compile(spec_of("STRUCTURAL_TAG", json.dumps(tag)), BYTES)
+    assert index.accepts('So: <tool_call>\n{"name": "f", "arguments": {}}\n</tool_call> done')
+    assert not index.accepts("So: <tool_call>")
+
+
+REFUSED: list[tuple[str, str, str]] = [
+    ("JSON", "{", "not valid JSON"),
+    ("JSON", "[1]", "schema"),
+    ("JSON", '{"type": "text"}', "type"),
+    ("JSON", '{"$ref": "file:///etc/passwd"}', "ref"),
+    ("JSON", '{"type": "integer", "minimum": 3, "maximum": 2}', "no value satisfies"),
+    ("JSON", "guided[1]\n{}", ""),
+    ("REGEX", "a(", "at position"),
+    ("REGEX", "(a|b)*a(a|b){25}", "needed"),
+    ("CHOICE", "[]", "at least one option"),
+    ("CHOICE", "[1]", "list of strings"),
+    ("CHOICE", '"yes"', "list of strings"),
+    ("GRAMMAR", 'root ::= "a"', "Lark's notation"),
+    ("GRAMMAR", "start: nothing", "nothing"),
+    ("GRAMMAR", "start: A\n%import .secret.A\n", "import"),
+    ("STRUCTURAL_TAG", "[]", "an object"),
+    ("STRUCTURAL_TAG", "{}", "needs 'format'"),
+    ("STRUCTURAL_TAG", '{"format": {"type": "token", "token": 1}}', "single tokens"),
+    ("STRUCTURAL_TAG", '{"format": {"type": "grammar", "grammar": "root ::= \\"a\\""}}', "EBNF"),
+    ("STRUCTURAL_TAG", '{"format": {"type": "triggered_tags", "tags": []}}', "'triggers' is missing"),
+    ("XML", "", "unknown kind"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "reason"), REFUSED)
+def test_what_cannot_be_served_is_refused_with_a_reason(kind: str, text: str, reason: str) -> None:
+    refusal, _ = FrontEnd(BYTES).refusal(kind, text)
+    assert refusal
+    assert reason in refusal
+
+
+def test_no_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.lark").write_text('start: "password"\nA: "password"\n')
+    (tmp_path / "secret.json").write_text('{"const": "password"}')
+    front = FrontEnd(BYTES)
+    for kind, text in [
+        ("GRAMMAR", "secret.lark"),
+        ("GRAMMAR", str(tmp_path / "secret.lark")),
+        ("GRAMMAR", "start: A\n%import .secret.A\n"),
+        ("GRAMMAR", "start: A\n%import secret.A\n"),
+        ("JSON", "secret.json"),
+        ("JSON", f'{{"$ref": "{(tmp_path / "secret.json").as_uri()}"}}'),
+    ]:
+        refusal, _ = front.refusal(kind, text)
+        assert refusal
+        assert "password" not in refusal
+
+
+def test_options_of_a_request_travel_in_its_text() -> None:
+    options = Options("compact", additional_properties=False)
+    packed = options.packed('{"a":\n1}')
+    assert Options().unpacked(packed) == (options, '{"a":\n1}')
+    assert Options().unpacked('{"a":\n1}') == (Options(), '{"a":\n1}')
+    assert options.unpacked("[1]") == (options, "[1]")
+    schema = json.dumps({"properties": {"a": {"type": "integer"}}})
+    index, _ = Indices(BYTES).index("JSON", options.packed(schema))
+    assert index.accepts('{"a":1}')
+    assert not index.accepts('{"a": 1}')
+    assert not index.accepts('{"b":1}')
+    index, _ = Indices(BYTES, options).index("JSON", schema)
+    assert not index.accepts('{"a": 1}')
+    index, _ = Indices(BYTES, options).index("JSON", Options().packed(schema))
+    assert index.accepts('{"a": 1, "b": 2}')
+
+
+def test_checks_are_stricter_than_the_engine() -> None:
+    names = [one.name for one in fields(guided.Limits)]
+    assert [name for name in names if getattr(FRONT_END_LIMITS, name) > getattr(ENGINE_LIMITS, name)] == []
+
+
+words = st.binary(min_size=1, max_size=3).map(lambda data: bytes(97 + byte % 4 for byte in data))
+
+
+@given(tokens=st.sets(words, max_size=8), texts=st.lists(words, min_size=1, max_size=3, unique=True))
+def test_checks_refuse_exactly_what_the_tokens_cannot_spell(tokens: set[bytes], texts: list[bytes]) -> None:
+    vocabulary = guided.Vocabulary([*sorted(tokens), None], eos=[len(tokens)])
+    small = byte_vocabulary(vocabulary)
+    assert set(small.tokens) <= set(vocabulary.tokens)
+    choice = json.dumps([text.decode() for text in texts])
+    try:
+        guided.compile(spec_of("CHOICE", choice), vocabulary)
+    except guided.VocabularyError:
+        assert "spell" in FrontEnd(vocabulary).refusal("CHOICE", choice)[0]
+    else:
+        assert FrontEnd(vocabulary).refusal("CHOICE", choice)[0] == ""
+
+
+def test_refusals_are_known_the_second_time() -> None:
+    front = FrontEnd(BYTES)
+    first, second = front.refusal("REGEX", "a("), front.refusal("REGEX", "a(")
+    assert (first[1], second[1]) == (False, True)
+    assert first[0] == second[0]
+
+
+def test_equal_requests_share_an_index() -> None:
+    indices = Indices(BYTES)
+    first, second = indices.index("CHOICE", '["a"]'), indices.index("CHOICE", '["a"]')
+    assert first[0] is second[0]
+    assert (first[1], second[1]) == (False, True)
+    # The same text of another kind.
+    assert indices.index("REGEX", '["a"]')[0] is not first[0]
+    indices.clear()
+    assert not indices.index("CHOICE", '["a"]')[1]
+
+
+def test_the_memory_of_indices_is_bounded() -> None:
+    one, _ = Indices(BYTES).index("CHOICE", '["0000"]')
+    indices = Indices(BYTES, max_bytes=3 * one.n_bytes + one.n_bytes // 2)
+    for number in range(10):
+        indices.index("CHOICE", json.dumps([f"{number:04}"]))
+        indices.index("CHOICE", '["0000"]')
+    assert len(indices) == 3
+    # The one that was used last is kept.
+    assert indices.index("CHOICE", '["0000"]')[1]
+
+
+def test_memory_grows_with_masks() -> None:
+    for spec in (guided.Regex("[a-z]{3}"), guided.JsonSchema({"type": "array"})):
+        index = guided.compile(spec, BYTES)
+        before = index.n_bytes
+        guide = index.guide()
+        for token in (b"a" if isinstance(spec, guided.Regex) else b"[") * 2:
+            guide.mask()
+            guide.advance(token)
+        guide.mask()
+        assert index.n_bytes > before > 0
+
+
+def test_threads_compute_a_value_once() -> None:
+    shared, computed, started = Shared[int](10), [], threading.Barrier(4)
+    results = []
+
+    def compute() -> int:
+        computed.append(1)
+        threading.Event().wait(0.05)
+        return 7
+
+    def ask() -> None:
+        started.wait()
+        results.append(shared.get("key", compute))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(computed) == 1
+    assert sorted(results) == [(7, False), (7, True), (7, True), (7, True)]
+
+
+def test_an_error_is_not_kept() -> None:
+    shared = Shared[int](10)
+
+    def fail() -> int:
+        raise guided.LimitError("steps", 2, 1)
+
+    with pytest.raises(guided.LimitError):
+        shared.get("key", fail)
+    assert shared.get("key", lambda: 3) == (3, False)
+
+
+def test_the_least_recently_used_value_is_dropped() -> None:
+    shared = Shared[int](2)
+    for key in "abac":
+        shared.get(key, lambda: 1)
+    assert [shared.get(key, lambda: 1)[1] for key in "ac"] == [True, True]
+    assert not shared.get("b", lambda: 1)[1]
+
+
+def test_a_pattern_means_ascii() -> None:
+    assert re.fullmatch(r"\d", "\u0661")
+    assert not Indices(BYTES).index("REGEX", r"\d")[0].accepts("\u0661")

@@ -1,0 +1,52 @@
+"""Formulas that list their values: against an evaluation over all values that stand in them."""
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guided.schema.formula.formulas import FALSE, Formulas
+from guided.schema.values.quick_satisfiable import listed
+
+VALUES = [Fraction(number, 2) for number in range(6)]
+sets = st.lists(st.sampled_from(VALUES), min_size=1, max_size=4)
+
+
+def holds(formulas: Formulas, formula: int, value: Fraction) -> bool:
+    kind, *content = formulas.nodes[formula]
+    if kind in ("&", "|"):
+        return (all if kind == "&" else any)(holds(formulas, one, value) for one in content[0])
+    if kind == "!":
+        return not holds(formulas, content[0], value)
+    return kind == "T" or (kind == "equals" and value in content) or (kind == "minimum" and value >= content[0])
+
+
+@given(st.lists(sets, max_size=3), st.lists(sets, max_size=3), st.booleans())
+def test_listed_numbers_are_those_of_which_the_formula_holds(
+    kept: list[list[Fraction]], excluded: list[list[Fraction]], has_bound: bool
+) -> None:
+    formulas = Formulas()
+
+    def among(values: list[Fraction]) -> int:
+        return formulas.disjunction(formulas.atom(("equals", value)) for value in values)
+
+    parts = [*map(among, kept), *(formulas.negation(among(values)) for values in excluded)]
+    if has_bound:
+        parts.append(formulas.atom(("minimum", Fraction(1))))
+    formula = formulas.conjunction(parts)
+    found = listed(formulas, formula, "equals")
+    if found:
+        assert sorted(found) == [value for value in VALUES if holds(formulas, formula, value)]
+    if kept and not has_bound and formula != FALSE and not found:
+        # Nothing is listed where nothing is left, or where what is excluded comes first.
+        first = formulas.nodes[formulas.members(formula)[0]][0]
+        assert first == "!" or not any(holds(formulas, formula, value) for value in VALUES)
+
+
+def test_strings_are_listed_by_their_atoms() -> None:
+    formulas = Formulas()
+    some = formulas.atom(("strings", ("a", "b", "c")))
+    others = formulas.negation(formulas.atom(("strings", ("b", "d"))))
+    assert listed(formulas, formulas.conjunction([some, others]), "strings") == ("a", "c")
+    assert listed(formulas, some, "equals") == ()
+    assert listed(formulas, formulas.conjunction([some, formulas.atom(("pattern", "a"))]), "strings") == ()

@@ -1,0 +1,148 @@
+"""Many requests at once, requests that end early, and long runs: nothing invalid is completed, and the engine lives."""
+
+import asyncio
+import json
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.serving_server import Server
+from tests.serving.calls import Outcome, as_schema, ask, judged
+
+# A folder of JSON Schemas in files, one each or {"schema": ...}: MaskBench's, for example.
+SCHEMAS = os.environ.get("SERVING_SCHEMAS", "")
+# Requests of the soak; 0 leaves it out.
+SOAK = int(os.environ.get("SERVING_SOAK", "0"))
+
+
+def a_schema(number: int) -> Any:
+    """A schema of its own for each number, with short values."""
+    kinds: list[Any] = [
+        {"type": "string", "maxLength": 1 + number % 7},
+        {"type": "integer", "minimum": number, "maximum": number + 50},
+        {"enum": [f"{number}-{letter}" for letter in "abc"]},
+        {"type": "array", "items": {"type": "boolean"}, "maxItems": 3},
+    ]
+    return {
+        "type": "object",
+        "properties": {f"k{number}": kinds[number % 4], "x": kinds[(number + 1) % 4]},
+        "required": [f"k{number}"],
+        "additionalProperties": False,
+        "$comment": f"{number}",
+    }
+
+
+async def outcomes(client: Any, schemas: list[Any], at_once: int, **options: Any) -> list[Outcome]:
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(number: int, schema: Any) -> Outcome:
+        async with gate:
+            return await judged(client, schema, **{"seed": number, "temperature": 0.7, **options})
+
+    async with client:
+        return await asyncio.gather(*(one(number, schema) for number, schema in enumerate(schemas)))
+
+
+def counted(found: list[Outcome]) -> Counter[str]:
+    return Counter(outcome.kind for outcome in found)
+
+
+def test_32_requests_with_32_schemas_at_once(server: Server) -> None:
+    schemas = [a_schema(number) for number in range(32)]
+    kinds = counted(asyncio.run(outcomes(server.async_client(), schemas, 32)))
+    assert set(kinds) <= {"valid", "length"}
+    assert kinds["valid"] >= 24
+
+
+def test_a_request_that_is_aborted_disturbs_no_other(server: Server) -> None:
+    async def both() -> Outcome:
+        async with server.async_client() as client:
+            stream = await ask(client, "Letters", structured={"regex": "[a-z]{500}"}, max_tokens=400, stream=True)
+            other = asyncio.create_task(judged(client, a_schema(3)))
+            async for chunk in stream:
+                if chunk.choices and chunk.choices[0].delta.content:
+                    break
+            await stream.close()
+            return await other
+
+    assert asyncio.run(both()).kind in ("valid", "length")
+
+
+def test_real_schemas(server: Server) -> None:
+    if not SCHEMAS:
+        pytest.skip("SERVING_SCHEMAS names no folder")
+    files = sorted(Path(SCHEMAS).glob("*.json"))
+    random.Random(7).shuffle(files)
+    found = [
+        json.loads(file.read_text(encoding="utf-8")) for file in files[: int(os.environ.get("SERVING_COUNT", "200"))]
+    ]
+    schemas = [one.get("schema", one) if isinstance(one, dict) else one for one in found]
+    results = asyncio.run(outcomes(server.async_client(), schemas, 24, max_tokens=60))
+    kinds = counted(results)
+    print(server.backend, dict(kinds))
+    assert kinds["failed"] == 0
+    assert kinds["invalid"] == 0
+    assert kinds["refused"] <= len(schemas) // 20
+    assert all(len(result.text) > 30 for result in results if result.kind == "refused")
+
+
+def test_memory_stays_flat(server: Server) -> None:
+    if not SOAK:
+        pytest.skip("SERVING_SOAK names no number of requests")
+    sizes = []
+    for part in range(10):
+        schemas = [a_schema(part * SOAK // 10 + number) for number in range(SOAK // 10)]
+        kinds = counted(asyncio.run(outcomes(server.async_client(), schemas, 24, max_tokens=24)))
+        assert set(kinds) <= {"valid", "length"}
+        sizes.append(server.memory())
+    print("MB after each tenth:", [size >> 20 for size in sizes])
+    # Caches fill in the first half.
+    assert sizes[-1] - sizes[4] < 64 << 20
+
+
+def test_other_requests_run_on_while_a_schema_is_checked(server: Server) -> None:
+    """A schema that takes long to check does not block the event loop."""
+    slow = {"type": "string", "pattern": "^(a|b)*a(a|b){13}$"}
+
+    async def both() -> tuple[float, Outcome]:
+        async with server.async_client() as client:
+            task = asyncio.create_task(judged(client, slow, max_tokens=4))
+            begin = asyncio.get_running_loop().time()
+            answer = await ask(client, "x", max_tokens=1)
+            assert answer.choices
+            return asyncio.get_running_loop().time() - begin, await task
+
+    _, outcome = asyncio.run(both())
+    assert outcome.kind in ("length", "refused")
+
+
+def test_a_schema_for_each_of_many_streams(server: Server) -> None:
+    """New schemas arrive while others stream; every chunk of every stream belongs to a valid text."""
+
+    async def streamed(client: Any, number: int) -> str:
+        text = ""
+        stream = await ask(
+            client,
+            "x",
+            response_format=as_schema(a_schema(100 + number)),
+            stream=True,
+            max_tokens=60,
+            seed=number,
+            temperature=0.7,
+        )
+        async for chunk in stream:
+            text += (chunk.choices[0].delta.content or "") if chunk.choices else ""
+        return text
+
+    async def all_of_them() -> list[str]:
+        async with server.async_client() as client:
+            return await asyncio.gather(*(streamed(client, number) for number in range(8)))
+
+    texts = asyncio.run(all_of_them())
+    assert all(text.startswith("{") for text in texts)
+    complete = [json.loads(text) for text in texts if text.rstrip().endswith("}")]
+    assert len(complete) >= 6
