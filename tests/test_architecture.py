@@ -41,7 +41,13 @@ DECORATOR = "guided/kernels/jit.py"
 # Whose functions may import: whatever they need, or only packages that an install may lack. All other files show what
 # they need at their tops.
 # Progress lines import rich where one is shown: the core never waits for it.
-LOCAL_IMPORTS = ("guided/cli/", "guided/engine/network.py", "guided/integrations/", "guided/progress.py")
+LOCAL_IMPORTS = (
+    "guided/cli/",
+    "guided/engine/algebra.py",
+    "guided/engine/network.py",
+    "guided/integrations/",
+    "guided/progress.py",
+)
 LOCAL_OPTIONAL_IMPORTS = ("guided/vocabulary/", "guided/patterns/scripts.py")
 
 

@@ -393,7 +393,13 @@ def _strings(given: Any, name: str) -> tuple[str, ...]:
 def _fingerprint(part: Part) -> str:
     if isinstance(part, str):
         return f"literal {json.dumps(part)}"
-    return part.fingerprint if hasattr(part, "fingerprint") else f"type {part!r}"
+    if isinstance(part, Composable):
+        return str(part.fingerprint)  # type: ignore[attr-defined]
+    # Why here: compositions without types do without schemas, whose import takes a fifth of a second.
+    from guided.schema.frontend.inputs import input_of
+    from guided.schema.frontend.json_values import text_of
+
+    return fingerprint_of("type", text_of(input_of(part, None, "auto").schema))
 
 
 def _listed(parts: tuple[Part, ...], between: str) -> str:

@@ -3,13 +3,15 @@
 import json
 import pickle
 import re
+from dataclasses import make_dataclass
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guided.engine.algebra import Alternatives, Composition, Concatenation, Named, Optional, Part, Repeat
+from guided.engine.algebra import Alternatives, Composition, Concatenation, Named, Optional, Part, Repeat, Text
 from guided.engine.captures import Captures
 from guided.engine.compile import compile as compile_index
 from guided.engine.composing import compose
@@ -217,6 +219,84 @@ def test_saved_and_pickled_compositions_are_the_same(
         assert again.spec_fingerprint == index.spec_fingerprint
         assert type(again.tables) is type(index.tables)
         _walks(index.guide(), again.guide(), vocabulary.eos, random.choice)
+
+
+def _ends(part: Any, tokens: tuple[bytes, ...], begin: int) -> set[int]:
+    """The places where a part of a text of tokens may end that begins at a place: a backtracking matcher that counts tokens."""
+    text = b"".join(tokens)
+    match part:
+        case Text():
+            stop, excludes = part.stop, part.excludes
+            starts = [sum(map(len, tokens[:i])) for i in range(len(tokens))]
+            found = set()
+            for end in range(begin, len(text) + 1):
+                try:
+                    free = text[begin:end].decode()
+                except UnicodeDecodeError:
+                    continue
+                # With stop strings, the first one is where it ends.
+                first = [free.find(each) + len(each) for each in stop if each in free]
+                is_whole = min(first) == len(free) if first else not stop
+                n_tokens = sum(begin <= start < end for start in starts)
+                if is_whole and not any(each in free for each in excludes):
+                    found |= {end} if part.max_tokens is None or n_tokens <= part.max_tokens else set()
+            return found
+        case Concatenation():
+            places = {begin}
+            for each in part.parts:
+                places = set().union(*(_ends(each, tokens, place) for place in places))
+            return places
+        case Alternatives():
+            return set().union(*(_ends(each, tokens, begin) for each in part.parts))
+        case Optional():
+            return {begin} | _ends(part.parts[0], tokens, begin)
+        case _:
+            pattern = re.compile(pattern_of(part).encode())
+            return {end for end in range(begin, len(text) + 1) if pattern.fullmatch(text, begin, end)}
+
+
+_FREE_TEXTS: st.SearchStrategy[Part] = st.builds(
+    Text,
+    st.sampled_from([None, "b", "ab", ("a", "bb")]),
+    st.sampled_from([None, "bb", "é"]),
+    st.sampled_from([None, 1, 2, 3]),
+)
+_BUDGETED: st.SearchStrategy[Composition] = st.lists(
+    st.one_of(
+        _FREE_TEXTS,
+        _FREE_TEXTS.map(Optional),
+        st.lists(_FREE_TEXTS, min_size=2, max_size=2).map(lambda parts: Alternatives(tuple(parts))),
+        st.sampled_from(["a", "b", "é", Regex("[ab]?"), Regex("a*b")]),
+    ),
+    min_size=1,
+    max_size=3,
+).map(lambda parts: Concatenation(tuple(parts)))
+_FEW_TOKENS = ["a", "b", "ab", "ba", "é", "bé", "aab"]
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(_BUDGETED, st.sets(st.sampled_from(_FEW_TOKENS), min_size=1, max_size=2))
+def test_budgets_of_parts_count_tokens(spec: Composition, chosen: set[str]) -> None:
+    tokens = [b"a", b"b", *(bytes([byte]) for byte in "é".encode()), *(token.encode() for token in sorted(chosen))]
+    vocabulary = Vocabulary(tokens, eos=[len(tokens)], size=len(tokens) + 1)
+    try:
+        index = compile_index(spec, vocabulary)
+    except LimitError:
+        return
+    for text in (text for length in range(4) for text in product(range(len(tokens)), repeat=length)):
+        data = tuple(tokens[token] for token in text)
+        guide = index.guide()
+        is_allowed = guide.validate(text) == len(text)
+        if is_allowed:
+            guide.advance_many(text)
+        assert (is_allowed and guide.is_accepting) == (sum(map(len, data)) in _ends(spec, data, 0))
+
+
+def test_types_of_one_name_have_fingerprints_of_their_own() -> None:
+    one, other = (make_dataclass("Value", [("x", annotation)]) for annotation in (int, str))
+    assert repr(one) == repr(other)
+    assert ("a" + (Regex("b") + one)).fingerprint != ("a" + (Regex("b") + other)).fingerprint
+    assert (Regex("b") + one).fingerprint == (Regex("b") + one).fingerprint
 
 
 def test_deep_and_wide_compositions() -> None:
