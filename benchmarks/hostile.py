@@ -48,6 +48,7 @@ ADVICE = {
     "listed_values": "fewer values in `enum`, smaller ranges; no `uniqueItems`",
     "listed_depth": "values that nest less deep; no `uniqueItems`",
     "whitespace_states": '`whitespace="flexible"` or `"compact"`',
+    "configurations": '`additional_properties=False`, shorter strings and numbers, `whitespace="compact"`; `eager=False`',
     "readings": "terminals that differ earlier",
 }
 
@@ -63,6 +64,7 @@ def limits_table() -> list[str]:
             "mask_bytes": "no error: masks are built each time",
             "call_steps": "`LimitError`; of `mask_within`, tokens are left out whose completion would take more",
             "growth_bytes": "no error, but for a text that alone takes three quarters of it: `LimitError`",
+            "configurations": '`LimitError`; with `eager="auto"` no error: the schema keeps its stack',
             "file_bytes": "`IndexFormatError`, or the error of what reads the file",
         }.get(field.name, "`LimitError`")
         rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")

@@ -66,6 +66,9 @@ class Limits:
         Nesting of arrays and objects within values that are listed. 16 at most, since they are listed by recursion.
     whitespace_states : int
         States of the automaton of a schema's whitespace, which precedes every value.
+    configurations : int
+        Configurations of a schema that becomes a finite automaton (``JsonSchema(eager=...)``). With ``eager="auto"``, passing it is no
+        error: the schema keeps its stack.
     readings : int
         Ways to divide what has been read of a Lark text into terminals, as long as the text does not decide.
     prefixes : int
@@ -99,6 +102,7 @@ class Limits:
     listed_values: int = 4_096
     listed_depth: int = field(default=16, metadata={"most": 16})
     whitespace_states: int = 500
+    configurations: int = 20_000
     readings: int = 256
     prefixes: int = 10_000
 

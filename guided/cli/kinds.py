@@ -161,6 +161,7 @@ KINDS = {
             ),
             "strict_keywords": (bool,),
             "additional_properties": (bool,),
+            "eager": (bool, str),
         },
     ),
     "grammar": Kind(

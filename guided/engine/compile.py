@@ -92,16 +92,20 @@ def _with_stack(
 ) -> Index:
     alphabet = _alphabet(spelling)
     tables, lowered = _pushdown_tables(spec, spelling, limits, alphabet)
-    origin = Origin(remake, spec, limits)
     notes = (*lowered.notes, *_notes_on(alphabet))
+    origin = None if isinstance(tables, RegularIndex) else Origin(remake, spec, limits)
+    summary = summary if origin is not None else brief(spec, 110)
     return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin, summary)
 
 
 def _pushdown_tables(
     spec: StackSpec, spelling: Vocabulary, limits: Limits, alphabet: bytes
-) -> tuple[PushdownIndex, Lowered]:
+) -> tuple[PushdownIndex | RegularIndex, Lowered]:
     _check_eos(spelling)
     lowered = spec.pushdown(limits, alphabet)
+    flat = None if lowered.flat is None else lowered.flat()
+    if flat is not None:
+        return build_regular(flat, spelling, limits), lowered
     tables = PushdownIndex(
         lowered.automaton,
         spelling,

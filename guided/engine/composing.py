@@ -11,7 +11,6 @@ from guided.engine.composed import Composed
 from guided.engine.network import network_of, nfa_of
 from guided.engine.specs import Lowered, StackSpec
 from guided.index.composition import CompositionIndex, PartIndex
-from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex, build_regular
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -44,7 +43,7 @@ def compose(
     vocabulary: Vocabulary,
     limits: Limits,
     alphabet: bytes,
-    tables_of: Callable[[StackSpec], tuple[PushdownIndex, Lowered]],
+    tables_of: Callable[[StackSpec], tuple[PartIndex, Lowered]],
     *,
     merges: bool = True,
 ) -> ComposedIndex:

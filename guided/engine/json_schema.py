@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, Ty
 import numpy as np
 
 from guided.arrays import DEAD
+from guided.automata.automaton import Automaton
+from guided.automata.flattening import flattened
+from guided.automata.pushdown import Pushdown
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.grammar import Grammar
@@ -65,6 +68,7 @@ class SchemaOptions(TypedDict, total=False):
     source: Literal["auto", "schema"]
     strict_keywords: bool
     additional_properties: bool
+    eager: bool | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -106,6 +110,9 @@ class JsonSchema(Composable, Generic[T_co]):
     additional_properties : bool
         If False, an object schema that declares property names and does not mention others allows no others. docs/json-schema.md
         describes the effect under ``allOf``, ``anyOf`` and references.
+    eager : bool or "auto"
+        If True, compile to a finite automaton, all of whose states are known before the first text; a schema that needs more than
+        `Limits.configurations` states is refused. ``"auto"``: only if the schema needs no more.
 
     Attributes
     ----------
@@ -131,6 +138,7 @@ class JsonSchema(Composable, Generic[T_co]):
     options: JsonOptions
     registry: Mapping[str, Any] = field(repr=False)
     engine: Literal["nested", "lalr"]
+    eager: bool | Literal["auto"]
     _text: str = field(repr=False)
     _reader: TypeReader | None = field(repr=False)
     _unenforced: tuple[tuple[str, str], ...] = field(repr=False)
@@ -168,7 +176,10 @@ class JsonSchema(Composable, Generic[T_co]):
         source: Literal["auto", "schema"] = "auto",
         strict_keywords: bool = False,
         additional_properties: bool = True,
+        eager: bool | Literal["auto"] = False,
     ) -> None:
+        if eager not in (False, True, "auto"):
+            raise ValueError(f"eager must be True, False or 'auto', not {shown(eager)}")
         if engine not in ("nested", "lalr"):
             raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")
         if source not in ("auto", "schema"):
@@ -190,6 +201,7 @@ class JsonSchema(Composable, Generic[T_co]):
             ("options", options),
             ("registry", known),
             ("engine", engine),
+            ("eager", eager),
             ("_text", _text_of(given.schema, known)),
             ("_reader", given.reader),
             ("_unenforced", given.unenforced),
@@ -202,13 +214,14 @@ class JsonSchema(Composable, Generic[T_co]):
         return f"<JsonSchema of {name[:80]}{options_of(self.options, *_SHOWN_OPTIONS)}>"
 
     def __hash__(self) -> int:
-        return hash((self._text, self.options, self.engine))
+        return hash((self._text, self.options, self.engine, self.eager))
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of schema, registry and options."""
         kind = "json schema" if self.engine == "nested" else "json schema by lalr"
-        return fingerprint_of(kind, self._text, repr(self.options))
+        eager = [f"eager={self.eager}"] if self.eager else []
+        return fingerprint_of(kind, self._text, repr(self.options), *eager)
 
     @property
     def data(self) -> str:
@@ -220,6 +233,7 @@ class JsonSchema(Composable, Generic[T_co]):
                 "options": asdict(self.options),
                 "unenforced": self._unenforced,
                 "engine": self.engine,
+                **({"eager": self.eager} if self.eager else {}),
             }
         )
 
@@ -234,7 +248,8 @@ class JsonSchema(Composable, Generic[T_co]):
         """
         try:
             content = value_of(data, limits)
-            spec = cls(True, **content["options"], registry=content["registry"], engine=content["engine"])
+            chosen = {"engine": content["engine"], "eager": content.get("eager", False)}
+            spec = cls(True, **content["options"], registry=content["registry"], **chosen)
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
             unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
@@ -256,7 +271,8 @@ class JsonSchema(Composable, Generic[T_co]):
             lowering = Lowering(self.schema, self.options, Formulas(), limits, self.registry)
             lowering.check()
             lowered = Grammar(self.lark(limits=limits)).pushdown(limits, alphabet)
-            return replace(lowered, unenforced=self._unenforced, notes=lowering.notes)
+            flat = self._flat(lowered.automaton, limits)
+            return replace(lowered, unenforced=self._unenforced, notes=lowering.notes, flat=flat)
         machine, lowering = self._machine(limits, alphabet)
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
@@ -266,7 +282,25 @@ class JsonSchema(Composable, Generic[T_co]):
         unenforced = (*self._unenforced, *lowering.unenforced)
         first = np.flatnonzero(machine.tables.rows[machine.start] != DEAD).tolist()
         last = b"".join(_LAST_BYTES[byte] for byte in first) if _LAST_BYTES.keys() >= set(first) else None
-        return Lowered(machine, common, common.tables.n_controls, unenforced, lowering.notes, last_bytes=last)
+        flat = self._flat(machine, limits)
+        return Lowered(
+            machine, common, common.tables.n_controls, unenforced, lowering.notes, last_bytes=last, flat=flat
+        )
+
+    def _flat(self, automaton: Pushdown, limits: Limits) -> Callable[[], Automaton | None] | None:
+        """Return a function that makes the finite automaton of the texts, if one is wanted."""
+        if not self.eager:
+            return None
+
+        def made() -> Automaton | None:
+            found = flattened(automaton, limits.configurations)
+            if found is None and self.eager is True:
+                most = limits.configurations
+                reason = 'the schema needs a stack or too many states: leave out eager, or use eager="auto"'
+                raise LimitError("configurations", most + 1, most, reason)
+            return found
+
+        return made
 
     def _machine(self, limits: Limits, alphabet: bytes) -> tuple[SchemaMachine, Lowering]:
         formulas = Formulas()

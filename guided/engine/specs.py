@@ -74,6 +74,8 @@ class Lowered:
         Builds the masks.
     last_bytes : bytes or None
         Bytes that may end a text; None if unknown.
+    flat : callable or None
+        Returns the finite automaton of the same texts, or None if it would be too large; None if none is wanted.
     """
 
     automaton: Pushdown
@@ -83,6 +85,7 @@ class Lowered:
     notes: tuple[str, ...] = ()
     masks: type[MaskMaker] = Masks
     last_bytes: bytes | None = None
+    flat: Callable[[], Automaton | None] | None = None
 
 
 class StoredSpec(Protocol):
