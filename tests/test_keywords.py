@@ -207,3 +207,14 @@ def test_null_is_a_value() -> None:
     assert isinstance(cut.error, guided.IncompleteError)
     with pytest.raises(guided.IncompleteError):
         cut.value  # noqa: B018
+
+
+def test_names_of_earlier_releases_work_and_say_their_new_name() -> None:
+    tools = guided.Tools([{"name": "one"}, {"name": "two"}])
+    with pytest.warns(DeprecationWarning, match=r"Tools\.changed is deprecated.*use Tools\.with_changes"):
+        changed = tools.changed(remove=["two"])
+    assert changed.fingerprint == tools.with_changes(remove=["two"]).fingerprint
+    grammar = guided.Grammar("json")
+    with pytest.warns(DeprecationWarning, match=r"Grammar\.standing is deprecated.*use Grammar\.prefix_position"):
+        position = grammar.standing(b"[1")
+    assert position == grammar.prefix_position(b"[1")

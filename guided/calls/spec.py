@@ -33,7 +33,7 @@ from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.templates import Template
 from guided.errors import SchemaError, listed, shown
 from guided.export.framing import framed_grammar
-from guided.keywords import suggest_keywords
+from guided.keywords import suggest_keywords, warn_renamed
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.tree import Node
@@ -251,6 +251,11 @@ class Tools(Composable):
         return found
 
     def changed(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
+        """Return `with_changes`, its name since version 0.2. Deprecated."""
+        warn_renamed("Tools.changed", "Tools.with_changes")
+        return self.with_changes(add, remove)
+
+    def with_changes(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
         """Return a copy with tools added and removed.
 
         With many tools, the unchanged ones are only copied, and compiling an index from the result costs as much as from a rebuilt spec.
@@ -319,7 +324,7 @@ class Tools(Composable):
         """The spec of the texts that end with their first call, and of those without a call unless `must_call`."""
         return FirstCall(self, must_call)
 
-    def varied(self, **changes: Any) -> "Tools":
+    def with_options(self, **changes: Any) -> "Tools":
         """Return a copy with some arguments replaced."""
         return Tools(**{**dict(zip(_ARGUMENTS, (self.tools, *self._options), strict=True)), **changes})
 

@@ -32,7 +32,7 @@ def in_thread(function: Callable[[], T], timeout: float | None = None) -> T:
     thread.join(timeout)
     if thread.is_alive():
         raise _late(timeout)
-    return outcome.told()
+    return outcome.result()
 
 
 async def in_thread_async(function: Callable[[], T]) -> T:
@@ -52,7 +52,7 @@ async def in_thread_async(function: Callable[[], T]) -> T:
 
     _started(work)
     await end
-    return outcome.told()
+    return outcome.result()
 
 
 async def awaited(awaitable: Awaitable[T], timeout: float | None = None) -> T:
@@ -125,7 +125,7 @@ class _Outcome(Generic[T]):
         except BaseException as error:
             self._error = error
 
-    def told(self) -> T:
+    def result(self) -> T:
         if self._error is not None:
             raise self._error
         result: T = self._result

@@ -11,6 +11,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED
 from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
+from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
@@ -30,7 +31,6 @@ from guided.cli.specs import (
     VocabularyOption,
     asked,
 )
-from guided.cli.standings import standing_as_data, standing_of
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
 
@@ -108,13 +108,13 @@ def check(
         steps = _steps(index, data)
     accepted = place is None and (steps is None or all(step.allowed for step in steps))
     reason = None if place is None else _call_error(what.spec, data)
-    standing = None if place is None else standing_of(what.spec, data[: place.byte])
+    position = None if place is None else prefix_position_of(what.spec, data[: place.byte])
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
-        where = {**_as_data(place), **standing_as_data(standing)}
+        where = {**_as_data(place), **position_as_data(position)}
         print_json({"accepted": accepted, **where, **call_error, **_steps_as_data(steps)})
     else:
-        _show(data, place, accepted, standing)
+        _show(data, place, accepted, position)
         if reason is not None:
             console().print(f"tool error ({reason.kind}): {reason.reason}")
         _show_steps(steps)
@@ -201,7 +201,7 @@ def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | No
     return None
 
 
-def _show(data: bytes, place: Place | None, accepted: bool, standing: "PrefixPosition | None") -> None:
+def _show(data: bytes, place: Place | None, accepted: bool, position: "PrefixPosition | None") -> None:
     from guided.guide.explanation import describe_terminals
 
     out = console()
@@ -217,7 +217,7 @@ def _show(data: bytes, place: Place | None, accepted: bool, standing: "PrefixPos
     out.print(f": {where}")
     for line in excerpt(text, place.character):
         out.print(line)
-    terminals = "" if standing is None else describe_terminals(standing.terminals, standing.begin)
+    terminals = "" if position is None else describe_terminals(position.terminals, position.begin)
     out.print(f"expected {place.expected}{terminals}")
 
 

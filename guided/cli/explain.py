@@ -9,6 +9,7 @@ import typer
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.check import first_rejection
 from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, shown_bytes
+from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
@@ -28,7 +29,6 @@ from guided.cli.specs import (
     VocabularyOption,
     asked,
 )
-from guided.cli.standings import standing_as_data, standing_of
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
@@ -137,7 +137,7 @@ class _Place:
         The first allowed tokens that have bytes.
     has_more : bool
         Whether there are more of these.
-    standing : PrefixPosition or None
+    position : PrefixPosition or None
         Expected terminals, for a grammar.
     """
 
@@ -148,7 +148,7 @@ class _Place:
     forced: bytes
     sample: list[tuple[int, bytes]]
     has_more: bool
-    standing: "PrefixPosition | None"
+    position: "PrefixPosition | None"
 
     @classmethod
     def of(cls, index: "Index", guide: "Guide", said: bytes, count: int) -> "_Place":
@@ -162,7 +162,7 @@ class _Place:
             forced=guide.forced(),
             sample=spelled[:count],
             has_more=len(spelled) > count,
-            standing=standing_of(index.origin and index.origin.spec, said),
+            position=prefix_position_of(index.origin and index.origin.spec, said),
         )
 
     def as_data(self) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class _Place:
             "may_end": self.may_end,
             "least_tokens": self.least,
             "forced": as_text(self.forced),
-            **standing_as_data(self.standing),
+            **position_as_data(self.position),
             "sample": [{"id": token, "text": as_text(data)} for token, data in self.sample],
         }
 
@@ -223,9 +223,9 @@ def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bo
         out.print("    the text may end here")
     else:
         out.print(f"    at least {place.least} more token{'s' * (place.least != 1)} to the end")
-    if place.standing is not None and place.standing.terminals:
+    if place.position is not None and place.position.terminals:
         out.print(
-            f"    expected{describe_terminals(place.standing.terminals, place.standing.begin).removeprefix(', that is')}"
+            f"    expected{describe_terminals(place.position.terminals, place.position.begin).removeprefix(', that is')}"
         )
     if place.forced:
         out.print(f"    the text must continue with {shown_bytes(place.forced)}")
@@ -246,9 +246,9 @@ def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
 
     tables = index.tables
     place = first_rejection(tables.automaton if isinstance(tables, RegularIndex) else tables, said)
-    standing = None if place is None else standing_of(index.origin and index.origin.spec, said[: place.byte])
+    position = None if place is None else prefix_position_of(index.origin and index.origin.spec, said[: place.byte])
     if as_json:
-        failed = None if place is None else {**asdict(place), **standing_as_data(standing)}
+        failed = None if place is None else {**asdict(place), **position_as_data(position)}
         print_json({"after": as_text(said), "allowed": 0, "failed": failed})
         return REJECTED
     out = console()
@@ -256,7 +256,7 @@ def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
     if place is not None and not place.ends_early:
         for line in excerpt(said.decode(errors="surrogateescape"), place.character):
             out.print(line)
-        terminals = "" if standing is None else describe_terminals(standing.terminals, standing.begin)
+        terminals = "" if position is None else describe_terminals(position.terminals, position.begin)
         out.print(f"expected {place.expected}{terminals}")
     return REJECTED
 

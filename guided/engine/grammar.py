@@ -12,7 +12,7 @@ from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import Choice, Lowered, Regex
 from guided.errors import GrammarError, VocabularyError, shown
 from guided.index.lexeme_masks import LexemeMasks
-from guided.keywords import suggest_keywords
+from guided.keywords import suggest_keywords, warn_renamed
 from guided.lalr.bounded import bounded_scanner, bounded_tables
 from guided.lalr.machine import LalrMachine
 from guided.lalr.packed import packed, unpacked
@@ -201,12 +201,17 @@ class Grammar(Composable):
         tables, scanner = self._bounded(Limits())
         return review(tables, scanner, _start(tables, self.start), machine.dead_ends)
 
-    def standing(self, text: bytes) -> PrefixPosition | None:
+    def prefix_position(self, text: bytes) -> PrefixPosition | None:
         """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes).
 
         None if Lark's lexer or parser rejects the text.
         """
-        return _standings(self.tables, self.start, self.max_ignored).of(text)
+        return _prefix_positions(self.tables, self.start, self.max_ignored).of(text)
+
+    def standing(self, text: bytes) -> PrefixPosition | None:
+        """Return `prefix_position`, its name since version 0.2. Deprecated."""
+        warn_renamed("Grammar.standing", "Grammar.prefix_position")
+        return self.prefix_position(text)
 
     def parse(self, text: str) -> Any:
         """Return Lark's parse of a text; ``max_ignored`` does not apply.
@@ -240,7 +245,7 @@ def _definition(name: str, given: Any) -> str:
 
 
 @lru_cache(maxsize=8)
-def _standings(tables: LalrTables, start: str, max_ignored: int | None) -> PrefixPositions:
+def _prefix_positions(tables: LalrTables, start: str, max_ignored: int | None) -> PrefixPositions:
     tables, scanner = _bounded(tables, max_ignored, Limits())
     return PrefixPositions(tables, scanner, _start(tables, start))
 

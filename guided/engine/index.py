@@ -295,14 +295,12 @@ class Index:
         ``read``: the tokens that led to the state. With them the result names a grammar's terminals and the start of the current lexeme.
         """
         found = self._explained(self._checked(state), token)
-        standing = getattr(self.origin and self.origin.spec, "standing", None)
-        if standing is None or read is None or state == self.final:
+        prefix_position = getattr(self.origin and self.origin.spec, "prefix_position", None)
+        if prefix_position is None or read is None or state == self.final:
             return found
         text = b"".join(self.vocabulary[one] or b"" for one in read) + (found.data or b"")[: found.accepted_bytes]
-        stands = standing(text)
-        if stands is None:
-            return found
-        return replace(found, terminals=stands.terminals, lexeme_begin=stands.begin)
+        position = prefix_position(text)
+        return found if position is None else replace(found, terminals=position.terminals, lexeme_begin=position.begin)
 
     def _explained(self, state: int, token: int) -> Explanation:
         data = self.vocabulary[token] if 0 <= token < len(self.vocabulary) else None

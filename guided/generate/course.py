@@ -102,14 +102,14 @@ class Course:
         self._fewest, self._most = spec.count.in_text(spec.format) if has_segments else (1, None)
         later = spec
         if has_segments and spec.reasoning is not None and not spec.reasoning[0].strip():
-            later = spec.varied(reasoning=False)
+            later = spec.with_options(reasoning=False)
         if until is not None:
             _check_until(spec, has_segments, until, index)
             self._calling = self._later_calling = made(spec, must_call=True)
-            self._last = self._later_last = made(spec.varied(tools=_named(spec, until)), must_call=True)
+            self._last = self._later_last = made(spec.with_options(tools=_named(spec, until)), must_call=True)
             if later is not spec:
                 self._later_calling = made(later, must_call=True)
-                self._later_last = made(later.varied(tools=_named(spec, until)), must_call=True)
+                self._later_last = made(later.with_options(tools=_named(spec, until)), must_call=True)
             self.index = self._calling.index
             return
         self.index = _index_of(spec, has_segments, model, index, limits)
@@ -118,9 +118,9 @@ class Course:
         if self._fewest > 1:
             self._calling = made(later, must_call=True)
         if self._fewest > 1 or self._most is not None:
-            self._silent = self._later_silent = made(spec.varied(tool_choice="none"))
+            self._silent = self._later_silent = made(spec.with_options(tool_choice="none"))
             if later is not spec:
-                self._later_silent = made(later.varied(tool_choice="none"))
+                self._later_silent = made(later.with_options(tool_choice="none"))
 
     def segment(self, n_before: int, left: int) -> Segment:
         """Return the segment after `n_before` segments, with `left` tokens of budget."""

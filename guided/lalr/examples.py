@@ -54,8 +54,8 @@ class Examples:
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
         self._tables, self._start = tables, start
         self._items = items_of(tables, start)
-        self._standings = PrefixPositions(tables, scanner, start)
-        self._stacks = self._standings.stacks
+        self._prefix_positions = PrefixPositions(tables, scanner, start)
+        self._stacks = self._prefix_positions.stacks
         self._lexemes = _lexemes(scanner)
         self._separators = [
             b"",
@@ -271,7 +271,7 @@ class Examples:
             is_word = text[-1:].isalnum() and lexeme[:1].isalnum()
             for separator in reversed(self._separators) if is_word else self._separators:
                 longer = text + separator + lexeme
-                if lexeme and self._standings.node(longer) == node:
+                if lexeme and self._prefix_positions.node(longer) == node:
                     text = longer
                     break
             else:

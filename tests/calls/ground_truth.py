@@ -16,7 +16,7 @@ import jsonschema
 
 from guided.calls.naming import distinct
 from guided.calls.sources.documents import read_tools
-from guided.calls.sources.slips import mended
+from guided.calls.sources.repairs import repair_document
 from guided.calls.tool import Tool
 
 __all__ = ["SOURCES", "Case", "cases", "reason_against"]
@@ -179,7 +179,7 @@ def kamel(folder: Path) -> Iterator[Case]:
 def restbench(folder: Path) -> Iterator[Case]:
     """Paths without arguments; what an operation requires is made up."""
     for name in ("tmdb", "spotify"):
-        document, slips = mended(json.loads((folder / f"{name}_oas.json").read_text()))
+        document, slips = repair_document(json.loads((folder / f"{name}_oas.json").read_text()))
         assert slips, "the documents hold slips"
         tools = {tool.original: tool for tool in read_tools(document, check=False)}
         listed = list(tools.values())

@@ -214,7 +214,7 @@ def test_T11_adding_a_tool_equals_a_rebuild_and_touches_no_other() -> None:
     index = compile(spec, VOCABULARY)
     text = b'<tool_call>{"name": "tool_1_new", "arguments": {"b": [[]]}}</tool_call>'
     before = spec.layouts["tool_1"]
-    grown = spec.changed(add=[new])
+    grown = spec.with_changes(add=[new])
     rebuilt = Tools([new, *tools])
     assert grown.fingerprint == rebuilt.fingerprint != spec.fingerprint
     assert grown.layouts["tool_1"] is before
@@ -233,7 +233,7 @@ def test_T11_adding_a_tool_equals_a_rebuild_and_touches_no_other() -> None:
 def test_T12_removing_tools_equals_a_rebuild() -> None:
     tools = many(MANY + 20)
     gone = ["tool_3", "tool_33", "tool_119"]
-    spec = Tools(tools).changed(remove=gone)
+    spec = Tools(tools).with_changes(remove=gone)
     rebuilt = Tools([tool for tool in tools if tool["name"] not in gone])
     assert spec.fingerprint == rebuilt.fingerprint
     index = compile(spec, VOCABULARY)
@@ -243,8 +243,10 @@ def test_T12_removing_tools_equals_a_rebuild() -> None:
             b'"x"' if number % 3 == 2 else b"1",
         )
         assert index.accepts(text) == (f"tool_{number}" not in gone)
-    assert spec.changed(add=[tool for tool in tools if tool["name"] in gone]).fingerprint == Tools(tools).fingerprint
-    small = Tools(tools).changed(remove=[f"tool_{number}" for number in range(1, MANY + 20)])
+    assert (
+        spec.with_changes(add=[tool for tool in tools if tool["name"] in gone]).fingerprint == Tools(tools).fingerprint
+    )
+    small = Tools(tools).with_changes(remove=[f"tool_{number}" for number in range(1, MANY + 20)])
     assert not small.is_large
     assert [tool.name for tool in small.tools] == ["tool_0"]
 
@@ -396,7 +398,7 @@ def test_what_cannot_be_lowered_is_refused_where_a_text_gets_there() -> None:
 )
 def test_changes_that_make_no_sense_are_refused(change: Any, reason: str) -> None:
     with pytest.raises(SchemaError, match=reason):
-        Tools(many(MANY + 1)).changed(**change)
+        Tools(many(MANY + 1)).with_changes(**change)
 
 
 @pytest.mark.parametrize(
@@ -404,15 +406,15 @@ def test_changes_that_make_no_sense_are_refused(change: Any, reason: str) -> Non
 )
 def test_what_changes_is_given_in_lists(change: Any) -> None:
     with pytest.raises(TypeError, match="add must be a list of tools"):
-        Tools(many(2)).changed(**change)
+        Tools(many(2)).with_changes(**change)
 
 
 def test_small_specs_change_as_large_ones_do() -> None:
     def now() -> str: ...
 
-    spec = Tools(many(3)).changed(add=[now], remove=["tool_1"])
+    spec = Tools(many(3)).with_changes(add=[now], remove=["tool_1"])
     assert [tool.name for tool in spec.tools] == ["tool_0", "tool_2", "now"]
-    replaced = Tools(many(MANY + 2)).changed(add=[definition("tool_1", {})], remove=["tool_1"])
+    replaced = Tools(many(MANY + 2)).with_changes(add=[definition("tool_1", {})], remove=["tool_1"])
     assert replaced.layouts["tool_1"].keyed == ()
     with pytest.raises(SchemaError, match="tools is empty"):
-        Tools(many(1)).changed(remove=["tool_0"])
+        Tools(many(1)).with_changes(remove=["tool_0"])

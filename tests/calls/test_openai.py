@@ -250,7 +250,7 @@ def test_tool_objects_of_the_mcp_sdk_are_tools(item: Any) -> None:
     spec = Tools([item], tool_choice="required")
     assert spec.fingerprint == Tools([expected], tool_choice="required").fingerprint
     assert guided.compile(spec, VOCABULARY).accepts(b'{"name": "find", "arguments": {"q": "x"}}')
-    grown = Tools([{"name": "other"}]).changed(add=[item])
+    grown = Tools([{"name": "other"}]).with_changes(add=[item])
     assert [tool.name for tool in grown.tools] == ["other", "find"]
     ran = guided.Tool(item, run=lambda q: q.upper())
     assert ran.run is not None

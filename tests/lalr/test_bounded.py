@@ -189,8 +189,8 @@ def test_the_bound_is_in_the_fingerprint_and_in_files(tmp_path: Path) -> None:
     loaded = guided.load_index(tmp_path / "json.index", BYTES)
     assert loaded.accepts(b'{  "a"  :  [  ]  }  ')
     assert not loaded.accepts(b'{   "a": []}')
-    standing = two.standing(b"{   ")
-    assert standing is None or "STRING" not in standing.terminals
+    position = two.prefix_position(b"{   ")
+    assert position is None or "STRING" not in position.terminals
 
 
 @pytest.mark.parametrize(("limit", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError), ("2", TypeError)])

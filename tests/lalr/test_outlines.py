@@ -113,10 +113,10 @@ def test_O14_is_lark() -> None:
 )
 def test_O15_de_may_be_a_keyword_or_a_name(grammar: str) -> None:
     index = compiled(grammar, *PIECES)
-    stands = guided.Grammar(grammar).standing(b"de")
-    assert stands is not None
-    assert {'"def"', "NAME"} <= set(stands.becoming)
-    assert '"="' in stands.following
+    position = guided.Grammar(grammar).prefix_position(b"de")
+    assert position is not None
+    assert {'"def"', "NAME"} <= set(position.becoming)
+    assert '"="' in position.following
     state, _ = index.tables.trace(0, b"de")
     assert set(bits(index.mask(state))) >= {*b"f", *b"x", *b"="}
     state, _ = index.tables.trace(state, b"f ")

@@ -17,8 +17,8 @@ from tests.grammars.samples import samples_of
 END = "the end of the text"
 
 
-def standing(grammar: str, text: str) -> tuple[int, list[str], list[str]]:
-    found = guided.Grammar(grammar).standing(text.encode())
+def position(grammar: str, text: str) -> tuple[int, list[str], list[str]]:
+    found = guided.Grammar(grammar).prefix_position(text.encode())
     assert found is not None
     return found.begin, list(found.becoming), list(found.following)
 
@@ -38,14 +38,14 @@ def standing(grammar: str, text: str) -> tuple[int, list[str], list[str]]:
     ],
 )
 def test_examples(grammar: str, text: str, expected: tuple[int, list[str], list[str] | None]) -> None:
-    begin, becoming, following = standing(grammar, text)
+    begin, becoming, following = position(grammar, text)
     assert (begin, becoming) == expected[:2]
     assert expected[2] is None or following == expected[2]
 
 
 def test_what_is_no_text() -> None:
     for text in ("[1}", "tru ", "]", '"\x00'):
-        assert guided.Grammar("json").standing(text.encode()) is None
+        assert guided.Grammar("json").prefix_position(text.encode()) is None
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "graphql", "json", pytest.param("sql", marks=pytest.mark.slow)])
@@ -53,14 +53,14 @@ def test_standings_are_larks(name: str) -> None:
     """At the end of each lexeme of the samples: it is the one under way, and what may follow is what Lark's parser accepts."""
     parser, grammar = parser_of(name), guided.Grammar(name)
     tables = grammar.tables
-    standings = PrefixPositions(tables, scanner_of(tables.lexer, Limits()), tables.starts[0])
+    positions = PrefixPositions(tables, scanner_of(tables.lexer, Limits()), tables.starts[0])
     shown = {terminal.name: shown_terminal(terminal) for terminal in tables.lexer.terminals} | {"$END": END}
     texts = random.Random(name).sample([text for text in samples_of(name).accepted if text.isascii()], 6)
     n_under_way = n_followed = 0
     for text in texts:
         interactive: Any = parser.parse_interactive(text)
         for token in interactive.iter_parse():
-            found = standings.of(text[: token.end_pos].encode())
+            found = positions.of(text[: token.end_pos].encode())
             assert found is not None
             if found.begin == token.end_pos:
                 assert not found.becoming

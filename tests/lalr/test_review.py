@@ -61,9 +61,9 @@ def test_examples_are_read_as_they_say() -> None:
     assert isinstance(conflict, Finding)
     assert conflict.example is not None
     assert conflict.example.text is not None
-    standing = spec.standing(f"{conflict.example.text} ".encode())
-    assert standing is not None
-    assert '"else"' in standing.terminals
+    position = spec.prefix_position(f"{conflict.example.text} ".encode())
+    assert position is not None
+    assert '"else"' in position.terminals
 
 
 def reviewed(made: Sample) -> tuple[lark.Lark, list[Finding]]:

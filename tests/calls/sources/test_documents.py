@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from guided.calls.sources.documents import read_tools
-from guided.calls.sources.slips import mended
+from guided.calls.sources.repairs import repair_document
 from guided.errors import SchemaError
 from tests.calls.sources.documents import OPENAPI, SERVICE, SWAGGER
 
@@ -99,7 +99,7 @@ def test_slips_are_mended_and_recorded() -> None:
         },
     }
     before = copy.deepcopy(document)
-    found, slips = mended(document)
+    found, slips = repair_document(document)
     assert document == before
     operation = found["paths"]["/a"]["get"]
     schemas = [parameter["schema"] for parameter in operation["parameters"]]
@@ -124,6 +124,6 @@ def test_slips_are_mended_and_recorded() -> None:
         (inside, "additionalProperties"),
         (f"{inside}/properties/maximum", "required"),
     )
-    assert mended(found) == (found, ())
+    assert repair_document(found) == (found, ())
     with pytest.raises(SchemaError, match="maxLength"):
         read_tools(found)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["mended"]
+__all__ = ["repair_document"]
 
 _NUMBERS = frozenset({
     "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength",
@@ -27,7 +27,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def mended(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
+def repair_document(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
     """Repair a copy of a document, and list the repairs.
 
     Returns
@@ -42,10 +42,10 @@ def mended(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str
     while work:
         item, into, key, pointer = work.pop()
         if isinstance(item, Mapping):
-            slips = _slips(item)
-            found.extend((pointer, keyword) for keyword in slips)
+            repairs = _repairs(item)
+            found.extend((pointer, keyword) for keyword in repairs)
             mine: Any = {
-                name: slips.get(name, value) for name, value in item.items() if slips.get(name, value) is not _GONE
+                name: repairs.get(name, value) for name, value in item.items() if repairs.get(name, value) is not _GONE
             }
             into[key] = mine
             below: list[tuple[Any, Any]] = [(name, value) for name, value in mine.items() if name not in _DATA]
@@ -64,7 +64,7 @@ def mended(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str
 _GONE: Any = object()
 
 
-def _slips(item: Mapping[str, Any]) -> dict[str, Any]:
+def _repairs(item: Mapping[str, Any]) -> dict[str, Any]:
     """Repairs of an object: the keywords and their intended values."""
     found: dict[str, Any] = {}
     for name, value in item.items():
