@@ -5,6 +5,7 @@ import pickle
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.together import N_THREADS, processes, threads
+from tests.together import N_THREADS, in_new_process, processes, threads
 
 
 def add(a: int, b: int = 0) -> int:
@@ -89,22 +90,29 @@ def test_sixty_four_threads_compile_the_same() -> None:
     assert len(set(found[::2])) == len(set(found[1::2])) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_processes_find_the_same(method: str, tmp_path: Path) -> None:
-    """Specs and vocabularies go to the other process, indices too, pickled or as files that are mapped."""
-    tokens = vocabulary()
+def walks_by_processes(method: str, folder: Path) -> dict[str, list[Any]]:
+    """For each spec the walk of this process, and those of others that get the spec, the index, and its file."""
+    tokens, found = vocabulary(), {}
     with processes(method) as pool:
         for name, make in SPECS.items():
             index = compile_spec(make(), tokens)
             expected = walk(index, 5)
-            index.save(path := tmp_path / name)
+            index.save(path := folder / name)
             jobs = [
                 pool.submit(compiled_walk, make(), tokens, 5),
                 pool.submit(walk, index, 5),
                 pool.submit(loaded_walk, path, tokens, 5),
             ]
-            assert [job.result(timeout=120) for job in jobs] == [expected] * 3
+            found[name] = [expected, *(job.result(timeout=120) for job in jobs)]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_find_the_same(method: str, tmp_path: Path) -> None:
+    """Specs and vocabularies go to the other process, indices too, pickled or as files that are mapped."""
+    for expected, *others in in_new_process(walks_by_processes, method, tmp_path).values():
+        assert others == [expected] * 3
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -170,11 +178,18 @@ def test_errors_survive_pickling() -> None:
         assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))
 
 
-def test_a_fork_in_the_middle_of_a_walk_goes_on() -> None:
-    """Masks made before a fork are there after it; masks made after it are the child's own."""
+def walks_around_a_fork() -> tuple[Any, Any, Any]:
+    """The first half of a walk, the walk of a child forked then, and the walk of this process."""
     index = compile_spec(SPECS["regex"](), vocabulary())
     half = walk(index, 11, steps=20)
     with processes("fork") as pool:
         child = pool.submit(walk, index, 11).result(timeout=120)
+    return half, child, walk(index, 11)
+
+
+@pytest.mark.slow
+def test_a_fork_in_the_middle_of_a_walk_goes_on() -> None:
+    """Masks made before a fork are there after it; masks made after it are the child's own."""
+    half, child, whole = in_new_process(walks_around_a_fork)
     assert child[: len(half)] == half
-    assert walk(index, 11) == child
+    assert whole == child

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-__all__ = ["N_THREADS", "processes", "threads"]
+__all__ = ["N_THREADS", "in_new_process", "processes", "threads"]
 
 N_THREADS = 64
 T = TypeVar("T")
@@ -45,9 +45,18 @@ def threads(run: Callable[[int], T], count: int = N_THREADS) -> list[T]:
         sys.setswitchinterval(interval)
 
 
+def in_new_process(function: Callable[..., T], *arguments: object) -> T:
+    """What a function of a module gives in a new process, without the threads, locks and libraries that other tests left behind."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result(timeout=300)
+
+
 @contextmanager
 def processes(method: str) -> Iterator[ProcessPoolExecutor]:
-    """Two processes. Python 3.12 warns of forks of processes with threads, which numpy has; nothing here holds a lock."""
+    """Two processes. Python 3.12 warns of forks of processes with threads, which numpy has; nothing here holds a lock.
+
+    Use it within `in_new_process`: a fork of pytest's own process would inherit whatever other tests left there.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
         with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:

@@ -16,7 +16,7 @@ from tests.index.test_pushdown_budget import SCHEMAS, reached
 from tests.index.test_pushdown_files import TOKENS
 from tests.masks import bits
 from tests.schema.engine import compiled
-from tests.together import N_THREADS, processes, threads
+from tests.together import N_THREADS, in_new_process, processes, threads
 
 
 def places(index: Index, count: int, seed: int) -> list[tuple[int, bytes]]:
@@ -123,12 +123,20 @@ def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
     assert found == [expected[number % 8] for number in range(N_THREADS)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_other_processes_find_the_same(method: str) -> None:
+def walks_by_processes(method: str) -> dict[str, list[Any]]:
+    """For each schema the walk of this process, and those of two others."""
+    found = {}
     with processes(method) as pool:
         for name in ("conditional", "different"):
             index = compile_spec(JsonSchema(SCHEMAS[name]), TOKENS)
             expected = walk(index, 5)
             jobs = [pool.submit(compiled_walk, SCHEMAS[name], TOKENS, 5), pool.submit(walk, index, 5)]
-            assert [job.result(timeout=120) for job in jobs] == [expected] * 2
+            found[name] = [expected, *(job.result(timeout=120) for job in jobs)]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_find_the_same(method: str) -> None:
+    for expected, *others in in_new_process(walks_by_processes, method).values():
+        assert others == [expected] * 2
