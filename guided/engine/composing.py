@@ -74,14 +74,19 @@ def compose(
     if not network.parts:
         whole = Automaton.from_table(frame.table, frame.classes, frame.accepting)
         return ComposedIndex(build_regular(whole, vocabulary, limits), origin)
-    unenforced: list[tuple[str, str]] = []
+    unenforced: dict[tuple[str, str], None] = {}
     notes: dict[str, None] = {}
     parts: list[PartIndex] = []
+    # Equal specs share an index: hundreds of tools may have the same arguments.
+    known: dict[str, tuple[PartIndex, Lowered]] = {}
     for leaf in network.parts:
         if leaf.lowered is not None:
-            tables, lowered = tables_of(leaf.lowered)
+            fingerprint = leaf.lowered.fingerprint
+            if fingerprint not in known:
+                known[fingerprint] = tables_of(leaf.lowered)
+            tables, lowered = known[fingerprint]
             parts.append(tables)
-            unenforced += lowered.unenforced
+            unenforced.update(dict.fromkeys(lowered.unenforced))
             notes.update(dict.fromkeys(lowered.notes))
         else:
             assert leaf.automaton is not None

@@ -153,7 +153,7 @@ class CompositionIndex:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory in use for texts, masks included, with those of the frame and the parts."""
-        return self._n_bytes + self._frame.n_bytes + sum(part.n_bytes for part in self._parts)
+        return self._n_bytes + self._frame.n_bytes + sum({id(part): part.n_bytes for part in self._parts}.values())
 
     @property
     def n_states(self) -> int:

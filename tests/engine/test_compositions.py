@@ -321,6 +321,17 @@ def test_too_many_readings_are_refused() -> None:
     assert compile_index(spec, BYTES, Limits(readings=1_000)).accepts("299")
 
 
+def test_equal_specs_share_an_index() -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    parts = [f"f{i}: " + JsonSchema(schema) for i in range(20)]
+    index = compile_index(Alternatives(tuple(parts)), BYTES)
+    assert isinstance(index.tables, CompositionIndex)
+    one = compile_index(Alternatives(tuple(parts[:2])), BYTES)
+    assert index.n_bytes < 2 * one.n_bytes
+    assert index.accepts('f19: {"x": 1}')
+    assert not index.accepts('f19: {"x": "1"}')
+
+
 @pytest.mark.slow
 def test_ten_thousand_tags() -> None:
     tags = [
