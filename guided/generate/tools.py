@@ -28,13 +28,13 @@ from guided.calls.waiting import seconds
 from guided.engine.index import Index
 from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
-from guided.generate.course import Course
 from guided.generate.decoding import Script
 from guided.generate.drivers import alone, alone_async
 from guided.generate.generator import Generator, Method, Options, Settings, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler
-from guided.generate.writing import CallPrompt, Manner, Writing
+from guided.generate.segments import Segments
+from guided.generate.writing import CallPrompt, ToolConfig, Writing
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.vocabulary.markers import with_markers
@@ -114,16 +114,16 @@ class ToolsGenerator(Generator[list[Call]]):
         if confirm is not None and not callable(confirm):
             raise TypeError(f"confirm must be a function that takes a call, not {type(confirm).__name__}")
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
-        course = Course(model, spec, has_segments, index, until, limits)
+        segments = Segments(model, spec, has_segments, index, until, limits)
         # The values come from `Writing`.
-        super().__init__(model, course.index, no_value)
+        super().__init__(model, segments.index, no_value)
         self.spec = spec
         is_shown = show_tools != "never" and bool(spec.layouts)
         self._tool_prompt = ToolPrompt(spec, show_tools, until, model) if is_shown else None
-        self._manner = Manner(
+        self._config = ToolConfig(
             model=model,
             spec=spec,
-            course=course,
+            segments=segments,
             until=until,
             spelling=with_markers(model.vocabulary, spec.markers),
             runnable={tool.name: tool for tool in spec.tools if execute and tool.run is not None},
@@ -219,14 +219,14 @@ class ToolsGenerator(Generator[list[Call]]):
         return self._writing(self.prompt_tokens(prompt), settings, settings.sampler())
 
     def _writing(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Writing:
-        select = self._manner.select
+        select = self._config.select
         if settings.method != "mask" and select != "greedy":
             raise ValueError(
                 f"select={select!r} chooses names by itself: method={settings.method!r} needs select='greedy'"
             )
         # Stop strings apply to free text only, which `Writing` knows.
         decoding = self._decoding(prompt, replace(settings, stop=None), sampler, settings.search(sampler))
-        return Writing(self._manner, decoding, settings.stops)
+        return Writing(self._config, decoding, settings.stops)
 
     def __repr__(self) -> str:
         return f"<ToolsGenerator of {self.spec!r}>"

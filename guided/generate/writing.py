@@ -2,7 +2,7 @@
 
 A text is a sequence of *segments*: free text up to and including a call. A guide covers one segment, and nothing follows the call in it, so
 no token extends beyond the call's last byte, where the result is inserted. After a call the tool runs, the result's tokens are appended to
-the model's input (keeping its cache), and the next segment starts (`guided.generate.course`).
+the model's input (keeping its cache), and the next segment starts (`guided.generate.segments`).
 
 A call begins when the model writes the trigger, or when the caller asks for it (`Writing.enter`), which chooses the trigger's tokens for
 the model. Those tokens are like others: they count towards the budget, and the guide advances by them. A character that the token before
@@ -35,17 +35,17 @@ from guided.events import (
     ToolResult,
     ToolsResult,
 )
-from guided.generate.course import Course
 from guided.generate.decoding import Decoding, Feed, Script, Start, Work
 from guided.generate.generator import with_search
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.pinned import Pinned
 from guided.generate.scoring import scores
 from guided.generate.search import Node, Texts, best_first, pick
+from guided.generate.segments import Segments
 from guided.generate.stops import TextStream
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["CallPrompt", "Manner", "Writing"]
+__all__ = ["CallPrompt", "ToolConfig", "Writing"]
 
 CallPrompt: TypeAlias = str | Callable[[str], str]
 # Greatest error of the probability of a tool's name.
@@ -53,7 +53,7 @@ _TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ToolConfig:
     """Settings shared by all texts of a generator with tools.
 
     Attributes
@@ -68,7 +68,7 @@ class Manner:
         The tools to run, by name.
     has_segments : bool
         Whether each call ends a segment.
-    course : Course
+    segments : Segments
         Provides the segments.
     until, call_prompt, errors, select, timeout, confirm
         As in `guided.tools`.
@@ -81,7 +81,7 @@ class Manner:
     spelling: Vocabulary
     runnable: Mapping[str, Tool]
     has_segments: bool
-    course: Course
+    segments: Segments
     until: str | None
     call_prompt: CallPrompt | None
     errors: Literal["show", "raise"]
@@ -96,7 +96,7 @@ class Writing:
 
     Parameters
     ----------
-    manner : Manner
+    config : ToolConfig
         Settings of the generator.
     decoding : Decoding
         State at the start of the text.
@@ -104,8 +104,8 @@ class Writing:
         Stop strings, for free text.
     """
 
-    def __init__(self, manner: Manner, decoding: Decoding, stops: tuple[str, ...]) -> None:
-        self._manner, self._decoding, self._stops = manner, decoding, stops
+    def __init__(self, config: ToolConfig, decoding: Decoding, stops: tuple[str, ...]) -> None:
+        self._config, self._decoding, self._stops = config, decoding, stops
         self._n_segments = 0
         self._start_segment()
         self._stream = TextStream(stops)
@@ -124,7 +124,7 @@ class Writing:
     def _start_segment(self) -> None:
         """Start the next segment; raises LimitError if it does not fit into the budget."""
         self._decoding.reserve = 0
-        segment = self._manner.course.segment(self._n_segments, self._decoding.left)
+        segment = self._config.segments.segment(self._n_segments, self._decoding.left)
         self._spec, self._guide, self._parser = segment.spec, segment.index.guide(), CallParser(segment.spec)
         self._data = bytearray()
         self._n_segments += 1
@@ -174,14 +174,14 @@ class Writing:
                 chosen = yield from decoding.next()
                 if chosen is None:
                     break
-                yield from self._read(self._manner.spelling[chosen] or b"")
+                yield from self._read(self._config.spelling[chosen] or b"")
             yield from self._begun()
         if self._reason != "stop_string":
             for read in self._parser.close():
                 assert isinstance(read, TextRead)
                 yield from self._said(self._stream.push(read.data))
         yield from self._said(self._stream.close())
-        text = self._text if self._manner.spec.is_running_text else self._data.decode()
+        text = self._text if self._config.spec.is_running_text else self._data.decode()
         result = ToolsResult(
             text=text,
             value_or_none=list(self._calls),
@@ -190,12 +190,12 @@ class Writing:
             forward_passes=decoding.forward_passes,
             calls=tuple(self._calls),
         )
-        yield Done(with_search(result, decoding, self._manner.spelling, ()))
+        yield Done(with_search(result, decoding, self._config.spelling, ()))
 
     def _finish_reason(self) -> FinishReason:
         """The finish reason; "tool_calls" if the text ended normally and calls without a tool to run wait for results."""
         found = self._reason or self._decoding.finish_reason or "stop"
-        is_waiting = any(call.name not in self._manner.runnable for call in self._calls)
+        is_waiting = any(call.name not in self._config.runnable for call in self._calls)
         return "tool_calls" if found == "stop" and is_waiting else found
 
     def _begun(self) -> Script:
@@ -206,16 +206,16 @@ class Writing:
 
     def _entry(self, tool: str) -> tuple[int, ...]:
         """The tokens that begin a call, of `tool` if not empty; raises LimitError if no call fits."""
-        manner, decoding = self._manner, self._decoding
-        if manner.spec.format.by_name and not tool:
-            raise ValueError(f"in format {manner.spec.format.name!r} a call starts with its tool: pass the tool")
-        start = manner.spec.format.start
-        marker = manner.model.vocabulary.special.get(start)
-        has_marker = marker is not None and manner.spelling[marker] == start.encode()
+        config, decoding = self._config, self._decoding
+        if config.spec.format.by_name and not tool:
+            raise ValueError(f"in format {config.spec.format.name!r} a call starts with its tool: pass the tool")
+        start = config.spec.format.start
+        marker = config.model.vocabulary.special.get(start)
+        has_marker = marker is not None and config.spelling[marker] == start.encode()
         rest = self._opening(tool, start.encode())[0] if tool else ""
         tokens = [marker] if has_marker and marker is not None else []
         if text := rest if has_marker else start + rest:
-            tokens += manner.model.encode(text)
+            tokens += config.model.encode(text)
         guide = self._guide.fork()
         taken = guide.advance_many(tokens)
         if taken < len(tokens):
@@ -228,15 +228,15 @@ class Writing:
     def _named(self) -> Script:
         """If tools are chosen by whole names, choose one and write its name."""
         start = self._parser.call_start
-        if self._manner.select == "greedy" or start is None or self._parser.has_name:
+        if self._config.select == "greedy" or start is None or self._parser.has_name:
             return
-        if self._manner.select == "probability":
+        if self._config.select == "probability":
             yield from self._weighed()
             return
         begun, candidates, ends = bytes(self._data[start:]), [], []
         for name in self._spec.layouts:
             rest, end = self._opening(name, begun)
-            tokens = tuple(self._manner.model.encode(rest)) if rest else ()
+            tokens = tuple(self._config.model.encode(rest)) if rest else ()
             guide = self._guide.fork()
             fits = guide.advance_many(tokens) == len(tokens) and guide.remaining <= self._decoding.left - len(tokens)
             if tokens and fits:
@@ -249,19 +249,19 @@ class Writing:
         # The name is written in the tokens that were scored; the model chooses the token that contains the byte after the name.
         pinned = ends[best]
         for token in candidates[best]:
-            data = self._manner.spelling[token] or b""
+            data = self._config.spelling[token] or b""
             if len(data) >= len(pinned):
                 break
             pinned = pinned[len(data) :]
             yield from self._take(token)
         while pinned:
             own = self._decoding.guide
-            self._decoding.guide = Pinned(own, self._manner.spelling, pinned)
+            self._decoding.guide = Pinned(own, self._config.spelling, pinned)
             chosen = yield from self._decoding.next()
             self._decoding.guide = own
             if chosen is None:
                 return
-            data = self._manner.spelling[chosen] or b""
+            data = self._config.spelling[chosen] or b""
             pinned = pinned[len(data) :]
             yield from self._read(data)
 
@@ -269,7 +269,7 @@ class Writing:
         """Choose a tool by the probability of its name over all spellings, and write it in one of them."""
         if len(self._spec.layouts) < 2:
             return
-        decoding, spelling = self._decoding, self._manner.spelling
+        decoding, spelling = self._decoding, self._config.spelling
         begin, read = 0, tuple[int, ...]()
 
         def logits_after(tokens: tuple[int, ...]) -> Coroutine[Feed, Logits, Logits]:
@@ -295,7 +295,7 @@ class Writing:
         n_before = len(started(bytes(self._data)))
         texts = Texts(Start(self._guide, (0,), decoding.left, spelling, ()))
         nodes = yield from best_first(
-            texts, logits_after, lambda node: name_of(node) is not None, _TOLERANCE, self._manner.prefixes
+            texts, logits_after, lambda node: name_of(node) is not None, _TOLERANCE, self._config.prefixes
         )
         decoding.forget(begin)
         spellings = dict[str, dict[tuple[int, ...], float]]()
@@ -319,7 +319,7 @@ class Writing:
     def _take(self, token: int) -> Script:
         """Choose a token for the model."""
         self._decoding.take(token)
-        yield from self._read(self._manner.spelling[token] or b"")
+        yield from self._read(self._config.spelling[token] or b"")
 
     def _read(self, data: bytes) -> Script:
         """Process the bytes of a token; calls that it completes are answered together."""
@@ -346,11 +346,11 @@ class Writing:
                     yield from self._called(read.call)
         calls = self._calls[n_before:]
         answers = (
-            self._answer(calls) if calls and self._manner.has_segments and self._reason is None else [""] * len(calls)
+            self._answer(calls) if calls and self._config.has_segments and self._reason is None else [""] * len(calls)
         )
         for call, answer in zip(calls, answers, strict=True):
             self._text += answer
-            if call.name in self._manner.runnable:
+            if call.name in self._config.runnable:
                 yield ToolResult(call, answer)
 
     def _argument(self, read: ArgumentRead) -> ToolArgument:
@@ -366,36 +366,36 @@ class Writing:
 
     def _called(self, call: Call) -> Script:
         """Run a complete call."""
-        manner = self._manner
+        config = self._config
         begin, end = call.span
         text = self._data[begin:end].decode()
-        start = len(self._text) if manner.spec.is_running_text else len(self._data[:begin].decode())
+        start = len(self._text) if config.spec.is_running_text else len(self._data[:begin].decode())
         call = replace(call, span=(start, start + len(text)))
         self._text += text
         yield ToolCall(call, text)
-        tool = manner.runnable.get(call.name)
+        tool = config.runnable.get(call.name)
         if tool is not None and call.error is None:
-            job = (call, tool, manner.timeout, manner.confirm)
+            job = (call, tool, config.timeout, config.confirm)
             call = yield Work(partial(run, *job), partial(run_async, *job))
         self._n_open -= 1
         self._calls.append(call)
-        if call.error is not None and manner.errors == "raise" and not isinstance(call.error, CallRefused):
+        if call.error is not None and config.errors == "raise" and not isinstance(call.error, CallRefused):
             raise _raisable(call, call.error)
-        if call.name == manner.until and call.error is None:
+        if call.name == config.until and call.error is None:
             self._reason = "stop"
         elif tool is None:
-            self._reason = "tool_calls" if manner.has_segments else None
+            self._reason = "tool_calls" if config.has_segments else None
 
     def _answer(self, calls: Sequence[Call]) -> list[str]:
         """Append the results of calls to the model's input; return the text of each, empty if the results do not fit."""
-        decoding, model = self._decoding, self._manner.model
-        rendered = render_results(calls, self._manner.spec.format)
+        decoding, model = self._decoding, self._config.model
+        rendered = render_results(calls, self._config.spec.format)
         texts = ["".join(text for text, _ in pieces) for pieces in rendered]
         tokens = self._tokens(piece for pieces in rendered for piece in pieces)
         place, chosen = self._restore or (decoding.place, len(decoding.tokens))
         written = decoding.tokens[chosen:]
         self._restore = None
-        needed = self._manner.course.least(self._n_segments)
+        needed = self._config.segments.least(self._n_segments)
         length = place + len(written) + len(tokens) + max(needed - 1, 0)
         decoding.reserve = 0
         if needed > decoding.left or (model.context_length is not None and length > model.context_length):
@@ -408,9 +408,9 @@ class Writing:
 
     def _tokens(self, pieces: Iterable[tuple[str, bool]]) -> list[int]:
         """Encode texts; names of special tokens become these tokens, except within results of tools."""
-        model = self._manner.model
+        model = self._config.model
         special, found, plain = model.vocabulary.special, list[int](), ""
-        wrapping = "".join((*self._manner.spec.format.results, self._manner.spec.format.result))
+        wrapping = "".join((*self._config.spec.format.results, self._config.spec.format.result))
         names = sorted((name for name in special if name and name in wrapping), key=len, reverse=True)
         pattern = re.compile(f"({'|'.join(map(re.escape, names))})" if names else "(?!)")
         for text, is_result in pieces:
@@ -424,7 +424,7 @@ class Writing:
 
     def _inject(self) -> None:
         """Append the prompt for calls and the call so far to the model's input."""
-        prompt, start = self._manner.call_prompt, self._parser.call_start
+        prompt, start = self._config.call_prompt, self._parser.call_start
         if prompt is None or self._restore is not None:
             return
         try:
@@ -434,7 +434,7 @@ class Writing:
             return
         self._restore = self._decoding.place, len(self._decoding.tokens)
         text = prompt if isinstance(prompt, str) else prompt(self._text)
-        self._decoding.insert(self._manner.model.encode(text + begun))
+        self._decoding.insert(self._config.model.encode(text + begun))
 
 
 def _raisable(call: Call, error: BaseException) -> BaseException:

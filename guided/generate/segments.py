@@ -1,4 +1,4 @@
-"""`Course`: the constraint of each segment of a text, so that the whole text is in the spec and fits its budget.
+"""`Segments`: the constraint of each segment of a text, so that the whole text is in the spec and fits its budget.
 
 A text is a sequence of *segments*: free text up to and including a call or a list of calls, after which results are inserted. The language
 of a segment depends on the number of segments before it:
@@ -26,7 +26,7 @@ from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex
 from guided.limits import Limits
 
-__all__ = ["Course", "Segment"]
+__all__ = ["Segment", "Segments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Segment:
         return self.index.guide().remaining
 
 
-class Course:
+class Segments:
     """The segments of the texts of a spec.
 
     Parameters
