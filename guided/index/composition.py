@@ -718,13 +718,13 @@ class _Boundaries:
 
     def __init__(self, vocabulary: Vocabulary, frame: Automaton, calls: Mapping[int, tuple[Call, ...]]) -> None:
         self._trie = vocabulary.trie
-        self._levels = _levels_of(vocabulary)
+        self._parents, self._is_parent = _family_of(vocabulary)
         is_calling: BoolArray = np.zeros(frame.n_states, np.bool_)
         is_calling[list(calls)] = True
         self._is_calling = is_calling.tolist()
         table = frame.table
         enters: BoolArray = np.asarray(np.append(is_calling, False)[table].any(axis=0))
-        self._calling = self._walk_to(self._is_parent() & enters[frame.classes][self._trie.byte])
+        self._calling = self._walk_to(self._is_parent & enters[frame.classes][self._trie.byte])
         self._near = _near(table, is_calling, self._trie.max_depth).tolist()
         self._ends_of: dict[tuple[int, int], _Walk] = {}
         self._subtrees: dict[int, _Walk] = {}
@@ -747,20 +747,20 @@ class _Boundaries:
                 is_last[:] = False
                 is_last[list(last)] = True
             targets = np.zeros(trie.n_nodes + 1, np.bool_)
-            targets[self._levels.parents[is_first[trie.byte]]] = True
+            targets[self._parents[is_first[trie.byte]]] = True
             found = self._ends_of[part, after] = self._walk_to(targets[:-1] & is_last[trie.byte])
         return found
 
-    def _is_parent(self) -> BoolArray:
-        return self._trie.skip > np.arange(1, self._trie.n_nodes + 1)
-
     def _walk_to(self, targets: BoolArray) -> "_Walk":
         """Return the walk over some nodes and their ancestors, which marks only these nodes."""
-        trie, parents = self._trie, self._levels.parents
-        kept = np.append(targets, False)
-        for level in reversed(self._levels.levels):
-            kept[parents[level[kept[level]]]] = True
-        nodes = np.flatnonzero(kept[:-1]).astype(np.int32)
+        trie, kept = self._trie, targets.copy()
+        frontier: Any = np.flatnonzero(kept)
+        while len(frontier):
+            above = self._parents[frontier]
+            above = above[above >= 0]
+            frontier = above[~kept[above]]
+            kept[frontier] = True
+        nodes = np.flatnonzero(kept).astype(np.int32)
         return _Walk(nodes, trie.depth[nodes], trie.byte[nodes], targets[nodes])
 
     def subtree(self, node: int) -> "_Walk":
@@ -782,29 +782,15 @@ class _Boundaries:
         return found
 
 
-class _Levels(NamedTuple):
-    """Nodes of a trie by depth.
-
-    Attributes
-    ----------
-    parents : ndarray[int32], shape (n_nodes,)
-        -1 for first bytes.
-    levels : list of ndarray[int32]
-        Nodes of each depth, ascending.
-    """
-
-    parents: Int32Array
-    levels: list[Int32Array]
-
-
 @lru_cache(maxsize=16)
-def _levels_of(vocabulary: Vocabulary) -> _Levels:
+def _family_of(vocabulary: Vocabulary) -> tuple[Int32Array, BoolArray]:
+    """Return the parent of each node of a trie, -1 for first bytes, and whether it has children."""
     trie = vocabulary.trie
     parents = np.full(trie.n_nodes, -1, np.int32)
     levels = [np.flatnonzero(trie.depth == depth).astype(np.int32) for depth in range(trie.max_depth)]
     for above, level in pairwise(levels):
         parents[level] = above[np.searchsorted(above, level) - 1]
-    return _Levels(parents, levels)
+    return freeze(parents), freeze(trie.skip > np.arange(1, trie.n_nodes + 1))
 
 
 def _near(table: Int32Array, targets: BoolArray, most: int) -> BoolArray:
