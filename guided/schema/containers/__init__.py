@@ -3,7 +3,7 @@
 In: formulas of a container (`opening.Containers.open`). Out: a state. All states share one interface:
 
 ==================================  ========================================================================
-``kind``, ``form``                  ``"object"`` or ``"array"``; ``"conjunctive"`` or ``"general"``
+``kind``, ``form``                  ``"object"`` or ``"array"``; ``"conjunctive"``, ``"general"`` or ``"listed"``
 ``table``                           objects only: number of the key table that defines the labels
 ``labels()``, ``may_come(labels)``  labels that may come next, as bits; an array has one label, `general.ITEM`
 ``after(label)``                    query of the value that follows, and the state while that value is pending
@@ -18,10 +18,11 @@ In: formulas of a container (`opening.Containers.open`). Out: a state. All state
 
 General states also have ``formulas`` (first the one that must hold, then the observed ones), ``derivative``, ``narrowed(formula)`` (the
 state in which one formula must hold) and ``live_terms()``. An object's state is conjunctive if it has one formula and `conjunctive` can
-represent it. `general.object_state` makes that choice when an object is opened or narrowed; no other code does.
+represent it. `general.object_state` makes that choice when an object is opened or narrowed; no other code does. The state of a large
+``enum`` is listed (`listed.ListedContext.opened`): it has a set of constants in place of formulas.
 
 Invariants: states are immutable, hashable and small; every state that ``after`` returns is live; states of different schemas are unequal.
 
 Read in this order: `derivatives`, `conjunctive`, `satisfiability` (with `members`, `object_terms`, `array_terms`), `pending`, `general`
-(with `key_layout`), `opening`.
+(with `key_layout`), `listed`, `opening`.
 """

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from guided.schema.cardinality.values import ValueEnumerator
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ArrayState, ObjectState, SharedContext, object_state
+from guided.schema.containers.listed import ListedContext, ListedState
 from guided.schema.containers.pending import PendingValues
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.values.context import SchemaContext
@@ -12,7 +13,7 @@ from guided.schema.values.context import SchemaContext
 __all__ = ["Container", "Containers", "GeneralState"]
 
 GeneralState: TypeAlias = ObjectState | ArrayState
-Container: TypeAlias = ConjunctiveState | GeneralState
+Container: TypeAlias = ConjunctiveState | GeneralState | ListedState
 
 
 class Containers:
@@ -29,6 +30,8 @@ class Containers:
     satisfiability : Satisfiability
     shared : SharedContext
         Context and caches of the general states.
+    listed : ListedContext
+        The same of the listed states.
     """
 
     def __init__(self, context: SchemaContext) -> None:
@@ -36,9 +39,10 @@ class Containers:
         self.formulas = context.formulas
         self.satisfiability = Satisfiability(context, lambda formula, most: values.constants_up_to(formula, most))
         self.shared = SharedContext(PendingValues(self.satisfiability))
+        self.listed = ListedContext(context)
         values = ValueEnumerator(self.satisfiability, self.open_object, self.open_array)
 
-    def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> Container:
+    def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> ConjunctiveState | GeneralState:
         """Return the state before the first member or item; ``wanted``: over the type's atoms, the required formula, then the observed."""
         return self.open_object(wanted) if kind == "object" else self.open_array(wanted)
 

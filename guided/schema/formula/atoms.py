@@ -33,7 +33,11 @@ Of an array:
     ("contains", f, least, most)    least to most of the remaining items satisfy f; most -1: no maximum
     ("uniqueItems", *formulas)      the remaining items differ from each other, and none satisfies any of these formulas
 
-Of a value: ("among", f, constant, count), made by `Formulas.among`: the disjunction of f and one more constant, ``count`` constants in all.
+Of a value:
+
+    ("constants", set)        one of the constants of a set (`guided.schema.formula.constants`)
+    ("which", set)            observed together with it: its valuation is the number of the constant
+    ("among", f, constant, count)   made by `Formulas.among`: the disjunction of f and one more constant, ``count`` constants in all
 
 On either level ("value", f): the pending value satisfies f; its valuation replaces the atom when it ends.
 """

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.constants import Constants
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.resources import Context, Target
@@ -38,11 +39,13 @@ class Lowering(Protocol):
     options: JsonOptions
     lists_items: bool
     nested: int
-    sequence: dict[int, int]
+    sequence: dict[int, float]
     origins: dict[int, Location]
     unknown_formats: dict[str, None]
     constants: dict[int, tuple[Any, int]]
     types: dict[tuple[str, int], tuple[int, frozenset[str]]]
+    listed: Constants
+    listed_at: dict[int, tuple[Location, int]]
 
     @property
     def references(self) -> References:

@@ -6,26 +6,31 @@ the frame's automaton. `guided.schema.pushdown.witness` decides what follows.
 Complexity: one breadth-first search per automaton and target; then O(bytes) of the path.
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from guided.arrays import Int32Array
+from guided.arrays import DEAD, Int32Array
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, RUN, WIDTH, PushdownTables
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
+from guided.schema.containers.listed import ListedState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Containers
+from guided.schema.formula.constants import Constant
+from guided.schema.formula.exact import fraction
 from guided.schema.formula.queries import ValueQuery
+from guided.schema.numbers.spelling import number_bodies
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.nearest import distances_by_characters, distances_to, path_down
 from guided.schema.pushdown.structure import QUOTE, Structure
 from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.overlay import canonical_body
 
-__all__ = ["FramePaths", "LeafFrame", "MachineParts", "TargetValuation", "TargetValuations"]
+__all__ = ["FramePaths", "LeafFrame", "MachineParts", "TargetValuation", "TargetValuations", "constant_body"]
 
 _SPACE = 0x20
 # Steps that one visited control costs a call.
@@ -70,6 +75,8 @@ class MachineParts(NamedTuple):
         The query of a control at which a value may begin, or None.
     frames : mapping of (str, tuple of int, bool) to int
         First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
+    distinguished : mapping of int to int
+        First control of the strings or numbers of a set of constants that are told apart.
     in_string : callable
         Whether a control is in a frame of all strings, or of all except some.
     in_number : callable
@@ -83,6 +90,7 @@ class MachineParts(NamedTuple):
     contents: Mapping[int, OpenContainer | None]
     queries: Callable[[int], ValueQuery | None]
     frames: Mapping[tuple[str, tuple[int, ...], bool], int]
+    distinguished: Mapping[int, int]
     in_string: Callable[[int], bool]
     in_number: Callable[[int], bool]
 
@@ -109,6 +117,8 @@ class FramePaths:
         self._distances_to: dict[tuple[int, frozenset[int]], Int32Array] = {}
         self._counted: dict[int, Int32Array] = {}
         self._label_distances: dict[tuple[int, int], Int32Array] = {}
+        self._listed: list[tuple[int, int]] = []
+        self._spelled_constants: dict[tuple[int, int], dict[int, bytes]] = {}
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
 
     def _down(self, leaf: Leaf, state: int, targets: TargetValuations) -> tuple[bytes, int, TargetValuation | None]:
@@ -161,6 +171,39 @@ class FramePaths:
         frame = self._frames[at]
         return frame if control < frame.first + frame.leaf.automaton.n_states else None
 
+    def _listed_at(self, control: int) -> tuple[int, int] | None:
+        """Return the set of constants, and its first control, of a string or number that is told apart from others."""
+        for numbered, first in islice(self._parts.distinguished.items(), len(self._listed), None):
+            insort(self._listed, (first, numbered))
+        at = bisect_right(self._listed, (control + 1,)) - 1
+        if at < 0:
+            return None
+        first, numbered = self._listed[at]
+        (kind,) = self._context.lowering.listed.kinds(numbered)
+        n_states = self._context.distinguished(kind, numbered).automaton.n_states
+        return (numbered, first) if control < first + n_states else None
+
+    def _to_constant(self, numbered: int, first: int, control: int, target: int) -> tuple[bytes, int]:
+        """Return the shortest path to the end of a constant, and that constant: the target if it is in reach, else the nearest."""
+        constants = self._context.lowering.listed
+        (kind,) = constants.kinds(numbered)
+        leaf = self._context.distinguished(kind, numbered)
+        path = self._spelled_constants.get((numbered, target))
+        if path is None:
+            path = self._spelled_constants[numbered, target] = {}
+            body = constant_body(constants[target], self._context.limits.digits) if constants.has(numbered, target) else b""
+            state = 0 if body or constants.has(numbered, target) else DEAD
+            for count in range(len(body) + 1):
+                if state == DEAD:
+                    break
+                path[state] = body[count:]
+                if count < len(body):
+                    state = int(leaf.automaton.table[state, leaf.automaton.classes[body[count]]])
+        if control - first in path:
+            return path[control - first], target
+        rest, end = path_down(leaf.automaton, leaf.automaton.distances(), control - first)
+        return rest, leaf.bits(int(leaf.automaton.labels[end]))
+
     def _near_end(self, control: int, needed: int) -> bytes:
         """Return the bytes to the end of an unconstrained string, or of a literal."""
         found = self._nearest(control, 0)
@@ -204,14 +247,14 @@ class FramePaths:
                     queue.append(target)
         return None
 
-    def _open_labels(self, control: int, state: ConjunctiveState | ObjectState) -> list[int]:
+    def _open_labels(self, control: int, state: ConjunctiveState | ObjectState | ListedState) -> list[int]:
         """Return the labels that a key can still get and the object allows."""
         tables = self._parts.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
         bits = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
         return ones(bits & state.labels())
 
-    def _key_rest(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> bytes | None:
+    def _key_rest(self, control: int, state: ConjunctiveState | ObjectState | ListedState, label: int) -> bytes | None:
         """Return the shortest rest of a key, with its quote, that produces a label; None if the label is out of reach."""
         keys, table = self._parts.keys, state.table
         automaton = self._context.key_automaton(table)
@@ -243,6 +286,13 @@ class FramePaths:
                     if count < len(spelling):
                         control = rows.item(control, spelling[count])
         return found
+
+
+def constant_body(constant: Constant, digits: int) -> bytes:
+    """Return the canonical spelling of a string, without quotes, or of a number."""
+    if constant.kind == "string":
+        return canonical_body(constant.value)
+    return number_bodies(fraction(constant.value, digits))[0]
 
 
 def _path(came: dict[int, tuple[int, int]], reached: int) -> bytes:

@@ -23,6 +23,7 @@ from guided.limits import Limits
 from guided.schema.cardinality.inexhaustible import Inexhaustible
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
+from guided.schema.containers.listed import ListedState
 from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions
@@ -32,7 +33,7 @@ from guided.schema.frontend.json_values import parse_json
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.structure import Structure, structure_of
-from guided.schema.pushdown.value_starts import ValueStarts, bits_of
+from guided.schema.pushdown.value_starts import ValueStarts, valuation_at_close
 from guided.schema.pushdown.witness import MachineParts, TargetValuations, Witness
 from guided.schema.strings.overlay import has_one_body
 from guided.schema.values.context import SchemaContext
@@ -160,6 +161,7 @@ class SchemaMachine:
                 self._cells,
                 self._query_at,
                 self.value_starts.frames,
+                self.value_starts.distinguished,
                 self._in_string,
                 self.value_starts.without_numbers.__contains__,
             )
@@ -220,7 +222,7 @@ class SchemaMachine:
         labels = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
         return self._object(cell).may_come(labels)
 
-    def _object(self, cell: int) -> ConjunctiveState | ObjectState:
+    def _object(self, cell: int) -> ConjunctiveState | ObjectState | ListedState:
         content = self._cells[cell]
         assert content is not None
         assert content.state.kind == "object"
@@ -264,7 +266,7 @@ class SchemaMachine:
         structure, lines, state = self.structure, self.structure.lines, content.state
         if action == (structure.close_object if state.kind == "object" else structure.close_array):
             ended = state.at_close()
-            return None if ended is None else Reaction(1, -1, self.value_starts.done(bits_of(ended)))
+            return None if ended is None else Reaction(1, -1, self.value_starts.done(valuation_at_close(state, ended)))
         if lines is not None and action == lines.end:
             end = lines.object_end if state.kind == "object" else lines.array_end
             return None if state.at_close() is None else lines.last_line(end)
@@ -283,7 +285,7 @@ class SchemaMachine:
         label = self.keys.label(action)
         return None if label is None else self._after_key(content, state, label)
 
-    def _after_key(self, content: OpenContainer, before: ConjunctiveState | ObjectState, label: int) -> Reaction | None:
+    def _after_key(self, content: OpenContainer, before: ConjunctiveState | ObjectState | ListedState, label: int) -> Reaction | None:
         after = before.after(label)
         if after is None:
             return None
@@ -294,7 +296,7 @@ class SchemaMachine:
         )
         return self.structure.entered(self.value_starts.colon(query), 1, self._cell(opened))
 
-    def _next_item(self, content: OpenContainer, before: ArrayState) -> Reaction | None:
+    def _next_item(self, content: OpenContainer, before: ArrayState | ListedState) -> Reaction | None:
         after = (before if content.is_known else before.without_items()).after(ITEM)
         if after is None:
             return None

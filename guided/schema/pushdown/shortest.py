@@ -220,6 +220,13 @@ class Shortest:
         if formula == FALSE:
             return []
         context = self._context
+        listed = context.constant_set(formula)
+        if listed is not None:
+            constants = context.lowering.listed
+            if not constants.members(listed):
+                return []
+            constant = constants[constants.cheapest(listed)]
+            return [_Choice(constant.size, (), constant.kind)]
         found: list[_Choice] = []
         for kind, word in LITERALS.items():
             if context.typed(formula, kind) == TRUE and all(context.alphabet[byte] for byte in word):

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
-from guided.schema.containers.general import ITEM
+from guided.schema.containers.general import ITEM, ArrayState
+from guided.schema.containers.listed import ListedState
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
-from guided.schema.containers.opening import Containers
+from guided.schema.containers.opening import Container, Containers
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE, Atom
 from guided.schema.formula.queries import ValueQuery
@@ -29,7 +30,7 @@ from guided.schema.pushdown.structure import CLOSING, COLON, LITERALS, Structure
 from guided.schema.strings.measure import Measure
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["ValueStarts", "bits_of"]
+__all__ = ["ValueStarts", "valuation_at_close"]
 
 _LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in BEGINS.items()}
 _KIND_OF = {byte: kind for kind, letters in BEGINS.items() for byte in letters}
@@ -82,6 +83,8 @@ class ValueStarts:
         Place of each control at which no whitespace is pending, or an array may end before its first line.
     frames : dict
         First control of each frame, by type, formulas, and whether characters are counted.
+    distinguished : dict of int to int
+        First control of each frame of strings or numbers of a set of constants that tells them apart.
     valuation_of : dict of int to int
         Report of each action that ends a value.
     without_strings, without_numbers : Exclusions
@@ -119,6 +122,8 @@ class ValueStarts:
         self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
             ("number", (formula,), False): first for formula, first in numbers if first >= 0
         }
+        # By set of constants.
+        self.distinguished: dict[int, int] = {}
         # By formula.
         self._entries_without: dict[int, int | None] = {}
         self.without_strings = Exclusions(tables, is_number=False)
@@ -134,11 +139,16 @@ class ValueStarts:
         found = self._starts.get((query, is_known))
         if found is None:
             typed, must = self.context.typed, query[0]
+            listed = self.context.constant_set(must) if is_known else None
             unlike = self.context.unlike(must)
             if unlike is not None:
                 # `_entries` decides on first use of a type whether all its values are excluded.
                 must = unlike[0]
-            types = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
+            if listed is not None:
+                kinds = self.context.lowering.listed.kinds(listed)
+                types = tuple([kind for kind in BEGINS if kind in kinds])
+            else:
+                types = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
             row = self._unknown.get(types)
             if row is None:
                 row = self._unknown[types] = dead_row()
@@ -205,6 +215,9 @@ class ValueStarts:
             found = self._unlike(kind, *unlike)
             if found is not None:
                 return found
+        listed = self.context.constant_set(query[0]) if is_known else None
+        if listed is not None and (len(query) == 1 or self._is_which(query)):
+            return self._listed(kind, listed, reports=len(query) > 1)
         wanted = tuple(self.context.typed(formula, kind) for formula in query)
         if not self.containers.satisfiability.can_be(kind, wanted[0]):
             return DEAD
@@ -221,11 +234,53 @@ class ValueStarts:
             return self._string_entry(wanted)
         if kind == "number":
             return self._number_entries(wanted)
-        bits = sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE)
+        return self._literal(kind, sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE))
+
+    def _literal(self, kind: str, bits: int) -> int:
         found = self._literals.get((kind, bits))
         if found is None:
             entry = literal_chain(self.tables, LITERALS[kind], self.structure.alphabet, self.done(bits))
             found = self._literals[kind, bits] = entry
+        return found
+
+    def _is_which(self, query: ValueQuery) -> bool:
+        return len(query) == 2 and self.formulas.nodes[query[1]][0] == "which"
+
+    def _listed(self, kind: str, numbered: int, *, reports: bool) -> int | Int32Array:
+        """Return the entries of one of a set of constants; its valuation is the constant's number if ``reports``."""
+        constants = self.context.lowering.listed
+        subset = constants.of_kind(numbered, kind)
+        members = constants.members(subset)
+        if not members:
+            return DEAD
+        if kind == "object":
+            cell = OpenContainer(self.containers.listed.opened(kind, subset, reports=reports))
+            return direct(self.tables, self.structure.entered(self.structure.object_first, 0, self._open(cell)))
+        if kind == "array":
+            return self._opened_array(self.containers.listed.opened(kind, subset, reports=reports), is_known=True)
+        if kind in LITERALS:
+            return self._literal(kind, members[0] if reports else 0)
+        if not reports:
+            wanted = (self.context.typed(self.formulas.atom(("constants", subset)), kind),)
+            return self._string_entry(wanted) if kind == "string" else self._number_entries(wanted)
+        first = self._distinguished(kind, subset)
+        return first if kind == "string" else self._entries_of_number(first)
+
+    def _distinguished(self, kind: str, subset: int) -> int:
+        """Return the first control of strings or numbers whose valuations are the constants' numbers."""
+        found = self.distinguished.get(subset)
+        if found is None:
+            leaf = self.context.distinguished(kind, subset)
+            automaton = leaf.automaton
+            entries: Int32Array = np.zeros(automaton.n_states, np.int32)
+            ends = np.flatnonzero(automaton.accepting)
+            done = [self.done(leaf.bits(label), again=kind == "number") for label in automaton.labels[ends].tolist()]
+            entries[ends] = np.array(done, np.int32)
+            if kind == "number":
+                first = number_frame(self.tables, automaton, entries, self.structure.after_number)
+            else:
+                first = self.strings.frame(automaton, entries)
+            found = self.distinguished[subset] = first
         return found
 
     def _without(self, wanted: tuple[int, ...], kind: str = "string") -> int | None:
@@ -319,12 +374,15 @@ class ValueStarts:
         return first
 
     def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:
-        state, query = self.containers.open_array(wanted), None
-        ended, after = state.at_close(), state.after(ITEM)
+        return self._opened_array(self.containers.open_array(wanted), is_known)
+
+    def _opened_array(self, state: ArrayState | ListedState, is_known: bool) -> int:
+        ended, after, query = state.at_close(), state.after(ITEM), None
         assert ended is not None or after is not None
+        empty = CANNOT_BE_EMPTY if ended is None else valuation_at_close(state, ended)
         if after is not None:
             query, state = after
-        observed, empty = () if query is None else query[1:], CANNOT_BE_EMPTY if ended is None else bits_of(ended)
+        observed = () if query is None else query[1:]
         cell = OpenContainer(state, observed, empty, is_known)
         return direct(self.tables, self.structure.entered(self._first(query, ended is not None), 0, self._open(cell)))
 
@@ -390,6 +448,11 @@ class _Same:
 
     def __hash__(self) -> int:
         return id(self.content)
+
+
+def valuation_at_close(state: Container, ended: tuple[int, ...]) -> int:
+    """Return the valuation of an object or array that ends, given the truths that `at_close` returned."""
+    return state.valuation() if state.form == "listed" else bits_of(ended)
 
 
 def bits_of(truths: tuple[int, ...]) -> int:

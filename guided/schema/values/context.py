@@ -16,10 +16,12 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import TYPES, JsonOptions
 from guided.schema.formula.disjoint import make_disjoint
+from guided.schema.formula.exact import fraction
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.spelling import number_bodies
+from guided.schema.strings.distinguished import distinguished_numbers, distinguished_strings
 from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counting import enumerate_by_truths, truths_together
 from guided.schema.strings.languages import ANY_LENGTH
@@ -36,6 +38,8 @@ __all__ = ["SchemaContext"]
 
 # Steps charged to the call for each state of an automaton.
 _PER_STATE = {"number": 40, "string": 1}
+# References to references that `constant_set` follows.
+_MOST_REFERENCES = 8
 # There are more one-character strings than this.
 _MANY_TEXTS = 1_000_000
 
@@ -81,6 +85,9 @@ class SchemaContext:
         # By key table and part.
         self._said: dict[tuple[int, int], list[int]] = {}
         self._limited: dict[tuple[int, int], frozenset[int]] = {}
+        # By formula: its set of constants.
+        self._distinguished: dict[int, Leaf] = {}
+        self._constant_sets: dict[int, int | None] = {}
 
     def typed(self, formula: int, kind: str) -> int:
         """Return the restriction of a formula of a value to one type, as a formula over the atoms of that type."""
@@ -95,6 +102,48 @@ class SchemaContext:
                 known = self._separated[found] = make_disjoint(self.formulas, found, self._as_written)
             return known
         return found
+
+    def constant_set(self, formula: int) -> int | None:
+        """Return the set of constants that a formula of a value stands for (`guided.schema.formula.constants`).
+
+        None if it has other conditions than types, or if the alphabet might not spell every constant.
+        """
+        if self.lowering.listed.is_empty or formula <= TRUE:
+            return None
+        if formula not in self._constant_sets:
+            found = self._as_constants(formula)
+            listed = self.lowering.listed
+            if found is not None and not self.has_all_bytes:
+                is_spelled = self.has_ascii and (self.options.indent is None or bool(self.alphabet[ord("\n")]))
+                if not is_spelled or not all(listed[number].is_ascii for number in listed.members(found)):
+                    found = None
+            self._constant_sets[formula] = found
+        return self._constant_sets[formula]
+
+    def _as_constants(self, formula: int) -> int | None:
+        nodes, listed = self.formulas.nodes, self.lowering.listed
+        for _ in range(_MOST_REFERENCES):
+            node = nodes[formula]
+            if node[0] != "schema":
+                break
+            formula = self.lowering.expand(node[1])
+        if node[0] == "constants":
+            return int(node[1])
+        if node[0] != "&":
+            return None
+        sets, types = list[int](), list[frozenset[str]]()
+        for member in node[1]:
+            options = [nodes[one] for one in (nodes[member][1] if nodes[member][0] == "|" else (member,))]
+            if all(option[0] == "type" for option in options):
+                types.append(frozenset(option[1] for option in options))
+            elif nodes[member][0] == "constants":
+                sets.append(nodes[member][1])
+            else:
+                return None
+        if not sets:
+            return None
+        common = set(listed.members(sets[0])).intersection(*map(listed.members, sets[1:]))
+        return listed.intern(number for number in common if all(listed[number].kind in some for some in types))
 
     def _narrowed(self) -> dict[str, int]:
         """Return the bounds on members and items that a restricted alphabet implies, by type.
@@ -138,6 +187,28 @@ class SchemaContext:
             self._leaves[kind, wanted] = found
             steps = _PER_STATE[kind] * found.automaton.n_states
             self.formulas.steps.spend(steps, f"the automaton of a {kind} has too many states")
+        return found
+
+    def distinguished(self, kind: str, numbered: int) -> Leaf:
+        """Return the automaton of a set of strings or numbers, each labeled with its number as a constant."""
+        found = self._distinguished.get(numbered)
+        if found is None:
+            listed = self.lowering.listed
+            members = listed.members(numbered)
+            if kind == "string":
+                automaton = distinguished_strings([listed[one].value for one in members], self.options, self.limits)
+            elif self.options.numbers == "plain":
+                values = [fraction(listed[one].value, self.limits.digits) for one in members]
+                bodies = [number_bodies(value) for value in values]
+                automaton = distinguished_numbers(bodies)
+            else:
+                single = [self.typed(self.formulas.atom(("constants", listed.intern((one,)))), kind) for one in members]
+                leaf = self.leaf(kind, (self.formulas.disjunction(single), *single))
+                automaton = leaf.automaton
+                order = [leaf.bits(label).bit_length() - 1 for label in range(int(automaton.labels.max()) + 1)]
+                members = tuple(members[at] for at in order)
+            self.formulas.steps.spend(automaton.n_states, f"the automaton of a {kind} has too many states")
+            found = self._distinguished[numbered] = Leaf(automaton.within(self.alphabet), members)
         return found
 
     def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -303,20 +374,27 @@ class SchemaContext:
         distinct = tuple(pattern for pattern in patterns if pattern > TRUE)
         if distinct:
             names = (*names, *self._few_names(wanted, names, distinct))
-        key = (names, n_ordered, distinct)
-        found = self._table_ids.get(key)
-        if found is None:
-            found = len(self._tables)
-            self._add_table(names, n_ordered, distinct)
-            self._table_ids[key] = found
-            index_of = {pattern: i for i, pattern in enumerate(distinct)}
-            self._pattern_index_of.append(index_of)
+        found = self._table(names, n_ordered, distinct)
         self._pattern_index_of[found].update(
             {
                 value: ALWAYS if names == TRUE else NEVER if names == FALSE else self._pattern_index_of[found][names]
                 for value, names in names_formulas.items()
             }
         )
+        return found
+
+    def table_of_names(self, names: tuple[str, ...]) -> int:
+        """Return the number of the key table of objects with only these names, in this order."""
+        return self._table(names, len(names), ())
+
+    def _table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> int:
+        key = (names, n_ordered, patterns)
+        found = self._table_ids.get(key)
+        if found is None:
+            found = len(self._tables)
+            self._add_table(names, n_ordered, patterns)
+            self._table_ids[key] = found
+            self._pattern_index_of.append({pattern: i for i, pattern in enumerate(patterns)})
         return found
 
     def _few_names(self, wanted: tuple[int, ...], names: tuple[str, ...], patterns: tuple[int, ...]) -> list[str]:
