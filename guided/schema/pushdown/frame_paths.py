@@ -6,7 +6,7 @@ the frame's automaton. `guided.schema.pushdown.witness` decides what follows.
 Complexity: one breadth-first search per automaton and target; then O(bytes) of the path.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import NamedTuple, TypeAlias
@@ -75,8 +75,8 @@ class MachineParts(NamedTuple):
         The query of a control at which a value may begin, or None.
     frames : mapping of (str, tuple of int, bool) to int
         First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
-    distinguished : mapping of int to int
-        First control of the strings or numbers of a set of constants that are told apart.
+    distinguished : mapping of int to (int, int)
+        The set of constants and the state of each control in a string or number that tells them apart.
     in_string : callable
         Whether a control is in a frame of all strings, or of all except some.
     in_number : callable
@@ -90,7 +90,7 @@ class MachineParts(NamedTuple):
     contents: Mapping[int, OpenContainer | None]
     queries: Callable[[int], ValueQuery | None]
     frames: Mapping[tuple[str, tuple[int, ...], bool], int]
-    distinguished: Mapping[int, int]
+    distinguished: Mapping[int, tuple[int, int]]
     in_string: Callable[[int], bool]
     in_number: Callable[[int], bool]
 
@@ -117,7 +117,6 @@ class FramePaths:
         self._distances_to: dict[tuple[int, frozenset[int]], Int32Array] = {}
         self._counted: dict[int, Int32Array] = {}
         self._label_distances: dict[tuple[int, int], Int32Array] = {}
-        self._listed: list[tuple[int, int]] = []
         self._spelled_constants: dict[tuple[int, int], dict[int, bytes]] = {}
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
 
@@ -171,19 +170,7 @@ class FramePaths:
         frame = self._frames[at]
         return frame if control < frame.first + frame.leaf.automaton.n_states else None
 
-    def _listed_at(self, control: int) -> tuple[int, int] | None:
-        """Return the set of constants, and its first control, of a string or number that is told apart from others."""
-        for numbered, first in islice(self._parts.distinguished.items(), len(self._listed), None):
-            insort(self._listed, (first, numbered))
-        at = bisect_right(self._listed, (control + 1,)) - 1
-        if at < 0:
-            return None
-        first, numbered = self._listed[at]
-        (kind,) = self._context.lowering.listed.kinds(numbered)
-        n_states = self._context.distinguished(kind, numbered).automaton.n_states
-        return (numbered, first) if control < first + n_states else None
-
-    def _to_constant(self, numbered: int, first: int, control: int, target: int) -> tuple[bytes, int]:
+    def _to_constant(self, numbered: int, state: int, target: int) -> tuple[bytes, int]:
         """Return the shortest path to the end of a constant, and that constant: the target if it is in reach, else the nearest."""
         constants = self._context.lowering.listed
         (kind,) = constants.kinds(numbered)
@@ -192,16 +179,16 @@ class FramePaths:
         if path is None:
             path = self._spelled_constants[numbered, target] = {}
             body = constant_body(constants[target], self._context.limits.digits) if constants.has(numbered, target) else b""
-            state = 0 if body or constants.has(numbered, target) else DEAD
+            on_path = 0 if constants.has(numbered, target) else DEAD
             for count in range(len(body) + 1):
-                if state == DEAD:
+                if on_path == DEAD:
                     break
-                path[state] = body[count:]
+                path[on_path] = body[count:]
                 if count < len(body):
-                    state = int(leaf.automaton.table[state, leaf.automaton.classes[body[count]]])
-        if control - first in path:
-            return path[control - first], target
-        rest, end = path_down(leaf.automaton, leaf.automaton.distances(), control - first)
+                    on_path = int(leaf.automaton.table[on_path, leaf.automaton.classes[body[count]]])
+        if state in path:
+            return path[state], target
+        rest, end = path_down(leaf.automaton, leaf.automaton.distances(), state)
         return rest, leaf.bits(int(leaf.automaton.labels[end]))
 
     def _near_end(self, control: int, needed: int) -> bytes:

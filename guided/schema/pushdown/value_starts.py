@@ -7,7 +7,7 @@ A valuation holds the truth values of the observed formulas when a value ends, a
 (`ValueStarts.done`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -83,8 +83,8 @@ class ValueStarts:
         Place of each control at which no whitespace is pending, or an array may end before its first line.
     frames : dict
         First control of each frame, by type, formulas, and whether characters are counted.
-    distinguished : dict of int to int
-        First control of each frame of strings or numbers of a set of constants that tells them apart.
+    distinguished : dict of int to (int, int)
+        The set of constants of each control in a string or number that tells them apart, and its state (`SchemaContext.distinguished`).
     valuation_of : dict of int to int
         Report of each action that ends a value.
     without_strings, without_numbers : Exclusions
@@ -122,8 +122,8 @@ class ValueStarts:
         self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
             ("number", (formula,), False): first for formula, first in numbers if first >= 0
         }
-        # By set of constants.
-        self.distinguished: dict[int, int] = {}
+        self.distinguished: dict[int, tuple[int, int]] = {}
+        self._distinguished_at: dict[tuple[int, int], int] = {}
         # By formula.
         self._entries_without: dict[int, int | None] = {}
         self.without_strings = Exclusions(tables, is_number=False)
@@ -190,7 +190,10 @@ class ValueStarts:
         return first
 
     def fill(self, control: int, byte: int) -> None:
-        """Compute the entries of a value start for the type that a byte begins."""
+        """Compute the entries of a value start for the type that a byte begins, or all of a control of distinguished strings or numbers."""
+        if control in self.distinguished:
+            self._fill_distinguished(control)
+            return
         start = self.start_of[control]
         kind = _KIND_OF[byte]
         letters = _LETTERS[kind]
@@ -263,25 +266,43 @@ class ValueStarts:
         if not reports:
             wanted = (self.context.typed(self.formulas.atom(("constants", subset)), kind),)
             return self._string_entry(wanted) if kind == "string" else self._number_entries(wanted)
-        first = self._distinguished(kind, subset)
-        return first if kind == "string" else self._entries_of_number(first)
+        control = self._distinguished(kind, subset, (0,))[0]
+        if kind == "string":
+            return control
+        self._fill_distinguished(control)
+        return self._entries_of_number(control)
 
-    def _distinguished(self, kind: str, subset: int) -> int:
-        """Return the first control of strings or numbers whose valuations are the constants' numbers."""
-        found = self.distinguished.get(subset)
-        if found is None:
+    def _distinguished(self, kind: str, subset: int, states: Sequence[int]) -> list[int]:
+        """Return the controls of some states of the automaton that tells strings or numbers apart. Their successors are made when read."""
+        new = [state for state in states if (subset, state) not in self._distinguished_at]
+        if new:
             leaf = self.context.distinguished(kind, subset)
             automaton = leaf.automaton
-            entries: Int32Array = np.zeros(automaton.n_states, np.int32)
-            ends = np.flatnonzero(automaton.accepting)
-            done = [self.done(leaf.bits(label), again=kind == "number") for label in automaton.labels[ends].tolist()]
-            entries[ends] = np.array(done, np.int32)
-            if kind == "number":
-                first = number_frame(self.tables, automaton, entries, self.structure.after_number)
-            else:
-                first = self.strings.frame(automaton, entries)
-            found = self.distinguished[subset] = first
-        return found
+            rows = np.where(automaton.table[new][:, automaton.classes] >= 0, UNKNOWN, DEAD).astype(np.int32)
+            ends = np.zeros(len(new), np.int32)
+            after = np.frombuffer(self.structure.after_number if kind == "number" else b'"', np.uint8)
+            for i in np.flatnonzero(automaton.accepting[new]).tolist():
+                entry = self.done(leaf.bits(int(automaton.labels[new[i]])), again=kind == "number")
+                rows[i, after] = entry
+                ends[i] = entry if kind == "number" else 0
+            self.formulas.spend(len(new))
+            first = self.tables.n_controls
+            self.tables.controls(rows, end_actions=ends.tolist())
+            for control, state in enumerate(new, first):
+                self._distinguished_at[subset, state] = control
+                self.distinguished[control] = subset, state
+        return [self._distinguished_at[subset, state] for state in states]
+
+    def _fill_distinguished(self, control: int) -> None:
+        """Compute the successors of a control made by `_distinguished`."""
+        subset, state = self.distinguished[control]
+        (kind,) = self.context.lowering.listed.kinds(subset)
+        automaton = self.context.distinguished(kind, subset).automaton
+        following = automaton.table[state][automaton.classes]
+        letters = np.flatnonzero((following >= 0) & (self.tables.rows[control] == UNKNOWN))
+        targets, at = np.unique(following[letters], return_inverse=True)
+        controls = np.array(self._distinguished(kind, subset, targets.tolist()), np.int32)
+        self.tables.rows[control, letters] = controls[at]
 
     def _without(self, wanted: tuple[int, ...], kind: str = "string") -> int | None:
         """Return the entry of all strings, or the first control of all numbers, of a formula except some; None if it excludes none."""

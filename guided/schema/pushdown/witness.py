@@ -103,9 +103,9 @@ class Witness(FramePaths):
             return self._in_key(control, content, own)
         if structure.string <= control < structure.other_key:
             return self._near_end(control, needed)
-        listed = self._listed_at(control)
+        listed = parts.distinguished.get(control)
         if listed is not None:
-            return self._in_listed(control, listed, cell, own)
+            return self._in_listed(listed, cell, own)
         frame = self._frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own)
@@ -296,8 +296,8 @@ class Witness(FramePaths):
             return constant_body(constant, self._context.limits.digits)
         return {"string": b'"', "array": b"[", "object": b"{"}[constant.kind]
 
-    def _in_listed(self, control: int, listed: tuple[int, int], cell: int, own: TargetValuations) -> bytes:
-        path, constant = self._to_constant(*listed, control, self.targets(cell, own)[0].bits)
+    def _in_listed(self, listed: tuple[int, int], cell: int, own: TargetValuations) -> bytes:
+        path, constant = self._to_constant(*listed, self.targets(cell, own)[0].bits)
         if self._context.lowering.listed[constant].kind == "string":
             return path + b'"'
         return path or self._after_valuation(cell, constant, own)
