@@ -112,7 +112,7 @@ class Stacks:
     nodes : ndarray[int32], shape (capacity, 3)
         Top cell, node below, and number of cells above the lowest, of each node.
     least_depth : int
-        Minimum depth that actions have reached since it was last set.
+        Minimum depth of the stacks that actions have left since it was last set.
     """
 
     def __init__(self, automaton: Pushdown) -> None:
@@ -272,9 +272,10 @@ class Stacks:
             if reaction.pops:
                 for _ in range(reaction.pops):
                     node = self._below[node]
-                self.least_depth = min(self.least_depth, self.nodes.item(node, 2))
             if reaction.pushes >= 0:
                 node = self.push(reaction.pushes, node)
+            if reaction.pops:
+                self.least_depth = min(self.least_depth, self.nodes.item(node, 2))
             entry = reaction.goes_to
             needed, allowed = reaction.registers
             if allowed <= PER_CELL:

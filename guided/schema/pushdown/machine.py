@@ -14,6 +14,7 @@ This module computes the reactions of cells. `guided.schema.containers` decides 
 from collections.abc import Hashable
 from dataclasses import dataclass
 from decimal import Decimal
+from struct import unpack
 from typing import cast
 
 from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, PushdownTables, Reaction
@@ -211,7 +212,8 @@ class SchemaMachine:
         """Compute the key labels that a cell allows."""
         state = self._object(cell)
         labels, n = state.labels(), len(self.context.key_table(state.table).labels)
-        self.tables.set_allowed(cell, tuple(labels >> shift & 0xFFFFFFFFFFFFFFFF for shift in range(0, n, 64)))
+        n_words = -(-n // 64)
+        self.tables.set_allowed(cell, unpack(f"<{n_words}Q", labels.to_bytes(8 * n_words, "little")))
         self._has_more[cell] = labels > 0
 
     def is_open(self, control: int, cell: int) -> bool:

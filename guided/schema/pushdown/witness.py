@@ -57,6 +57,9 @@ class Witness(FramePaths):
         super().__init__(parts)
         self._formulas = parts.containers.formulas
         self._shortest = Shortest(parts.containers)
+        structure = parts.structure
+        # Whether no whitespace is needed between two tokens.
+        self._is_tight = structure.lines is None and 0 in structure.spaces.accepting
         self._targets: dict[tuple[int, TargetValuations], TargetValuations] = {}
         self._steps: dict[tuple[int, TargetValuations], int] = {}
         self._next: dict[tuple[int, int, TargetValuations], bytes] = {}
@@ -202,10 +205,18 @@ class Witness(FramePaths):
 
     def _after_value(self, cell: int, own: TargetValuations) -> bytes:
         content = self._parts.contents[cell]
-        if self._step(cell, own) != CLOSE:
-            return b","
         assert content is not None
-        return self._closing(content.state)
+        return self._onward(content.state, self._step(cell, own))
+
+    def _onward(self, state: Container, step: int) -> bytes:
+        """Return the bytes after a value: those that close the container, or the comma, with the whole key that follows if possible."""
+        if step == CLOSE:
+            return self._closing(state)
+        # PERF: objects with thousands of members have two steps for each, not five (`python -m tests.schema.hostile`).
+        if not self._is_tight or state.kind == "array" or state.remembers():
+            return b","
+        rest = self._key_rest(self._parts.keys.start(state.table, state.others), state, step)
+        return b"," if rest is None else b',"' + rest + b":"
 
     def _closing(self, state: Container) -> bytes:
         if self._parts.structure.lines is not None:
@@ -321,7 +332,7 @@ class Witness(FramePaths):
             if reported is None:
                 raise too_few_values()
             state = reported
-        return b"," if self._step_of(state, own) != CLOSE else self._closing(state)
+        return self._onward(state, self._step_of(state, own))
 
     def _in_key(self, control: int, content: OpenContainer, own: TargetValuations) -> bytes:
         state = content.state
@@ -330,7 +341,7 @@ class Witness(FramePaths):
         if step != CLOSE:
             rest = self._key_rest(control, state, step)
             if rest is not None:
-                return rest
+                return rest + b":" if self._is_tight else rest
         found: list[tuple[int, int, bytes]] = []
         for label in self._open_labels(control, state):
             rest = self._key_rest(control, state, label)

@@ -131,19 +131,20 @@ class SchemaContext:
             return int(node[1])
         if node[0] != "&":
             return None
-        sets, types = list[int](), list[frozenset[str]]()
+        found, types = list[int](), list[frozenset[str]]()
         for member in node[1]:
             options = [nodes[one] for one in (nodes[member][1] if nodes[member][0] == "|" else (member,))]
             if all(option[0] == "type" for option in options):
                 types.append(frozenset(option[1] for option in options))
             elif nodes[member][0] == "constants":
-                sets.append(nodes[member][1])
+                found.append(nodes[member][1])
             else:
                 return None
-        if not sets:
+        # Not several sets: which of them declares a name first would be lost, and with it the order of names.
+        if len(found) != 1:
             return None
-        common = set(listed.members(sets[0])).intersection(*map(listed.members, sets[1:]))
-        return listed.intern(number for number in common if all(listed[number].kind in some for some in types))
+        members = listed.members(found[0])
+        return listed.intern(number for number in members if all(listed[number].kind in some for some in types))
 
     def _narrowed(self) -> dict[str, int]:
         """Return the bounds on members and items that a restricted alphabet implies, by type.
