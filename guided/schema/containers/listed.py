@@ -161,6 +161,14 @@ class ListedState(NamedTuple):
         """Return False."""
         return False
 
+    def with_last(self, value: object) -> "ListedState":  # noqa: ARG002 - the interface's signature
+        """Return the state itself: it remembers nothing."""
+        return self
+
+    def without_items(self) -> "ListedState":
+        """Return the state itself: items need not differ."""
+        return self
+
     def target(self, wanted: int) -> int:
         """Return the constant that a completion spells: the wanted one, or a short one if that is not an alternative."""
         constants = self.shared.constants
@@ -211,9 +219,7 @@ class ListedState(NamedTuple):
                     found.setdefault(_ITEM, {}).setdefault(items[seen], []).append(number)
                 continue
             members = shared.members(self.table, number)
-            left = (
-                members[seen : seen + 1] if shared.is_ordered else [one for one in members if not seen >> one[0] & 1]
-            )
+            left = members[seen : seen + 1] if shared.is_ordered else [one for one in members if not seen >> one[0] & 1]
             for _, label, value in left:
                 found.setdefault(label, {}).setdefault(value, []).append(number)
         shared.splits[key] = found

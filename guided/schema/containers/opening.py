@@ -10,10 +10,11 @@ from guided.schema.containers.pending import PendingValues
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["Container", "Containers", "GeneralState"]
+__all__ = ["Container", "Containers", "FormulaState", "GeneralState"]
 
 GeneralState: TypeAlias = ObjectState | ArrayState
-Container: TypeAlias = ConjunctiveState | GeneralState | ListedState
+FormulaState: TypeAlias = ConjunctiveState | GeneralState
+Container: TypeAlias = FormulaState | ListedState
 
 
 class Containers:
@@ -42,7 +43,7 @@ class Containers:
         self.listed = ListedContext(context)
         values = ValueEnumerator(self.satisfiability, self.open_object, self.open_array)
 
-    def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> ConjunctiveState | GeneralState:
+    def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> FormulaState:
         """Return the state before the first member or item; ``wanted``: over the type's atoms, the required formula, then the observed."""
         return self.open_object(wanted) if kind == "object" else self.open_array(wanted)
 

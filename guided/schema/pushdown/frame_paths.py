@@ -178,7 +178,11 @@ class FramePaths:
         path = self._spelled_constants.get((numbered, target))
         if path is None:
             path = self._spelled_constants[numbered, target] = {}
-            body = constant_body(constants[target], self._context.limits.digits) if constants.has(numbered, target) else b""
+            body = (
+                constant_body(constants[target], self._context.limits.digits)
+                if constants.has(numbered, target)
+                else b""
+            )
             on_path = 0 if constants.has(numbered, target) else DEAD
             for count in range(len(body) + 1):
                 if on_path == DEAD:

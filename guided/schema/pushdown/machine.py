@@ -287,7 +287,9 @@ class SchemaMachine:
         label = self.keys.label(action)
         return None if label is None else self._after_key(content, state, label)
 
-    def _after_key(self, content: OpenContainer, before: ConjunctiveState | ObjectState | ListedState, label: int) -> Reaction | None:
+    def _after_key(
+        self, content: OpenContainer, before: ConjunctiveState | ObjectState | ListedState, label: int
+    ) -> Reaction | None:
         after = before.after(label)
         if after is None:
             return None

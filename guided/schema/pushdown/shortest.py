@@ -25,7 +25,7 @@ from guided.errors import no_completion_found, too_few_values
 from guided.fixpoint.worklist import post_order
 from guided.schema.containers.conjunctive import ConjunctiveState, lowest, ones
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
-from guided.schema.containers.opening import Container, Containers, GeneralState
+from guided.schema.containers.opening import Containers, FormulaState, GeneralState
 from guided.schema.formula.atoms import TYPES
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.marks import VALUE
@@ -47,7 +47,7 @@ _FEW, _FEW_TERMS = 4, 16
 # Atoms that require members or items: index of the count in the node; 0: the count is one.
 _NEEDED = {"contains": 2, "minItems": 1, "minProperties": 1, "required": 0}
 
-Node: TypeAlias = int | Container
+Node: TypeAlias = int | FormulaState
 # Formulas of a pending value, and whether they hold.
 Truths: TypeAlias = tuple[tuple[int, bool], ...]
 
@@ -117,7 +117,7 @@ class Shortest:
         assert isinstance(choice.name, str)
         return choice.name
 
-    def step(self, state: Container) -> int:
+    def step(self, state: FormulaState) -> int:
         """Return the next step of a state on a short completion: a label or CLOSE."""
         state = _without_others(state)
         while True:
@@ -135,7 +135,7 @@ class Shortest:
             assert not isinstance(only, int)
             state = only
 
-    def _only_step(self, state: Container) -> int | None:
+    def _only_step(self, state: FormulaState) -> int | None:
         """Return the step that is optimal whatever the others cost, or None."""
         if state.at_close() is not None:
             return CLOSE
@@ -472,6 +472,6 @@ class Shortest:
         return found
 
 
-def _without_others(state: Container) -> Container:
+def _without_others(state: FormulaState) -> FormulaState:
     """Return the state without excluded undeclared names: infinitely many remain, of about the same length."""
     return state._replace(others=FALSE) if state.kind == "object" and state.others else state

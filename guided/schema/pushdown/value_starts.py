@@ -257,10 +257,10 @@ class ValueStarts:
         if not members:
             return DEAD
         if kind == "object":
-            cell = OpenContainer(self.containers.listed.opened(kind, subset, reports=reports))
+            cell = OpenContainer(self.containers.listed.opened("object", subset, reports=reports))
             return direct(self.tables, self.structure.entered(self.structure.object_first, 0, self._open(cell)))
         if kind == "array":
-            return self._opened_array(self.containers.listed.opened(kind, subset, reports=reports), is_known=True)
+            return self._opened_array(self.containers.listed.opened("array", subset, reports=reports), is_known=True)
         if kind in LITERALS:
             return self._literal(kind, members[0] if reports else 0)
         if not reports:

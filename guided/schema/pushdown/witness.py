@@ -29,7 +29,14 @@ from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Container, GeneralState
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.pushdown.frame_paths import FramePaths, LeafFrame, MachineParts, TargetValuation, TargetValuations, constant_body
+from guided.schema.pushdown.frame_paths import (
+    FramePaths,
+    LeafFrame,
+    MachineParts,
+    TargetValuation,
+    TargetValuations,
+    constant_body,
+)
 from guided.schema.pushdown.layout import BLANK, NEWLINE
 from guided.schema.pushdown.nearest import path_down
 from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest

@@ -21,9 +21,9 @@ from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.spelling import number_bodies
-from guided.schema.strings.distinguished import distinguished_numbers, distinguished_strings
 from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counting import enumerate_by_truths, truths_together
+from guided.schema.strings.distinguished import distinguished_numbers, distinguished_strings
 from guided.schema.strings.languages import ANY_LENGTH
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.lengths import bounded
