@@ -108,6 +108,13 @@ SCHEMAS: dict[str, Callable[[], Any]] = {
     "an enum of 100,000 strings": lambda: {"enum": [f"value {i}" for i in range(100_000)]},
     "an enum of 100,000 numbers": lambda: {"enum": list(range(100_000))},
     "an enum of 10,000 objects": lambda: {"enum": [{"a": i, "b": [i]} for i in range(10_000)]},
+    "an enum of 20,000 objects of three members": lambda: {
+        "enum": [{"id": i, "name": f"thing {i}", "tags": [i % 7, "x"]} for i in range(20_000)]
+    },
+    "an enum of 20,000 objects and other conditions": lambda: {
+        "enum": [{"a": i, "b": [i]} for i in range(20_000)],
+        "properties": {"a": {"minimum": 3}},
+    },
     "100,000 properties": lambda: {"properties": {f"p{i}": {"type": "string"} for i in range(100_000)}},
     "1,000 optional properties": lambda: {
         "properties": {f"p{i}": {} for i in range(1_000)},

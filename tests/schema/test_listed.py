@@ -5,6 +5,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -152,7 +153,7 @@ def test_distinguished_numbers_are_spelled_as_by_formulas() -> None:
 
 def test_distinguished_strings_are_spelled_as_by_formulas() -> None:
     for escapes in ("canonical", "any", "dumps"):
-        options, formulas = JsonOptions(escapes=escapes), Formulas()  # type: ignore[arg-type]
+        options, formulas = JsonOptions(escapes=escapes), Formulas()
         texts = ["", "a", "ab", "b", "é", "\v", "a\n"]
         single = [formulas.atom(("strings", (text,))) for text in texts]
         wanted = string_automaton(formulas, (formulas.disjunction(single), *single), options, Limits())
@@ -188,15 +189,18 @@ def _bit(vector: int) -> int:
     return vector.bit_length() - 1
 
 
+MAKERS: dict[str, Callable[[int], Any]] = {
+    "objects": lambda i: {"id": i, "name": f"thing {i}", "tags": [i % 7, "x"]},
+    "arrays": lambda i: [i, i % 7, "x"],
+    "names": lambda i: {"name": f"thing {i}", "at": {"x": i % 100, "y": i // 100}},
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["objects", "arrays", "names"])
+@pytest.mark.parametrize("kind", list(MAKERS))
 def test_20_000_values_pass_no_budget(kind: str) -> None:
     """With the default limits, and the index keeps what the texts need."""
-    make = {
-        "objects": lambda i: {"id": i, "name": f"thing {i}", "tags": [i % 7, "x"]},
-        "arrays": lambda i: [i, i % 7, "x"],
-        "names": lambda i: {"name": f"thing {i}", "at": {"x": i % 100, "y": i // 100}},
-    }[kind]
+    make = MAKERS[kind]
     values = [make(i) for i in range(20_000)]
     index = compile_spec(JsonSchema({"enum": values}, whitespace="compact"), WORDS)
     chance = random.Random(kind)
