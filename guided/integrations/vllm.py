@@ -3,7 +3,8 @@
 vLLM has no registry of backends. It calls `register` by the entry point ``vllm.general_plugins`` in every process (front end, engine,
 workers), and `register` changes vLLM in four places, once, with effect only where the configuration names this backend:
 
-1. ``StructuredOutputsConfig.backend``, a Literal that pydantic checks: it gains the name, and both options about JSON are allowed with it.
+1. ``StructuredOutputsConfig.backend``, a Literal that pydantic checks, also as a part of ``VllmConfig``: it gains the name, and both options
+   about JSON are allowed with it.
 2. ``SamplingParams._validate_structured_outputs``, in the front end: checks the request, and raises what vLLM answers with HTTP 400.
 3. ``StructuredOutputManager.__init__``, in the engine: sets the backend, so that a model that cannot be served fails at start.
 4. ``AsyncLLM.add_request``, in the front end: runs the check on a thread first, because place 2 is called in the event loop.
@@ -81,7 +82,7 @@ def register() -> None:
     places = _places()
     if NAME in get_args(places.config.StructuredOutputsBackend):
         return
-    _widen_config(places.config)
+    _widen_config(places.config, places.VllmConfig)
     _wrap_validation(places.SamplingParams, places.VLLMValidationError)
     _wrap_manager(places)
     _wrap_async(places.AsyncLLM)
@@ -98,6 +99,7 @@ def differences() -> list[str]:
 
 def _places() -> SimpleNamespace:
     """Return the modules and classes that `register` changes or that the backend implements, by name."""
+    from vllm.config import VllmConfig
     from vllm.config import structured_outputs as config
     from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import SamplingParams, StructuredOutputsParams
@@ -111,6 +113,7 @@ def _places() -> SimpleNamespace:
     from vllm.v1.structured_output.request import get_structured_output_key
 
     return SimpleNamespace(
+        VllmConfig=VllmConfig,
         config=config,
         VLLMValidationError=VLLMValidationError,
         SamplingParams=SamplingParams,
@@ -159,13 +162,15 @@ def _differing_classes(places: SimpleNamespace) -> Iterator[str]:
             yield f"StructuredOutputsConfig has no validator {_OPTION_CHECK}"
         if "backend" not in places.StructuredOutputManager.grammar_init.__code__.co_names:
             yield "StructuredOutputManager.grammar_init does not read self.backend"
+        if "structured_outputs_config" not in places.VllmConfig.__dataclass_fields__:
+            yield "VllmConfig has no field 'structured_outputs_config'"
         if "parameter" not in inspect.signature(places.VLLMValidationError).parameters:
             yield "VLLMValidationError takes no parameter"
     except (AttributeError, TypeError, ValueError) as error:
         yield str(error)
 
 
-def _widen_config(settings: Any) -> None:
+def _widen_config(settings: Any, whole: Any) -> None:
     """Place 1: the configuration accepts the name, and the options about JSON with it."""
     from pydantic.dataclasses import rebuild_dataclass
 
@@ -184,6 +189,8 @@ def _widen_config(settings: Any) -> None:
     validator.func = check
     setattr(config, _OPTION_CHECK, check)
     rebuild_dataclass(config, force=True)
+    # It holds a copy of the schema of its field, validator included.
+    rebuild_dataclass(whole, force=True)
 
 
 def _wrap_validation(params: Any, error: Any) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import pytest
 from benchmarks.serving_server import Server
 from tests.serving.calls import Outcome, as_schema, ask, judged
 
-# A folder of JSON Schemas in files, one each or {"schema": ...}: MaskBench's, for example.
-SCHEMAS = os.environ.get("SERVING_SCHEMAS", "")
-# Requests of the soak; 0 leaves it out.
-SOAK = int(os.environ.get("SERVING_SOAK", "0"))
+# Schemas of MaskBench, one file each: {"schema": ...}.
+SCHEMAS = Path(os.environ.get("GUIDED_DATA") or os.devnull) / "maskbench-dev"
+# Real schemas, and requests of the soak.
+COUNT = int(os.environ.get("SERVING_COUNT", "200"))
+SOAK = int(os.environ.get("SERVING_SOAK", "2000"))
 
 
 def a_schema(number: int) -> Any:
@@ -72,36 +74,36 @@ def test_a_request_that_is_aborted_disturbs_no_other(server: Server) -> None:
     assert asyncio.run(both()).kind in ("valid", "length")
 
 
-def test_real_schemas(server: Server) -> None:
-    if not SCHEMAS:
-        pytest.skip("SERVING_SCHEMAS names no folder")
-    files = sorted(Path(SCHEMAS).glob("*.json"))
+@pytest.mark.skipif(not SCHEMAS.is_dir(), reason="set GUIDED_DATA to a folder with maskbench-dev")
+def test_real_schemas(server: Server, record_property: Callable[[str, object], None]) -> None:
+    files = sorted(SCHEMAS.glob("*.json"))
     random.Random(7).shuffle(files)
-    found = [
-        json.loads(file.read_text(encoding="utf-8")) for file in files[: int(os.environ.get("SERVING_COUNT", "200"))]
-    ]
-    schemas = [one.get("schema", one) if isinstance(one, dict) else one for one in found]
+    schemas = [json.loads(file.read_text(encoding="utf-8"))["schema"] for file in files[:COUNT]]
     results = asyncio.run(outcomes(server.async_client(), schemas, 24, max_tokens=60))
     kinds = counted(results)
-    print(server.backend, dict(kinds))
+    record_property("outcome", ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
+    for file, result in zip(files, results, strict=False):
+        if result.kind not in ("valid", "length"):
+            print(file.name, result.kind, result.text[:300])
     assert kinds["failed"] == 0
     assert kinds["invalid"] == 0
     assert kinds["refused"] <= len(schemas) // 20
     assert all(len(result.text) > 30 for result in results if result.kind == "refused")
 
 
-def test_memory_stays_flat(server: Server) -> None:
-    if not SOAK:
-        pytest.skip("SERVING_SOAK names no number of requests")
-    sizes = []
+@pytest.mark.slow
+def test_memory_stays_flat(server: Server, record_property: Callable[[str, object], None]) -> None:
+    """Every request has a schema that the server has not seen; caches are full after the first half."""
+    sizes: list[dict[str, int]] = [server.memory()]
     for part in range(10):
-        schemas = [a_schema(part * SOAK // 10 + number) for number in range(SOAK // 10)]
+        schemas = [a_schema(1000 + part * SOAK // 10 + number) for number in range(SOAK // 10)]
         kinds = counted(asyncio.run(outcomes(server.async_client(), schemas, 24, max_tokens=24)))
         assert set(kinds) <= {"valid", "length"}
         sizes.append(server.memory())
-    print("MB after each tenth:", [size >> 20 for size in sizes])
-    # Caches fill in the first half.
-    assert sizes[-1] - sizes[4] < 64 << 20
+        print("MB:", {name: size >> 20 for name, size in sizes[-1].items()})
+    growth = {name: sizes[-1][name] - sizes[5][name] >> 20 for name in sizes[-1]}
+    record_property("outcome", f"MB in the second half: {growth}")
+    assert max(growth.values()) < 64
 
 
 def test_other_requests_run_on_while_a_schema_is_checked(server: Server) -> None:

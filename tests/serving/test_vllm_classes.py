@@ -11,7 +11,7 @@ from guided.integrations import vllm as plugin
 
 pytest.importorskip("vllm")
 
-from vllm.config import StructuredOutputsConfig
+from vllm.config import StructuredOutputsConfig, VllmConfig
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
@@ -84,6 +84,9 @@ def test_another_version_is_refused_by_name(
 def test_the_configuration_takes_the_name_and_options() -> None:
     config = StructuredOutputsConfig(backend="guided", disable_any_whitespace=True, disable_additional_properties=True)
     assert config.backend == "guided"
+    assert VllmConfig(structured_outputs_config=config).structured_outputs_config is config
+    with pytest.raises(ValueError, match="only supported for"):
+        VllmConfig(structured_outputs_config={"backend": "outlines", "disable_any_whitespace": True})
     with pytest.raises(ValueError, match="Input should be"):
         StructuredOutputsConfig(backend="guide")
     with pytest.raises(ValueError, match="only supported for"):
