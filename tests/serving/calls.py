@@ -11,7 +11,7 @@ from benchmarks.serving_server import MODEL
 
 openai = pytest.importorskip("openai", reason="the openai client is not installed: run make test-serving")
 
-__all__ = ["PERSON", "TOOLS", "Outcome", "as_schema", "ask", "is_valid", "judged", "refused"]
+__all__ = ["PERSON", "TOOLS", "Outcome", "as_schema", "ask", "is_valid", "judged", "openai", "refused"]
 
 PERSON = {
     "type": "object",

@@ -21,7 +21,9 @@ THINK, END_OF_THOUGHT = 7, 8
 def drafts_are_checked(server: Server) -> None:
     found = server.metrics()
     assert sum(value for key, value in found.items() if key.startswith("vllm:spec_decode_num_draft_tokens_total")) > 0
-    assert sum(value for key, value in found.items() if key.startswith("vllm:spec_decode_num_accepted_tokens_total")) > 0
+    assert (
+        sum(value for key, value in found.items() if key.startswith("vllm:spec_decode_num_accepted_tokens_total")) > 0
+    )
 
 
 def requests_are_preempted(server: Server) -> None:
