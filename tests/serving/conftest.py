@@ -43,3 +43,9 @@ def server(_running: Callable[[], Server]) -> Iterator[Server]:
     server = _running()
     yield server
     assert server.is_alive(), "the engine died"
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Keep what a test found for ``--junit-xml``, from which `tests.serving.differences` makes a table."""
+    return lambda outcome: request.node.user_properties.append(("outcome", outcome))

@@ -76,13 +76,13 @@ def test_a_request_that_is_aborted_disturbs_no_other(server: Server) -> None:
 
 
 @pytest.mark.skipif(not SCHEMAS.is_dir(), reason="set GUIDED_DATA to a folder with maskbench-dev")
-def test_real_schemas(server: Server, record_property: Callable[[str, object], None]) -> None:
+def test_real_schemas(server: Server, record: Callable[[str], None]) -> None:
     files = sorted(SCHEMAS.glob("*.json"))
     random.Random(7).shuffle(files)
     schemas = [json.loads(file.read_text(encoding="utf-8"))["schema"] for file in files[:COUNT]]
     results = asyncio.run(outcomes(server.async_client(), schemas, 24, max_tokens=60))
     kinds = counted(results)
-    record_property("outcome", ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
+    record(", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
     for file, result in zip(files, results, strict=False):
         if result.kind not in ("valid", "length"):
             print(file.name, result.kind, result.text[:300])
@@ -93,7 +93,7 @@ def test_real_schemas(server: Server, record_property: Callable[[str, object], N
 
 
 @pytest.mark.slow
-def test_memory_stays_flat(server: Server, record_property: Callable[[str, object], None]) -> None:
+def test_memory_stays_flat(server: Server, record: Callable[[str], None]) -> None:
     """Every request has a schema that the server has not seen; caches are full after the first half."""
     sizes: list[dict[str, int]] = [server.memory()]
     for part in range(10):
@@ -103,13 +103,11 @@ def test_memory_stays_flat(server: Server, record_property: Callable[[str, objec
         sizes.append(server.memory())
         print("MB:", {name: size >> 20 for name, size in sizes[-1].items()})
     growth = {name: sizes[-1][name] - sizes[5][name] >> 20 for name in sizes[-1]}
-    record_property("outcome", f"MB in the second half: {growth}")
+    record(f"MB in the second half: {growth}")
     assert max(growth.values()) < 64
 
 
-def test_the_server_answers_while_schemas_are_checked(
-    server: Server, record_property: Callable[[str, object], None]
-) -> None:
+def test_the_server_answers_while_schemas_are_checked(server: Server, record: Callable[[str], None]) -> None:
     """The event loop of the front end is free: requests of its own, which need no engine, are answered."""
 
     async def longest_answer(grammars: list[str]) -> float:
@@ -128,7 +126,7 @@ def test_the_server_answers_while_schemas_are_checked(
 
     begin = time.perf_counter()
     idle, busy = (asyncio.run(longest_answer(given)) for given in ([], [costly_grammar(i) for i in range(8)]))
-    record_property("outcome", f"longest answer {1e3 * busy:.0f} ms, {1e3 * idle:.0f} ms without checks")
+    record(f"longest answer {1e3 * busy:.0f} ms, {1e3 * idle:.0f} ms without checks")
     # Checks one after the other in the loop would take most of the time.
     assert busy < (time.perf_counter() - begin) / 3
 

@@ -93,12 +93,10 @@ def test_there_are_many() -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_request_is_refused_with_a_reason(
-    server: Server, name: str, record_property: Callable[[str, object], None]
-) -> None:
+def test_a_bad_request_is_refused_with_a_reason(server: Server, name: str, record: Callable[[str], None]) -> None:
     options, part = BAD[name]
     answer = refused(server.client(), **options)
-    record_property("outcome", "HTTP 400" if answer.startswith("Error code: 400") else answer[:40])
+    record("HTTP 400" if answer.startswith("Error code: 400") else answer[:40])
     assert answer.startswith("Error code: 400"), answer
     assert len(answer) < 4_000
     if server.backend == "guided":

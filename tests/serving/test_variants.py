@@ -16,6 +16,7 @@ from tests.serving.test_load import a_schema, counted, outcomes
 
 # The tokens of the default model that `reasoning_model` renames: <gh_stars> and <issue_start>.
 THINK, END_OF_THOUGHT = 7, 8
+THOUGHTS = {THINK: "<think>", END_OF_THOUGHT: "</think>"}
 
 
 def drafts_are_checked(server: Server) -> None:
@@ -106,12 +107,14 @@ def reasoning_model(folder: Path) -> Path:
     for file in default_model_folder().iterdir():
         (folder / file.name).symlink_to(file)
     tokenizer = folder / "tokenizer.json"
-    text = tokenizer.read_text(encoding="utf-8")
+    found = json.loads(tokenizer.read_text(encoding="utf-8"))
     tokenizer.unlink()
-    changed = text.replace('"<gh_stars>"', '"<think>"').replace('"<issue_start>"', '"</think>"')
-    ids = {token["content"]: token["id"] for token in json.loads(changed)["added_tokens"]}
-    assert (ids["<think>"], ids["</think>"]) == (THINK, END_OF_THOUGHT)
-    tokenizer.write_text(changed, encoding="utf-8")
+    for token in found["added_tokens"]:
+        if token["id"] in (THINK, END_OF_THOUGHT):
+            # Not special: the parser of vLLM looks for them in the text.
+            before, token["content"], token["special"] = token["content"], THOUGHTS[token["id"]], False
+            found["model"]["vocab"][token["content"]] = found["model"]["vocab"].pop(before)
+    tokenizer.write_text(json.dumps(found), encoding="utf-8")
     return folder
 
 
