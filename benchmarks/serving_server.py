@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +88,12 @@ class Server:
 
 @contextmanager
 def serving(
-    backend: str, log: Path, more: Sequence[str] = (), model: Path | None = None, **config: Any
+    backend: str,
+    log: Path,
+    more: Sequence[str] = (),
+    model: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+    **config: Any,
 ) -> Iterator[Server]:
     """Run a server until the end of the block.
 
@@ -101,6 +106,8 @@ def serving(
         Further arguments of ``vllm serve``.
     model : Path, optional
         Folder of the model; by default that of the default model.
+    variables : mapping of str to str, optional
+        Further environment variables.
     **config
         Further options of ``--structured-outputs-config``.
 
@@ -129,7 +136,11 @@ def serving(
     }  # fmt: skip
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, env=settings | dict(os.environ), stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            env={**settings, **os.environ, **(variables or {})},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         server = Server(f"http://127.0.0.1:{port}", log, process, backend)
         try:

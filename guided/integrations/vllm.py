@@ -3,8 +3,8 @@
 vLLM has no registry of backends. It calls `register` by the entry point ``vllm.general_plugins`` in every process (front end, engine,
 workers), and `register` changes vLLM in four places, once, with effect only where the configuration names this backend:
 
-1. ``StructuredOutputsConfig.backend``, a Literal that pydantic checks, alone and in ``VllmConfig``: it gains the name, and both options about
-   JSON are allowed with it.
+1. ``StructuredOutputsConfig.backend``, a Literal that pydantic checks, alone and in ``VllmConfig``: it gains the name, and both options
+   about JSON are allowed with it.
 2. ``SamplingParams._validate_structured_outputs``, in the front end: checks the request, and raises what vLLM answers with HTTP 400.
 3. ``StructuredOutputManager.__init__``, in the engine: sets the backend, so that a model that cannot be served fails at start.
 4. ``AsyncLLM``, in the front end: ``__init__`` prepares the checks, which takes a second, and ``add_request`` runs each on a thread first,

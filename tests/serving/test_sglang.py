@@ -4,6 +4,7 @@ import json
 import sys
 import time
 import types
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -178,8 +179,12 @@ def tokenizer() -> Any:
 
     # A module that has nothing to do with grammars imports two constants; torchvision does not load beside torch's CPU build.
     for name in ("torchvision", "torchvision.transforms", "torchvision.transforms.functional"):
-        sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].InterpolationMode = object  # type: ignore[attr-defined]
+        sys.modules[name] = module = types.ModuleType(name)
+        module.InterpolationMode = object  # type: ignore[attr-defined]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of quantization that needs a GPU
+        import sglang.srt.arg_groups.pipeline
+        import sglang.srt.managers.schedule_batch  # noqa: F401
     return AutoTokenizer.from_pretrained(default_model_folder())
 
 
@@ -226,9 +231,8 @@ def written(grammar: Any, tokenizer: Any, first: tuple[int, ...] = ()) -> str:
     ids = list(first)
     for token in first:
         grammar.accept_token(token)
-    mask = grammar.allocate_vocab_mask(49152, 2, "cpu")
     while not grammar.is_terminated() and len(ids) < 200:
-        grammar.reset_vocab_mask(mask)
+        mask = grammar.allocate_vocab_mask(49152, 2, "cpu")
         grammar.fill_vocab_mask_batched([base.GrammarRow(1, grammar)], mask)
         logits = torch.randn((2, 49152), generator=random)
         grammar.apply_vocab_mask(logits=logits, vocab_mask=grammar.move_vocab_mask(mask, "cpu"))
