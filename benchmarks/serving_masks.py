@@ -1,8 +1,8 @@
 """vLLM's backends without a server: ``python -m benchmarks.serving_masks [--schemas N] [--data FOLDER]``.
 
-For each backend, through vLLM's own classes and with the default model's tokenizer: the time of compiling a never-seen schema and of filling
-one row of the bitmask, for each token of a valid text, in microseconds of CPU time of the process, all threads. Backends take turns at each
-schema, so that a machine that changes its speed does so for all.
+For each backend, through vLLM's own classes and with the default model's tokenizer: the time of compiling a never-seen schema, and of
+filling one row of the bitmask, for each token of a valid text, in CPU time of the process, all threads. Backends take turns at each schema,
+so that a machine that changes its speed does so for all.
 
 Schemas: those of `benchmarks.serving`, made by number, or with ``--data`` those of a folder with MaskBench's files that have a valid text.
 *refused*: schemas that the backend does not compile, or that its check refuses. *rejected*: valid texts with a token that the backend's
