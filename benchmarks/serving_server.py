@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,15 @@ class Server:
         All that it prints.
     process : Popen
     backend : str
+    clients : list
+        Those made by `client`.
     """
 
     url: str
     log: Path
     process: "subprocess.Popen[bytes]"
     backend: str
+    clients: list[Any] = field(default_factory=list)
 
     def is_alive(self) -> bool:
         """Do the server and its engine answer?"""
@@ -74,10 +77,12 @@ class Server:
         return found
 
     def client(self, **options: Any) -> Any:
-        """Return a client of the openai package, without retries."""
+        """Return a client of the openai package, without retries; closed with the server."""
         import openai
 
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", timeout=300, max_retries=0, **options)
+        made = openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", timeout=300, max_retries=0, **options)
+        self.clients.append(made)
+        return made
 
     def async_client(self, **options: Any) -> Any:
         """Return an asynchronous client of the openai package, without retries."""
@@ -147,6 +152,8 @@ def serving(
             _wait(server)
             yield server
         finally:
+            for client in server.clients:
+                client.close()
             _stop(process)
 
 
