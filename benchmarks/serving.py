@@ -195,7 +195,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=64, help="budget of a request")
     parser.add_argument("--schemas", type=int, default=40, help="never-seen schemas")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="where all figures go")
+    parser.add_argument("--json", type=Path, help="where all figures go, after each server")
     given = parser.parse_args()
     if not is_installed():
         print("vLLM is not installed: make test-serving makes an environment", file=sys.stderr)
@@ -204,11 +204,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(given.rounds):
             for backend in given.backend if number % 2 == 0 else reversed(given.backend):
-                with serving(backend, Path(folder) / f"{backend}.log") as server:
+                with serving(backend, Path(folder) / f"{number}-{backend}.log") as server:
                     rounds.append(asyncio.run(measured(server, given.batch, given.tokens, given.schemas)))
                 print(f"round {number + 1}, {backend}, load {load()}", file=sys.stderr, flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(rounds, indent=1))
+                if given.json:
+                    given.json.write_text(json.dumps(rounds, indent=1))
     print(f"{processor()}, load {load()}\n")
     print(_report(rounds, given.batch))
     return int(any(one["backend"] == "guided" and one["ends"]["wrong"] for one in rounds))

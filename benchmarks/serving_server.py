@@ -13,9 +13,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,15 @@ class Server:
         All that it prints.
     process : Popen
     backend : str
+    clients : list
+        Those made by `client`.
     """
 
     url: str
     log: Path
     process: "subprocess.Popen[bytes]"
     backend: str
+    clients: list[Any] = field(default_factory=list)
 
     def is_alive(self) -> bool:
         """Do the server and its engine answer?"""
@@ -65,15 +68,21 @@ class Server:
             lines = answer.read().decode().splitlines()
         return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
-    def memory(self) -> int:
-        """Resident bytes of the server's processes (on Linux)."""
-        return sum(_resident(process) for process in _descendants(self.process.pid))
+    def memory(self) -> dict[str, int]:
+        """Resident bytes by process (on Linux): the front end, "VLLM::EngineCore", "VLLM::Worker", and helpers of Python's."""
+        found: dict[str, int] = {}
+        for process in _descendants(self.process.pid):
+            name = "front end" if process == self.process.pid else _title(process)
+            found[name] = found.get(name, 0) + _resident(process)
+        return found
 
     def client(self, **options: Any) -> Any:
-        """Return a client of the openai package, without retries."""
+        """Return a client of the openai package, without retries; closed with the server."""
         import openai
 
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", timeout=300, max_retries=0, **options)
+        made = openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", timeout=300, max_retries=0, **options)
+        self.clients.append(made)
+        return made
 
     def async_client(self, **options: Any) -> Any:
         """Return an asynchronous client of the openai package, without retries."""
@@ -83,7 +92,14 @@ class Server:
 
 
 @contextmanager
-def serving(backend: str, log: Path, more: Sequence[str] = (), **config: Any) -> Iterator[Server]:
+def serving(
+    backend: str,
+    log: Path,
+    more: Sequence[str] = (),
+    model: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+    **config: Any,
+) -> Iterator[Server]:
     """Run a server until the end of the block.
 
     Parameters
@@ -93,6 +109,10 @@ def serving(backend: str, log: Path, more: Sequence[str] = (), **config: Any) ->
     log : Path
     more : sequence of str
         Further arguments of ``vllm serve``.
+    model : Path, optional
+        Folder of the model; by default that of the default model.
+    variables : mapping of str to str, optional
+        Further environment variables.
     **config
         Further options of ``--structured-outputs-config``.
 
@@ -107,7 +127,7 @@ def serving(backend: str, log: Path, more: Sequence[str] = (), **config: Any) ->
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        str(Path(sys.executable).with_name("vllm")), "serve", str(default_model_folder()), "--served-model-name", MODEL,
+        str(Path(sys.executable).with_name("vllm")), "serve", str(model or default_model_folder()), "--served-model-name", MODEL,
         "--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048", "--max-num-seqs", "32",
         "--dtype", "bfloat16", "--enforce-eager", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
         "--structured-outputs-config", json.dumps({"backend": backend, **config}), *more,
@@ -121,13 +141,19 @@ def serving(backend: str, log: Path, more: Sequence[str] = (), **config: Any) ->
     }  # fmt: skip
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, env=settings | dict(os.environ), stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            env={**settings, **os.environ, **(variables or {})},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         server = Server(f"http://127.0.0.1:{port}", log, process, backend)
         try:
             _wait(server)
             yield server
         finally:
+            for client in server.clients:
+                client.close()
             _stop(process)
 
 
@@ -157,6 +183,13 @@ def _descendants(root: int) -> list[int]:
         for children in Path(f"/proc/{process}/task").glob("*/children"):
             found += map(int, children.read_text().split())
     return found
+
+
+def _title(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().partition("\0")[0].strip()
+    except OSError:
+        return "ended"
 
 
 def _resident(process: int) -> int:

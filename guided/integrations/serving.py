@@ -15,6 +15,7 @@ Independent of any serving engine; `guided.integrations.vllm` and `guided.integr
 
 import hashlib
 import json
+import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -64,6 +65,8 @@ FRONT_END_LIMITS = Limits(
 
 # A rule of GBNF or another EBNF at the start of a line.
 _EBNF_RULE = re.compile(r"^\s*<?[\w-]+>?\s*::=", re.MULTILINE)
+# MB of indices that an engine keeps, unless the variable says otherwise: engines have no setting of their own for plugins.
+_INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
 # Refusals kept by a front end, of some hundred bytes each.
 _KEPT_REFUSALS = 4096
 
@@ -236,8 +239,13 @@ class Indices:
         Those of requests that carry none.
     limits : Limits, optional
         Budgets of each index.
-    max_bytes : int
-        Memory of all indices kept, measured whenever one is added.
+    max_bytes : int, optional
+        Memory of all indices kept, measured whenever one is added. By default 1 GiB, or what ``GUIDED_INDEX_CACHE_MB`` says.
+
+    Raises
+    ------
+    ValueError
+        ``GUIDED_INDEX_CACHE_MB`` is not a whole number.
     """
 
     def __init__(
@@ -245,10 +253,11 @@ class Indices:
         vocabulary: Vocabulary,
         options: Options | None = None,
         limits: Limits = ENGINE_LIMITS,
-        max_bytes: int = 1 << 30,
+        max_bytes: int | None = None,
     ) -> None:
         self.vocabulary, self._options, self._limits = vocabulary, options or Options(), limits
-        self._indices = Shared[Index](max_bytes, lambda index: index.n_bytes)
+        most = _index_cache_bytes() if max_bytes is None else max_bytes
+        self._indices = Shared[Index](most, lambda index: index.n_bytes)
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -306,6 +315,13 @@ class FrontEnd:
         except RecursionError:
             return "LimitError: it nests too deeply"
         return ""
+
+
+def _index_cache_bytes() -> int:
+    given = os.environ.get(_INDEX_MB_VARIABLE, str(_INDEX_MB))
+    if not given.isdecimal():
+        raise ValueError(f"{_INDEX_MB_VARIABLE} must be a whole number of MB, not {given!r}")
+    return int(given) << 20
 
 
 def byte_vocabulary(vocabulary: Vocabulary) -> Vocabulary:

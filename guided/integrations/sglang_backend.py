@@ -61,6 +61,8 @@ class GuidedGrammarObject(BaseGrammarObject):
             raise ValueError("the constraint failed: see the log")
         try:
             self._guide.advance(int(token))
+            # SGLang asks for it, so as not to read a token twice where a request moves to another server.
+            self.current_token = token
         except TokenRejected as error:
             raise ValueError(str(error)) from error
         except Exception as error:

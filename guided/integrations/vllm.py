@@ -3,10 +3,12 @@
 vLLM has no registry of backends. It calls `register` by the entry point ``vllm.general_plugins`` in every process (front end, engine,
 workers), and `register` changes vLLM in four places, once, with effect only where the configuration names this backend:
 
-1. ``StructuredOutputsConfig.backend``, a Literal that pydantic checks: it gains the name, and both options about JSON are allowed with it.
+1. ``StructuredOutputsConfig.backend``, a Literal that pydantic checks, alone and in ``VllmConfig``: it gains the name, and both options
+   about JSON are allowed with it.
 2. ``SamplingParams._validate_structured_outputs``, in the front end: checks the request, and raises what vLLM answers with HTTP 400.
 3. ``StructuredOutputManager.__init__``, in the engine: sets the backend, so that a model that cannot be served fails at start.
-4. ``AsyncLLM.add_request``, in the front end: runs the check on a thread first, because place 2 is called in the event loop.
+4. ``AsyncLLM``, in the front end: ``__init__`` prepares the checks, which takes a second, and ``add_request`` runs each on a thread first,
+   because place 2 is called in the event loop.
 
 `differences` compares the shape of these places with what this module was written for (vLLM 0.32). If they differ, `register` logs what
 differs, as an error, and changes nothing: vLLM then refuses the name ``guided`` at start, and other backends are unaffected.
@@ -31,7 +33,7 @@ NAME = "guided"
 # vLLM configures its own loggers, those below "vllm".
 _logger = logging.getLogger("vllm.guided")
 
-# Functions that are wrapped or implemented, with the names of their parameters; of add_request only the first ones.
+# Functions that are wrapped or implemented, with the names of their parameters; those of AsyncLLM only the first ones.
 _SIGNATURES: dict[str, tuple[str, ...]] = {
     "SamplingParams._validate_structured_outputs": (
         "self", "model_config", "structured_outputs_config", "tokenizer",
@@ -48,6 +50,7 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
     "StructuredOutputGrammar.is_terminated": ("self",),
     "StructuredOutputGrammar.reset": ("self",),
     "get_structured_output_key": ("params",),
+    "AsyncLLM.__init__": ("self", "vllm_config", "..."),
     "AsyncLLM.add_request": ("self", "request_id", "prompt", "params", "..."),
 }  # fmt: skip
 # Methods that an implementation must have: one more than these would be missing here.
@@ -81,7 +84,7 @@ def register() -> None:
     places = _places()
     if NAME in get_args(places.config.StructuredOutputsBackend):
         return
-    _widen_config(places.config)
+    _widen_config(places.config, places.VllmConfig)
     _wrap_validation(places.SamplingParams, places.VLLMValidationError)
     _wrap_manager(places)
     _wrap_async(places.AsyncLLM)
@@ -98,6 +101,7 @@ def differences() -> list[str]:
 
 def _places() -> SimpleNamespace:
     """Return the modules and classes that `register` changes or that the backend implements, by name."""
+    from vllm.config import VllmConfig
     from vllm.config import structured_outputs as config
     from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import SamplingParams, StructuredOutputsParams
@@ -111,6 +115,7 @@ def _places() -> SimpleNamespace:
     from vllm.v1.structured_output.request import get_structured_output_key
 
     return SimpleNamespace(
+        VllmConfig=VllmConfig,
         config=config,
         VLLMValidationError=VLLMValidationError,
         SamplingParams=SamplingParams,
@@ -159,13 +164,15 @@ def _differing_classes(places: SimpleNamespace) -> Iterator[str]:
             yield f"StructuredOutputsConfig has no validator {_OPTION_CHECK}"
         if "backend" not in places.StructuredOutputManager.grammar_init.__code__.co_names:
             yield "StructuredOutputManager.grammar_init does not read self.backend"
+        if "structured_outputs_config" not in places.VllmConfig.__dataclass_fields__:
+            yield "VllmConfig has no field 'structured_outputs_config'"
         if "parameter" not in inspect.signature(places.VLLMValidationError).parameters:
             yield "VLLMValidationError takes no parameter"
     except (AttributeError, TypeError, ValueError) as error:
         yield str(error)
 
 
-def _widen_config(settings: Any) -> None:
+def _widen_config(settings: Any, whole: Any) -> None:
     """Place 1: the configuration accepts the name, and the options about JSON with it."""
     from pydantic.dataclasses import rebuild_dataclass
 
@@ -184,6 +191,8 @@ def _widen_config(settings: Any) -> None:
     validator.func = check
     setattr(config, _OPTION_CHECK, check)
     rebuild_dataclass(config, force=True)
+    # It holds a copy of the schema of its field, validator included.
+    rebuild_dataclass(whole, force=True)
 
 
 def _wrap_validation(params: Any, error: Any) -> None:
@@ -224,7 +233,14 @@ def _wrap_manager(places: SimpleNamespace) -> None:
 
 def _wrap_async(engine: Any) -> None:
     """Place 4: the check of a request takes place on a thread before the event loop needs its outcome."""
-    usual = engine.add_request
+    usual_init, usual = engine.__init__, engine.add_request
+
+    @functools.wraps(usual_init)
+    def initialize(self: Any, vllm_config: Any, *more: Any, **others: Any) -> None:
+        usual_init(self, vllm_config, *more, **others)
+        config, tokenizer = vllm_config.structured_outputs_config, self.input_processor.tokenizer
+        if config.backend == NAME and tokenizer is not None:
+            _checks(tokenizer, config, vllm_config.model_config)
 
     @functools.wraps(usual)
     async def add_request(self: Any, request_id: str, prompt: Any, params: Any, *more: Any, **others: Any) -> Any:
@@ -238,7 +254,7 @@ def _wrap_async(engine: Any) -> None:
                 await checked_on_a_thread(lambda: _checks(tokenizer, config, model_config), params)
         return await usual(self, request_id, prompt, params, *more, **others)
 
-    engine.add_request = add_request
+    engine.__init__, engine.add_request = initialize, add_request
 
 
 def _concerns(params: Any, config: Any) -> bool:

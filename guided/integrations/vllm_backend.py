@@ -53,6 +53,8 @@ class RequestChecks:
 
     def __init__(self, tokenizer: Any, config: Any, model_config: Any) -> None:
         self._front_end = FrontEnd(_vocabulary(tokenizer, model_config.get_vocab_size()), _options(config))
+        # What all schemas share, and the kernels.
+        self._front_end.refusal("JSON_OBJECT", "")
 
     @classmethod
     def of(cls, tokenizer: Any, config: Any, model_config: Any) -> "RequestChecks":

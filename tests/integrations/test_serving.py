@@ -212,6 +212,22 @@ def test_the_memory_of_indices_is_bounded() -> None:
     assert indices.index("CHOICE", '["0000"]')[1]
 
 
+def test_the_bound_of_indices_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUIDED_INDEX_CACHE_MB", "0")
+    indices = Indices(BYTES)
+    for options in ('["a"]', '["b"]'):
+        indices.index("CHOICE", options)
+    assert len(indices) == 1  # the newest serves a request
+    monkeypatch.setenv("GUIDED_INDEX_CACHE_MB", "1")
+    indices = Indices(BYTES)
+    for options in ('["a"]', '["b"]'):
+        indices.index("CHOICE", options)
+    assert len(indices) == 2
+    monkeypatch.setenv("GUIDED_INDEX_CACHE_MB", "1 GB")
+    with pytest.raises(ValueError, match="GUIDED_INDEX_CACHE_MB must be a whole number of MB, not '1 GB'"):
+        Indices(BYTES)
+
+
 def test_memory_grows_with_masks() -> None:
     for spec in (guided.Regex("[a-z]{3}"), guided.JsonSchema({"type": "array"})):
         index = guided.compile(spec, BYTES)

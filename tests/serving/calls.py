@@ -11,7 +11,7 @@ from benchmarks.serving_server import MODEL
 
 openai = pytest.importorskip("openai", reason="the openai client is not installed: run make test-serving")
 
-__all__ = ["PERSON", "TOOLS", "Outcome", "as_schema", "ask", "is_valid", "judged", "refused"]
+__all__ = ["PERSON", "TOOLS", "Outcome", "as_schema", "ask", "is_valid", "judged", "openai", "refused"]
 
 PERSON = {
     "type": "object",
@@ -106,11 +106,13 @@ async def judged(client: Any, schema: Any, **options: Any) -> Outcome:
 
 
 def refused(client: Any, **options: Any) -> str:
-    """The message with which a request is refused, or "served" or another status."""
+    """The message with which a request is refused, or "served", another status, or "no answer"."""
     try:
-        ask(client, "x", **{"max_tokens": 4, **options})
+        ask(client.with_options(timeout=60), "x", **{"max_tokens": 4, **options})
     except openai.BadRequestError as error:
         return str(error)
     except openai.APIStatusError as error:
         return f"HTTP {error.status_code}: {error}"
+    except openai.APIConnectionError as error:
+        return f"no answer: {error}"
     return "served"

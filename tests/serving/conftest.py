@@ -1,7 +1,7 @@
-"""One server for all tests of a file; the backend is guided, or that of the environment variable SERVING_BACKEND."""
+"""One server for all tests of a session; the backend is guided, or that of the environment variable SERVING_BACKEND."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -19,16 +19,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    log = tmp_path_factory.mktemp("serving") / "server.log"
-    with serving(BACKEND, log) as running:
-        yield running
-        print(f"\nlog of the server: {log}")
+def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Server]]:
+    """The server of the session: a new one where the last one died, so that one death fails one test."""
+    started = []
+
+    def current() -> Server:
+        if not started or not started[-1][1].is_alive():
+            while started:
+                started.pop()[0].__exit__(None, None, None)
+            context = serving(BACKEND, tmp_path_factory.mktemp("serving") / "server.log")
+            started.append((context, context.__enter__()))
+            print(f"\nlog of the server: {started[-1][1].log}")
+        return started[-1][1]
+
+    yield current
+    for context, _ in started:
+        context.__exit__(None, None, None)
 
 
-@pytest.fixture(autouse=True)
-def _server_survives(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No test ends the engine."""
-    yield
-    if "server" in request.fixturenames:
-        assert request.getfixturevalue("server").is_alive(), "the engine died"
+@pytest.fixture
+def server(_running: Callable[[], Server]) -> Iterator[Server]:
+    """A running server, which the test must not end."""
+    server = _running()
+    yield server
+    assert server.is_alive(), "the engine died"
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Keep what a test found for ``--junit-xml``, from which `tests.serving.differences` makes a table."""
+    return lambda outcome: request.node.user_properties.append(("outcome", outcome))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.serving_server import Server
-from tests.serving.calls import PERSON, TOOLS, as_schema, ask, is_valid
+from tests.serving.calls import PERSON, TOOLS, as_schema, ask, is_valid, refused
 
 SUM = 'start: NUMBER ("+" NUMBER)~1..2\nNUMBER: /[0-9]{1,3}/\n'
 # By name: options of a request, and what its whole text matches.
@@ -43,19 +43,19 @@ def test_a_schema(server: Server, stream: bool) -> None:
     assert is_valid(json.loads(text), PERSON)
 
 
-def test_any_object(server: Server) -> None:
-    text, reason = completed(
-        server, "Write {}.", False, response_format={"type": "json_object"}, max_tokens=60,
-        messages_end={"role": "assistant", "content": "An empty JSON object is {}"},
-    )  # fmt: skip
+@pytest.mark.parametrize("stream", [False, True])
+def test_any_object(server: Server, stream: bool) -> None:
+    messages = [
+        {"role": "user", "content": "Write {}."},
+        {"role": "assistant", "content": "An empty JSON object is {}"},
+    ]
+    text, reason = completed(server, messages, stream, response_format={"type": "json_object"}, max_tokens=60)
     assert text.startswith("{")
     assert reason == "length" or isinstance(json.loads(text), dict)
 
 
-def completed(
-    server: Server, content: str, stream: bool, messages_end: dict[str, str] | None = None, **options: Any
-) -> tuple[str, str]:
-    messages = [{"role": "user", "content": content}, *([messages_end] if messages_end else [])]
+def completed(server: Server, messages: str | list[dict[str, Any]], stream: bool, **options: Any) -> tuple[str, str]:
+    """The text of an answer, and why it ends."""
     answer = ask(server.client(), messages, stream=stream, **options)
     if not stream:
         return answer.choices[0].message.content or "", answer.choices[0].finish_reason
@@ -67,16 +67,27 @@ def completed(
     return text, reason
 
 
-def test_compact_json_by_request(server: Server) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_compact_json_by_request(server: Server, stream: bool) -> None:
     schema = {"type": "array", "items": {"type": "integer", "maximum": 9, "minimum": 0}, "minItems": 3, "maxItems": 3}
-    answer = ask(server.client(), "Digits", structured={"json": schema, "disable_any_whitespace": True})
-    assert re.fullmatch(r"\[[0-9],[0-9],[0-9]\]", answer.choices[0].message.content)
+    text, _ = completed(server, "Digits", stream, structured={"json": schema, "disable_any_whitespace": True})
+    assert re.fullmatch(r"\[[0-9],[0-9],[0-9]\]", text)
 
 
-def test_closed_objects_by_request(server: Server) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_closed_objects_by_request(server: Server, stream: bool) -> None:
     schema = {"type": "object", "properties": {"a": {"enum": [1]}}, "required": ["a"]}
-    answer = ask(server.client(), "An object", structured={"json": schema, "disable_additional_properties": True})
-    assert json.loads(answer.choices[0].message.content) == {"a": 1}
+    text, _ = completed(server, "An object", stream, structured={"json": schema, "disable_additional_properties": True})
+    assert json.loads(text) == {"a": 1}
+
+
+def test_several_streamed_answers(server: Server) -> None:
+    texts = [""] * 3
+    options = {"n": 3, "temperature": 1.5, "stream": True, "structured": {"regex": r"\d{4}-\d\d"}}
+    for chunk in ask(server.client(), "A month?", **options):
+        for choice in chunk.choices:
+            texts[choice.index] += choice.delta.content or ""
+    assert all(re.fullmatch("[0-9]{4}-[0-9]{2}", text) for text in texts)
 
 
 def test_several_answers(server: Server) -> None:
@@ -107,80 +118,98 @@ def test_a_budget_cuts_the_text(server: Server) -> None:
     assert re.fullmatch("[a-z]+", answer.choices[0].message.content)
 
 
-def called(answer: Any) -> list[tuple[str, Any]]:
-    calls = answer.choices[0].message.tool_calls or []
-    return [(call.function.name, json.loads(call.function.arguments)) for call in calls]
-
-
-def check_call(name: str, arguments: Any) -> None:
-    (parameters,) = (tool["function"]["parameters"] for tool in TOOLS if tool["function"]["name"] == name)
-    assert is_valid(arguments, parameters)
-
-
-def test_required_tools(server: Server) -> None:
-    answer = ask(
-        server.client(), "Weather in Oslo tomorrow?", tools=TOOLS, tool_choice="required", parallel_tool_calls=False,
-        max_tokens=120,
-    )  # fmt: skip
-    ((name, arguments),) = called(answer)
-    check_call(name, arguments)
-
-
-def test_a_named_tool(server: Server) -> None:
-    choice = {"type": "function", "function": {"name": "add"}}
-    answer = ask(server.client(), "What is 12 plus 30?", tools=TOOLS, tool_choice=choice, max_tokens=120)
-    found = called(answer)
-    assert found
-    for name, arguments in found:
-        assert name == "add"
-        check_call(name, arguments)
-
-
-def test_tools_where_the_model_wants_them(server: Server) -> None:
-    answer = ask(server.client(), "Weather in Oslo?", tools=TOOLS, tool_choice="auto", max_tokens=40)
-    for name, arguments in called(answer):
-        check_call(name, arguments)
-    assert answer.choices[0].finish_reason in ("stop", "length", "tool_calls")
-
-
-def test_a_streamed_tool_call(server: Server) -> None:
-    name, arguments = "", ""
-    for chunk in ask(
-        server.client(), "Weather in Oslo tomorrow?", tools=TOOLS[:1], tool_choice="required", stream=True,
-        parallel_tool_calls=False, max_tokens=120,
-    ):  # fmt: skip
+def calls(server: Server, messages: Any, stream: bool, **options: Any) -> list[dict[str, Any]]:
+    """The tool calls of an answer, as messages have them."""
+    options = {"tools": TOOLS, "max_tokens": 120, **options}
+    answer = ask(server.client(), messages, stream=stream, **options)
+    if not stream:
+        return [call.model_dump() for call in answer.choices[0].message.tool_calls or []]
+    found: dict[int, dict[str, Any]] = {}
+    for chunk in answer:
         for choice in chunk.choices:
-            for call in choice.delta.tool_calls or []:
-                name = name or call.function.name
-                arguments += call.function.arguments or ""
-    assert name == "get_weather"
-    check_call(name, json.loads(arguments))
+            for part in choice.delta.tool_calls or []:
+                call = found.setdefault(
+                    part.index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+                )
+                call["id"] += part.id or ""
+                call["function"]["name"] += part.function.name or ""
+                call["function"]["arguments"] += part.function.arguments or ""
+    return list(found.values())
 
 
-def test_a_conversation_of_three_turns(server: Server) -> None:
-    client = server.client()
+def arguments_of(call: dict[str, Any], *names: str) -> Any:
+    """The arguments of a call of one of these tools, valid ones."""
+    assert call["function"]["name"] in names
+    by_name = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
+    arguments = json.loads(call["function"]["arguments"])
+    assert is_valid(arguments, by_name[call["function"]["name"]])
+    return arguments
+
+
+ADD = {"type": "function", "function": {"name": "add"}}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_required_tools(server: Server, stream: bool) -> None:
+    (call,) = calls(
+        server, "Weather in Oslo tomorrow?", stream, tool_choice="required", parallel_tool_calls=False
+    )  # fmt: skip
+    arguments_of(call, "get_weather", "add")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_named_tool(server: Server, stream: bool) -> None:
+    found = calls(server, "What is 12 plus 30?", stream, tool_choice=ADD)
+    assert found
+    for call in found:
+        arguments_of(call, "add")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_where_the_model_wants_them(server: Server, stream: bool) -> None:
+    """The model repeats what it is told: a call whose arguments are not valid, unless they are constrained."""
+    wrong = json.dumps({"name": "add", "arguments": {"a": 12, "b": "thirty"}})
+    text = f"<tool_call>\n{wrong}\n</tool_call>"
+    messages = [{"role": role, "content": content} for content in ("Hi", text, text) for role in ("user", "assistant")][
+        :-1
+    ]
+    assert completed(server, messages, stream)[0] == text
+    (call,) = calls(server, messages, stream, tool_choice="auto")
+    assert arguments_of(call, "add")["a"] == 12
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("choice", ["required", ADD], ids=["required", "named"])
+def test_a_conversation_of_three_turns(server: Server, choice: Any, stream: bool) -> None:
     messages: list[dict[str, Any]] = [{"role": "user", "content": "What is 12 plus 30?"}]
     for turn in range(3):
-        choice = {"type": "function", "function": {"name": "add"}}
-        answer = ask(client, messages, tools=TOOLS, tool_choice=choice, parallel_tool_calls=False, max_tokens=120)
-        ((_, arguments),) = called(answer)
-        check_call("add", arguments)
-        call = answer.choices[0].message.tool_calls[0]
-        messages.append(answer.choices[0].message.model_dump(exclude_none=True))
-        messages.append(
-            {"role": "tool", "tool_call_id": call.id, "content": str(arguments["a"] + arguments["b"])},
-        )
+        (call,) = calls(server, messages, stream, tool_choice=choice, parallel_tool_calls=False)
+        arguments = arguments_of(call, "add", *(["get_weather"] if choice == "required" else []))
+        result = str(arguments["a"] + arguments["b"]) if "a" in arguments else "sunny"
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
         messages.append({"role": "user", "content": f"And {turn + 1} more?"})
-    answer = ask(
-        client, messages, max_tokens=20, response_format=as_schema({"type": "integer", "maximum": 999, "minimum": 0})
-    )
-    assert 0 <= json.loads(answer.choices[0].message.content) <= 999
+    text, _ = completed(
+        server, messages, stream, max_tokens=20,
+        response_format=as_schema({"type": "integer", "maximum": 999, "minimum": 0}),
+    )  # fmt: skip
+    assert 0 <= json.loads(text) <= 999
 
 
 def test_metrics(server: Server) -> None:
+    """What the front end and the engine count is in the server's /metrics."""
     if server.backend != "guided":
         pytest.skip("guided's own")
-    ask(server.client(), "x", structured={"choice": ["metrics", "numbers"]})
-    found = server.metrics()
-    assert found["guided_check_seconds_count"] >= 1
-    assert "guided_refused_requests_total" in found
+    before = server.metrics()
+    assert refused(server.client(), structured={"regex": "metrics("}).startswith("Error code: 400")
+    for _ in range(2):
+        ask(server.client(), "x", structured={"choice": ["metrics", "numbers"]})
+    after = server.metrics()
+    grown = {name: value - before.get(name, 0) for name, value in after.items() if name.startswith("guided_")}
+    assert grown["guided_refused_requests_total"] == 1
+    assert grown["guided_check_seconds_count"] == 2
+    assert grown["guided_compile_seconds_count"] == 1
+    assert grown["guided_index_hits_total"] == 1
+    assert grown["guided_failed_requests_total"] == 0
+    assert grown["guided_mask_rows_total"] >= 2
+    assert grown["guided_mask_seconds_total"] > 0

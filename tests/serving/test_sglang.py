@@ -1,6 +1,13 @@
 """The SGLang backend on SGLang's own classes; a server needs hardware that this suite does without."""
 
 import json
+import sys
+import time
+import types
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -94,7 +101,9 @@ def test_a_wrong_token_raises_the_one_error_that_is_caught(backend: GuidedGramma
     grammar = value(backend, ("regex", "ab"))
     with pytest.raises(ValueError, match="not allowed"):
         grammar.accept_token(ord("b"))
+    assert grammar.current_token is None
     grammar.accept_token(ord("a"))
+    assert grammar.current_token == ord("a")
 
 
 def test_a_batch_is_filled_by_one_call(backend: GuidedGrammarBackend) -> None:
@@ -157,3 +166,135 @@ def test_constraints_begin_after_the_reasoning() -> None:
     grammar.accept_token(ord("a"))
     grammar.accept_token(ord("b"))
     assert tokens(grammar) == {256}
+
+
+# SGLang's own manager of grammars, with the backend that its registry creates: only the scheduler around it is missing.
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    from transformers import AutoTokenizer
+
+    from guided.integrations.load import default_model_folder
+
+    # A module that has nothing to do with grammars imports two constants; torchvision does not load beside torch's CPU build.
+    for name in ("torchvision", "torchvision.transforms", "torchvision.transforms.functional"):
+        sys.modules[name] = module = types.ModuleType(name)
+        module.InterpolationMode = object  # type: ignore[attr-defined]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of quantization that needs a GPU
+        import sglang.srt.arg_groups.pipeline
+        import sglang.srt.managers.schedule_batch  # noqa: F401
+    return AutoTokenizer.from_pretrained(default_model_folder())
+
+
+@contextmanager
+def managing(tokenizer: Any, **settings: Any) -> Iterator[Any]:
+    """SGLang's manager, as its scheduler makes it, with settings of the server."""
+    from sglang.srt.constrained.grammar_manager import GrammarManager
+    from sglang.srt.plugins import load_plugins
+    from sglang.srt.runtime_context import get_context, get_parallel
+
+    load_plugins()  # finds the backend by its entry point
+    with (
+        get_context().override_server_args(grammar_backend="guided", **settings) as server_args,
+        get_parallel().override(pp_rank=0, pp_size=1, tp_rank=0),
+    ):
+        group = SimpleNamespace(world_size=1, first_rank=0, is_first_rank=True)
+        model = SimpleNamespace(vocab_size=49152, hf_eos_token_id={2}, think_end_ids=None)
+        yield GrammarManager(
+            SimpleNamespace(
+                server_args=server_args, tokenizer=tokenizer, model_config=model, dp_tp_cpu_group=None,
+                dp_tp_group=group, pp_group=None,
+            )
+        )  # fmt: skip
+
+
+def processed(manager: Any, reasoning: bool = False, **constraint: Any) -> tuple[Any, bool]:
+    """A request of SGLang's after its grammar is ready, and whether it had to wait."""
+    from sglang.srt.managers.schedule_batch import Req
+    from sglang.srt.sampling.sampling_params import SamplingParams
+
+    request = Req("1", "x", [1], SamplingParams(**constraint))
+    request.require_reasoning = reasoning
+    waits = manager.process_req_with_grammar(request)
+    end = time.monotonic() + 60
+    while waits and request not in manager.get_ready_grammar_requests():
+        assert time.monotonic() < end
+    manager.grammar_queue.clear()
+    return request, waits
+
+
+def written(grammar: Any, tokenizer: Any, first: tuple[int, ...] = ()) -> str:
+    """A text sampled as SGLang's scheduler does: fill, move and apply the mask, accept the token."""
+    random = torch.Generator().manual_seed(0)
+    ids = list(first)
+    for token in first:
+        grammar.accept_token(token)
+    while not grammar.is_terminated() and len(ids) < 200:
+        mask = grammar.allocate_vocab_mask(49152, 2, "cpu")
+        grammar.fill_vocab_mask_batched([base.GrammarRow(1, grammar)], mask)
+        logits = torch.randn((2, 49152), generator=random)
+        grammar.apply_vocab_mask(logits=logits, vocab_mask=grammar.move_vocab_mask(mask, "cpu"))
+        token = int(logits[1].argmax())
+        grammar.accept_token(token)
+        # Speculation takes tokens back and reads them again.
+        if len(ids) % 3 == 0:
+            grammar.rollback(1)
+            grammar.accept_token(token)
+        ids.append(token)
+    return str(tokenizer.decode(ids[len(first) :], skip_special_tokens=True))
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"json_schema": '{"type": "array", "items": {"enum": [1, 2]}, "minItems": 2, "maxItems": 2}'},
+        {"regex": r"\[[12],[12]\]"},
+        {"ebnf": 'start: "[" D "," D "]"\nD: "1" | "2"'},
+        {"structural_tag": '{"format": {"type": "regex", "pattern": "\\\\[[12],[12]\\\\]"}}'},
+    ],
+    ids=lambda constraint: next(iter(constraint)),
+)
+def test_a_request_through_the_manager(constraint: dict[str, str], tokenizer: Any) -> None:
+    with managing(tokenizer, constrained_json_disable_any_whitespace=True) as manager:
+        assert isinstance(manager.grammar_backend, GuidedGrammarBackend)
+        for waits in (True, False):  # the second has it from SGLang's cache
+            request, did_wait = processed(manager, **constraint)
+            assert did_wait == waits
+            assert json.loads(written(request.grammar, tokenizer)) in ([1, 1], [1, 2], [2, 1], [2, 2])
+        assert len(manager) == 0
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"json_schema": '{"type": "integer", "minimum": 3, "maximum": 2}'},
+        {"regex": "(a|b)*a(a|b){25}"},
+        {"ebnf": 'root ::= "a"'},
+        {"structural_tag": "{}"},
+        {"regex": "a\x00"},
+    ],
+    ids=["schema", "ReDoS", "GBNF", "tag", "NUL"],
+)
+def test_a_bad_request_is_aborted_with_a_reason(constraint: dict[str, str], tokenizer: Any) -> None:
+    with managing(tokenizer) as manager:
+        for _ in range(2):
+            request, _ = processed(manager, **constraint)
+            assert request.grammar is None or isinstance(request.grammar, base.InvalidGrammarObject)
+            assert request.to_finish.status_code == 400
+            assert "Failed to compile" in request.to_finish.message
+        good, _ = processed(manager, regex="[ab]")
+        assert written(good.grammar, tokenizer) in "ab"
+
+
+def test_a_model_that_reasons_through_the_manager(tokenizer: Any) -> None:
+    with managing(tokenizer, reasoning_parser="deepseek-r1") as manager:
+        thoughts = tuple(tokenizer.encode("one two")) + tuple(manager.grammar_backend.think_end_ids)
+        for _ in range(2):
+            request, _ = processed(manager, reasoning=True, regex="[ab]{3}")
+            text = written(request.grammar, tokenizer, thoughts)
+            assert len(text) == 3
+            assert set(text) <= set("ab")
+        request, _ = processed(manager, reasoning=False, regex="[ab]{3}")
+        assert len(written(request.grammar, tokenizer)) == 3

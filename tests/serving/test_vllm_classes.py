@@ -1,5 +1,7 @@
 """The vLLM backend on vLLM's own classes, without a server: the places that it changes, and what it does where they differ."""
 
+import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +13,7 @@ from guided.integrations import vllm as plugin
 
 pytest.importorskip("vllm")
 
-from vllm.config import StructuredOutputsConfig
+from vllm.config import StructuredOutputsConfig, VllmConfig
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
@@ -21,7 +23,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from guided.integrations.vllm_backend import Backend, Grammar, RequestChecks
+from guided.integrations.vllm_backend import Backend, Grammar, RequestChecks, checked_on_a_thread
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,6 +86,9 @@ def test_another_version_is_refused_by_name(
 def test_the_configuration_takes_the_name_and_options() -> None:
     config = StructuredOutputsConfig(backend="guided", disable_any_whitespace=True, disable_additional_properties=True)
     assert config.backend == "guided"
+    assert VllmConfig(structured_outputs_config=config).structured_outputs_config is config
+    with pytest.raises(ValueError, match="only supported for"):
+        VllmConfig(structured_outputs_config={"backend": "outlines", "disable_any_whitespace": True})
     with pytest.raises(ValueError, match="Input should be"):
         StructuredOutputsConfig(backend="guide")
     with pytest.raises(ValueError, match="only supported for"):
@@ -147,3 +152,45 @@ def test_the_engine_has_the_backend_from_the_start(tokenizer: Any, monkeypatch: 
     config.structured_outputs_config = StructuredOutputsConfig(backend="xgrammar")
     assert StructuredOutputManager(config).backend is None
     assert torch.is_tensor(mask)
+
+
+# Checks that take long: some at a budget, some in one piece of native code.
+_SLOW: dict[str, dict[str, Any]] = {
+    "states": {"regex": "(a|b)*a(a|b){25}"},
+    "classes": {"regex": "|".join(f"[a-{chr(98 + i % 20)}]{{{i + 1},{i + 50}}}" for i in range(200))},
+    "options": {"choice": [f"option {i}" for i in range(20_000)]},
+    "numbers": {"json": {"type": "integer", "multipleOf": 997, "minimum": 10**50}},
+    "properties": {
+        "json": {
+            "properties": {f"p{i}": {"type": "string", "pattern": f"^[a-z]{{{i}}}$"} for i in range(300)},
+        }
+    },
+    "rules": {
+        "grammar": "start: "
+        + " | ".join(f"a{i}" for i in range(500))
+        + "\n"
+        + "\n".join(f'a{i}: "x{i}" start?' for i in range(500))
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _SLOW)
+def test_the_event_loop_runs_on_while_a_request_is_checked(name: str, tokenizer: Any) -> None:
+    """At most 50 ms between two turns of the loop, in the best of five checks: other processes on the machine delay it, too."""
+    assert min(asyncio.run(longest_turn(_SLOW[name], tokenizer)) for _ in range(5)) < 0.05
+
+
+async def longest_turn(asked: dict[str, Any], tokenizer: Any) -> float:
+    """Seconds of the longest turn of the event loop during the checks of a request."""
+    config = StructuredOutputsConfig(backend="guided")
+    checks = RequestChecks(tokenizer, config, MODEL)
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(**asked))
+    task = asyncio.create_task(checked_on_a_thread(lambda: checks, params))
+    turns = []
+    while not task.done():
+        begin = time.perf_counter()
+        await asyncio.sleep(0.001)
+        turns.append(time.perf_counter() - begin)
+    begin = time.perf_counter()
+    checks.refusal(params, MODEL)
+    return max(*turns, time.perf_counter() - begin)
