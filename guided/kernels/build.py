@@ -3,19 +3,19 @@
 In goes: the kernels that this process has compiled with numba (`guided.cli.warmup` runs small inputs through all of them). Out comes: a
 shared library that needs neither numba nor LLVM, for every version of Python from 3.11 on (the stable ABI).
 
-`_entries` takes the optimized LLVM code of each signature as numba shows it, without numba's Python wrappers, and emits position-independent
-objects. `_source` writes C functions that check the types of arguments, release the GIL and call them. The C compiler links all.
+`_entries` takes the optimized LLVM code of each signature as numba shows it, without numba's Python wrappers, and emits
+position-independent objects. `_source` writes C functions that check the types of arguments, release the GIL and call them. The C compiler
+links all.
 
-Only public kernels get signatures: those whose names begin with an underscore are called by kernels only. An array argument must be aligned,
-C-contiguous and of the machine's byte order, and writable if the code writes it. Integers are Python's (int64), or NumPy scalars of exactly
-the type. Calls with other arguments go to the fallback (`guided.kernels.jit`).
+Only public kernels get signatures: those whose names begin with an underscore are called by kernels only. An array argument must be
+aligned, C-contiguous and of the machine's byte order, and writable if the code writes it. Integers are Python's (int64), or NumPy scalars
+of exactly the type. Calls with other arguments go to the fallback (`guided.kernels.jit`).
 """
 
 import os
 import re
 import shlex
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
@@ -28,35 +28,13 @@ import numpy as np
 from numba.core import types
 
 from guided.kernels.compiler import kernels
-from guided.kernels.extension import MODULE
+from guided.kernels.extension import MODULE, PROCESSORS, BuildError, processor
 
-__all__ = ["BuildError", "build", "processor"]
-
-# The processors compiled for, as LLVM and numba name them, and the C expression that tells whether the present one has their instructions.
-_PROCESSORS = {"x86_64": ("x86-64-v3", '__builtin_cpu_supports("x86-64-v3")'), "aarch64": ("generic", "1")}
+__all__ = ["build"]
 
 
-class BuildError(Exception):
-    """The extension cannot be built here; the message says what is missing."""
-
-
-def processor() -> str:
-    """Return the processor to compile for; NUMBA_CPU_NAME must name it before numba is imported.
-
-    Raises
-    ------
-    BuildError
-        The extension is not supported on this platform.
-    """
-    machine = os.uname().machine if sys.platform == "linux" else sys.platform
-    if machine not in _PROCESSORS:
-        supported = " and ".join(_PROCESSORS)
-        raise BuildError(f"kernels can be compiled ahead of time on Linux with {supported} only, not on {machine}")
-    return _PROCESSORS[machine][0]
-
-
-def build(target: Path) -> int:
-    """Write the extension of all kernels that this process has compiled to ``target``, and return the number of its signatures.
+def build(target: Path) -> None:
+    """Write the extension of all kernels that this process has compiled to ``target``.
 
     Raises
     ------
@@ -87,7 +65,6 @@ def build(target: Path) -> int:
             raise BuildError(f"the C compiler failed:\n{done.stderr}")
         # Why: a process that starts meanwhile finds a whole file or none.
         os.replace(library, target)
-    return len(entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +159,7 @@ def _source(entries: list[_Entry]) -> str:
         table.append(
             f'    {{"{kernel}", {{"{short}", (PyCFunction)(void (*)(void))call_{number}, METH_FASTCALL, NULL}}}},'
         )
-    condition = _PROCESSORS[os.uname().machine][1]
+    condition = PROCESSORS[os.uname().machine][1]
     parts = {"MODULE": MODULE, "SUPPORTED": condition, "FUNCTIONS": "\n".join(functions), "TABLE": "\n".join(table)}
     return re.sub(r"@(\w+)@", lambda match: parts[match[1]], _TEMPLATE)
 
@@ -348,6 +325,8 @@ PyMODINIT_FUNC PyInit_@MODULE@(void) {
         return NULL;
     }
     import_array();
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module != NULL) PyModule_AddIntConstant(module, "n_kernels", sizeof kernels / sizeof *kernels);
+    return module;
 }
 """

@@ -15,12 +15,32 @@ from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MODULE", "cache_path", "file_name", "load", "path", "sources_hash"]
+__all__ = [
+    "MODULE",
+    "PROCESSORS",
+    "BuildError",
+    "cache_path",
+    "count",
+    "file_name",
+    "is_wanted",
+    "load",
+    "path",
+    "processor",
+    "sources_hash",
+]
 
 # Name of the module, which names its initialization function.
 MODULE = "guided_compiled_kernels"
+# By machine: the processor compiled for, as LLVM names it, and the C expression that tells whether the present one has its instructions.
+PROCESSORS = {"x86_64": ("x86-64-v3", '__builtin_cpu_supports("x86-64-v3")'), "aarch64": ("generic", "1")}
+# Number of extensions kept side by side in a cache folder: those of other versions of the sources.
+_KEPT = 4
 _PACKAGE = Path(__file__).parent
 _logger = logging.getLogger("guided.kernels")
+
+
+class BuildError(Exception):
+    """The extension cannot be built here; the message says what is missing."""
 
 
 @cache
@@ -30,16 +50,41 @@ def load() -> Any:
     Its ``bind(name, fallback)`` returns the callable of a kernel, which calls ``fallback`` for arguments that fit no signature, or None.
     """
     found = path()
-    if found is None or not _is_wanted():
+    if found is None or not is_wanted():
         return None
-    loader = ExtensionFileLoader(MODULE, str(found))
     try:
-        module = module_from_spec(ModuleSpec(MODULE, loader, origin=str(found)))
-        loader.exec_module(module)
+        return _import(found)
     except ImportError as error:
         _logger.warning("the compiled kernels in %s cannot be used: %s; numba compiles them instead", found, error)
         return None
-    return module
+
+
+def count(extension: Path) -> int:
+    """Return the number of kernels in an extension."""
+    found: int = _import(extension).n_kernels
+    return found
+
+
+def is_wanted() -> bool:
+    """Return whether the environment lets an extension be used."""
+    modes = ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
+    is_plain = all(os.environ.get(mode, "0") in ("", "0") for mode in modes)
+    return is_plain and os.environ.get("GUIDED_COMPILED_KERNELS") != "0"
+
+
+def processor() -> str:
+    """Return the processor that extensions are compiled for.
+
+    Raises
+    ------
+    BuildError
+        There are none for this platform.
+    """
+    machine = _machine() if sys.platform == "linux" else sys.platform
+    if machine not in PROCESSORS:
+        supported = " and ".join(PROCESSORS)
+        raise BuildError(f"kernels can be compiled ahead of time on Linux with {supported} only, not on {machine}")
+    return PROCESSORS[machine][0]
 
 
 def path() -> Path | None:
@@ -50,7 +95,7 @@ def path() -> Path | None:
 
 
 def cache_path() -> Path:
-    """Return where to write an extension: in the first folder that can be written.
+    """Return where to write an extension: in the first folder that can be written, where the oldest ones are removed.
 
     Raises
     ------
@@ -63,14 +108,14 @@ def cache_path() -> Path:
         except OSError:
             continue
         if os.access(folder, os.W_OK):
+            _remove_oldest(folder)
             return folder / file_name()
     raise OSError("no writable cache folder for compiled kernels: set NUMBA_CACHE_DIR to a writable folder")
 
 
 def file_name() -> str:
     """Return the name of the extension of the present sources, for this platform."""
-    machine = os.uname().machine if hasattr(os, "uname") else "unknown"
-    return f"{MODULE}-{sources_hash()}-{sys.platform}-{machine}.so"
+    return f"{MODULE}-{sources_hash()}-{sys.platform}-{_machine()}.so"
 
 
 @cache
@@ -83,9 +128,22 @@ def sources_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _is_wanted() -> bool:
-    modes = ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
-    return os.environ.get("GUIDED_COMPILED_KERNELS") != "0" and all(os.environ.get(mode, "0") in ("", "0") for mode in modes)
+def _remove_oldest(folder: Path) -> None:
+    """Leave room for one more extension."""
+    found = sorted(folder.glob(f"{MODULE}-*.so"), key=lambda other: other.stat().st_mtime, reverse=True)
+    for other in found[_KEPT - 1 :]:
+        other.unlink(missing_ok=True)
+
+
+def _import(extension: Path) -> Any:
+    loader = ExtensionFileLoader(MODULE, str(extension))
+    module = module_from_spec(ModuleSpec(MODULE, loader, origin=str(extension)))
+    loader.exec_module(module)
+    return module
+
+
+def _machine() -> str:
+    return os.uname().machine if hasattr(os, "uname") else "unknown"
 
 
 def _cache_folders() -> list[Path]:

@@ -2,8 +2,8 @@
 
 Three ways to run a kernel, tried in this order (ADR 0036):
 
-1. The *extension* (`guided.kernels.extension`): code that a wheel for the platform has, or that ``guided warmup`` built. A call of arguments
-   that fit one of its signatures imports no numba.
+1. The *extension* (`guided.kernels.extension`): code that a wheel for the platform has, or that ``guided warmup`` built. A call whose
+   arguments fit one of its signatures imports no numba.
 2. Numba (`guided.kernels.compiler`), which compiles on first use and caches on disk: without an extension, and for other arguments.
 3. Plain Python, with ``NUMBA_DISABLE_JIT=1``.
 """
@@ -16,11 +16,14 @@ from typing import Any, TypeVar, cast
 
 from guided.interrupts import deferred
 from guided.kernels.extension import load
+from guided.locks import Rank, new_lock
 
 __all__ = ["intrinsic", "kernel", "python_function"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _logger = logging.getLogger("guided.kernels")
+# Why: a child forked during an import of numba could not import it.
+_loading = new_lock(Rank.LOADER)
 
 
 def kernel(function: _Function) -> _Function:
@@ -73,7 +76,7 @@ class _Fallback:
 
 def _compiled_by_numba(function: Callable[..., Any]) -> Any:
     # Why held: numpy and numba cannot be imported again once Ctrl-C has interrupted their import.
-    with deferred():
+    with _loading, deferred():
         from guided.kernels.compiler import dispatcher
 
         return dispatcher(_with_names_for_numba(function))
