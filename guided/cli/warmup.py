@@ -87,7 +87,7 @@ def build_extension(target: Path, advance: Callable[[str], None]) -> int:
     # Why a process: the processor to compile for is a setting of numba's import, and code from its cache cannot be taken apart.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     root = str(Path(__file__).parents[2])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         settings = {
             "GUIDED_COMPILED_KERNELS": "0",
             "NUMBA_CACHE_DIR": folder,
@@ -96,32 +96,35 @@ def build_extension(target: Path, advance: Callable[[str], None]) -> int:
             "PYTHONPATH": os.pathsep.join(filter(None, [root, inherited.get("PYTHONPATH")])),
         }
         program = "import sys; from guided.cli.warmup import compile_all; compile_all(sys.argv[1])"
+        command = [sys.executable, "-c", program, folder]
         errors = Path(folder, "errors")
-        with errors.open("w") as stream:
-            child = subprocess.Popen(
-                [sys.executable, "-c", program, str(target)],
-                env=inherited | settings,
-                stdout=subprocess.PIPE,
-                stderr=stream,
-                text=True,
-            )
-            with child:
-                assert child.stdout is not None
-                for line in child.stdout:
+        with (
+            errors.open("w") as stream,
+            subprocess.Popen(
+                command, env=inherited | settings, stdout=subprocess.PIPE, stderr=stream, text=True
+            ) as child,
+        ):
+            try:
+                for line in child.stdout or ():
                     advance(line.rstrip())
+            except BaseException:
+                child.kill()
+                raise
         if child.returncode:
             lines = errors.read_text(errors="replace").splitlines() or [f"status {child.returncode}"]
             raise extension.BuildError(lines[-1].partition("BuildError: ")[2] or "\n".join(lines))
+        # Why: a process that starts meanwhile finds a whole file or none.
+        os.replace(Path(folder, target.name), target)
     return extension.count(target)
 
 
-def compile_all(target: str) -> None:
-    """Compile all kernels in this process and write their extension; print the name of each stage."""
+def compile_all(folder: str) -> None:
+    """Compile all kernels in this process and write their extension into a folder; print the name of each stage."""
     from guided.kernels.build import build
 
     _import_all()
     warm(lambda what: print(what, flush=True))
-    build(Path(target))
+    build(Path(folder))
 
 
 def warm(advance: Callable[[str], None]) -> None:

@@ -17,7 +17,6 @@ import re
 import shlex
 import subprocess
 import sysconfig
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +27,13 @@ import numpy as np
 from numba.core import types
 
 from guided.kernels.compiler import kernels
-from guided.kernels.extension import MODULE, PROCESSORS, BuildError, processor
+from guided.kernels.extension import MODULE, PROCESSORS, BuildError, file_name, processor
 
 __all__ = ["build"]
 
 
-def build(target: Path) -> None:
-    """Write the extension of all kernels that this process has compiled to ``target``.
+def build(folder: Path) -> None:
+    """Write the extension of all kernels that this process has compiled into a folder, beside its C source and objects.
 
     Raises
     ------
@@ -45,26 +44,21 @@ def build(target: Path) -> None:
     if not Path(include, "Python.h").is_file():
         raise BuildError(f"Python's header files are missing: there is no {include}/Python.h")
     entries = {entry.key: entry for entry in _entries(processor())}
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        source, library = Path(folder, "module.c"), Path(folder, "module.so")
-        source.write_text(_source(list(entries.values())), encoding="ascii")
-        objects = []
-        for entry in entries.values():
-            objects.append(Path(folder, f"{entry.symbol}.o"))
-            objects[-1].write_bytes(entry.code)
-        compiler = shlex.split(os.environ.get("CC") or "cc")
-        # Why not the options that Python was built with: they name folders of the machine that built it.
-        options = ["-shared", "-fPIC", "-O2", "-Wl,-s", f"-I{include}", f"-I{np.get_include()}", "-o", str(library)]
-        try:
-            done = subprocess.run(
-                [*compiler, *options, str(source), *map(str, objects)], capture_output=True, text=True, check=False
-            )
-        except OSError as error:
-            raise BuildError(f"there is no C compiler ({compiler[0]}: {error.strerror}); CC names one") from error
-        if done.returncode:
-            raise BuildError(f"the C compiler failed:\n{done.stderr}")
-        # Why: a process that starts meanwhile finds a whole file or none.
-        os.replace(library, target)
+    inputs = [folder / "module.c"]
+    inputs[0].write_text(_source(list(entries.values())), encoding="ascii")
+    for entry in entries.values():
+        inputs.append(folder / f"{entry.symbol}.o")
+        inputs[-1].write_bytes(entry.code)
+    compiler = shlex.split(os.environ.get("CC") or "cc")
+    # Why not the options that Python was built with: they name folders of the machine that built it.
+    options = ["-shared", "-fPIC", "-O2", "-Wl,-s", f"-I{include}", f"-I{np.get_include()}"]
+    command = [*compiler, *options, "-o", str(folder / file_name()), *map(str, inputs)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BuildError(f"there is no C compiler ({compiler[0]}: {error.strerror}); CC names one") from error
+    if done.returncode:
+        raise BuildError(f"the C compiler failed:\n{done.stderr}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +207,7 @@ class _CType:
     boxed: str
 
 
-_C_TYPES = {
+_C_TYPES: dict[Any, _CType] = {
     types.boolean: _CType("npy_bool", "NPY_BOOL", 1, "PyBool_FromLong(value)"),
     types.uint8: _CType("npy_uint8", "NPY_UINT8", 1, "PyLong_FromLong(value)"),
     types.int16: _CType("npy_int16", "NPY_INT16", 2, "PyLong_FromLong(value)"),
