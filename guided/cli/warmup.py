@@ -120,8 +120,9 @@ def build_extension(target: Path, advance: Callable[[str], None]) -> int:
 
 def compile_all(folder: str) -> None:
     """Compile all kernels in this process and write their extension into a folder; print the name of each stage."""
-    from guided.kernels.build import build
+    from guided.kernels.build import build, c_compiler
 
+    c_compiler()
     _import_all()
     warm(lambda what: print(what, flush=True))
     build(Path(folder))

@@ -15,6 +15,7 @@ of exactly the type. Calls with other arguments go to the fallback (`guided.kern
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterator
@@ -29,7 +30,24 @@ from numba.core import types
 from guided.kernels.compiler import kernels
 from guided.kernels.extension import MODULE, PROCESSORS, BuildError, file_name, processor
 
-__all__ = ["build"]
+__all__ = ["build", "c_compiler"]
+
+
+def c_compiler() -> list[str]:
+    """Return the command of the C compiler, with the folders of header files.
+
+    Raises
+    ------
+    BuildError
+        There is no C compiler, or no header file of Python.
+    """
+    include = sysconfig.get_paths()["include"]
+    command = shlex.split(os.environ.get("CC") or "cc")
+    if shutil.which(command[0]) is None:
+        raise BuildError(f"there is no C compiler ({command[0]}); CC names one")
+    if not Path(include, "Python.h").is_file():
+        raise BuildError(f"Python's header files are missing: there is no {include}/Python.h")
+    return [*command, f"-I{include}", f"-I{np.get_include()}"]
 
 
 def build(folder: Path) -> None:
@@ -38,25 +56,17 @@ def build(folder: Path) -> None:
     Raises
     ------
     BuildError
-        The platform is not supported, there is no C compiler or no header file of Python, or the compiler failed.
+        As `c_compiler`; or the platform is not supported, or the compiler failed.
     """
-    include = sysconfig.get_paths()["include"]
-    if not Path(include, "Python.h").is_file():
-        raise BuildError(f"Python's header files are missing: there is no {include}/Python.h")
     entries = {entry.key: entry for entry in _entries(processor())}
     inputs = [folder / "module.c"]
     inputs[0].write_text(_source(list(entries.values())), encoding="ascii")
     for entry in entries.values():
         inputs.append(folder / f"{entry.symbol}.o")
         inputs[-1].write_bytes(entry.code)
-    compiler = shlex.split(os.environ.get("CC") or "cc")
     # Why not the options that Python was built with: they name folders of the machine that built it.
-    options = ["-shared", "-fPIC", "-O2", "-Wl,-s", f"-I{include}", f"-I{np.get_include()}"]
-    command = [*compiler, *options, "-o", str(folder / file_name()), *map(str, inputs)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise BuildError(f"there is no C compiler ({compiler[0]}: {error.strerror}); CC names one") from error
+    options = ["-shared", "-fPIC", "-O2", "-Wl,-s", "-o", str(folder / file_name())]
+    done = subprocess.run([*c_compiler(), *options, *map(str, inputs)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"the C compiler failed:\n{done.stderr}")
 
