@@ -25,7 +25,7 @@ COVERED := --cov --cov-report=term:skip-covered
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs clean
+.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs wheel clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -64,6 +64,9 @@ bench: $(BENCH) ## the benchmarks, peers included, in an environment of their ow
 
 docs: $(VENV) ## check the documents: their links, and their code by running it
 	$(BIN)/python -m pytest tests/test_docs.py $(PYTEST_ARGS)
+
+wheel: $(VENV) ## a wheel for this platform with compiled kernels, in dist/
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build --no-isolation --wheel
 
 clean: ## remove the environments and all that tools left behind
 	rm -rf $(VENV) $(BENCH) $(WITH) .venv-serving .cache dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

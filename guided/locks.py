@@ -4,8 +4,8 @@ A child has only the thread that forked. A lock held by another thread would sta
 inconsistent. So before a fork, the forking thread acquires all locks of this module, and after it they are released in both
 processes. A fork therefore waits for the calls that hold them: mostly microseconds, at most the budget of a call.
 
-Invariant: a thread that holds a lock only waits for locks of later ranks, and creates none. The fork acquires locks in the same order, so
-nothing deadlocks.
+Invariant: a thread that holds a lock only waits for locks of later ranks. The fork acquires locks in the same order, so nothing deadlocks.
+A lock that is created meanwhile makes it start again.
 
 Complexity: a fork acquires each live lock, some microseconds each; otherwise these are plain locks.
 """
@@ -25,9 +25,10 @@ class Rank(IntEnum):
     COMPOSITION = 0
     INDEX = 1
     VOCABULARY = 2
-    COMPILER = 3
-    NOTICE = 4
-    DISPLAY = 5
+    LOADER = 3
+    COMPILER = 4
+    NOTICE = 5
+    DISPLAY = 6
 
 
 class _Lock(Protocol):
@@ -42,8 +43,9 @@ class _Lock(Protocol):
 
 # Live locks by rank.
 _alive: tuple[WeakSet[_Lock], ...] = tuple(WeakSet() for _ in Rank)
-# Held while a lock is registered, and during a fork.
+# Held while a lock is registered, by a fork only once it holds all others: a thread may register a lock while it holds one.
 _registering = threading.Lock()
+_forking = threading.Lock()
 _held: list[_Lock] = []
 
 
@@ -61,17 +63,35 @@ def new_lock(rank: Rank) -> threading.RLock:
 
 
 def _before_fork() -> None:
-    _registering.acquire()
-    for same in _alive:
-        for lock in same:
+    _forking.acquire()
+    while True:
+        known = _live_locks()
+        for lock in known:
             lock.acquire()
             _held.append(lock)
+        _registering.acquire()
+        acquired = set(map(id, known))
+        if all(id(lock) in acquired for same in _alive for lock in same):
+            return
+        _registering.release()
+        _release()
 
 
 def _after_fork() -> None:
+    _release()
+    _registering.release()
+    _forking.release()
+
+
+def _live_locks() -> list[_Lock]:
+    """Return the locks to acquire, in order of their ranks."""
+    with _registering:
+        return [lock for same in _alive for lock in same]
+
+
+def _release() -> None:
     while _held:
         _held.pop().release()
-    _registering.release()
 
 
 if hasattr(os, "register_at_fork"):

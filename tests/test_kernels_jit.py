@@ -122,14 +122,14 @@ def test_a_writable_install_caches_beside_the_source(copy: Path) -> None:
 
 
 def test_any_other_failure_of_the_cache_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    from guided.kernels import jit
+    from guided.kernels import compiler
 
     def refuse(function: object) -> object:
         raise RuntimeError("unknown locator")
 
-    monkeypatch.setattr(jit, "_Cache", refuse)
+    monkeypatch.setattr(compiler, "_Cache", refuse)
     with pytest.raises(RuntimeError, match="unknown locator"):
-        jit.kernel(lambda value: value)
+        compiler.dispatcher(lambda value: value)
 
 
 SHARED = """
@@ -177,7 +177,7 @@ def test_code_with_bounds_checks_has_a_folder_of_its_own(copy: Path) -> None:
 
 
 def test_the_oldest_folders_are_removed(copy: Path) -> None:
-    from guided.kernels.jit import _KEPT
+    from guided.kernels.compiler import _KEPT
 
     parent = copy / "guided" / "kernels" / "__pycache__"
     for age in range(6):

@@ -244,6 +244,7 @@ def test_make_lists_its_targets_and_knows_them() -> None:
         "lint",
         "bench",
         "docs",
+        "wheel",
         "clean",
     ]
     for target in listed:

@@ -88,14 +88,14 @@ def test_elsewhere_there_is_nothing_but_announcements(capsys: pytest.CaptureFixt
 KERNEL = """
 import sys
 import numpy as np
-from guided.kernels import jit
+from guided.kernels import compiler
 from guided.kernels.jit import kernel
 
 @kernel
 def double(value):
     return 2 * value
 
-jit._Notice._PATIENCE = 0.0
+compiler._Notice._PATIENCE = 0.0
 print(double(1))
 """
 

@@ -1,14 +1,20 @@
 """``guided warmup``: compile every kernel in advance.
 
-Kernels are compiled on first use, once per machine, and stored in numba's cache. Numba compiles a kernel for the types of its arguments, so
-the kernels are not called directly: small inputs go through the same functions as real ones. Tests check that all kernels are reached, and
-that real inputs cause no further compilation.
+Where a C compiler is at hand, into an extension that later processes load without numba (`guided.kernels.build`); otherwise into numba's
+cache. A wheel for the platform has the extension already.
+
+Numba compiles a kernel for the types of its arguments, so the kernels are not called directly: small inputs go through the same functions
+as real ones. Tests check that all kernels are reached, and that real inputs cause no further compilation.
 """
 
 import os
 import pkgutil
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from guided.cli.boundary import ACCEPTED, UsageError
@@ -16,32 +22,110 @@ from guided.cli.output import console, print_json
 from guided.cli.specs import JsonOption
 from guided.progress import progress
 
-__all__ = ["kernels", "warm", "warmup"]
+__all__ = ["build_extension", "kernels", "warm", "warmup"]
 
 
 def warmup(as_json: JsonOption = False) -> int:
     """Compile all kernels now, so that nothing has to wait for it later.
 
-    Needed once per machine (about a minute); later runs load the compiled code. NUMBA_CACHE_DIR sets the folder.
+    Needed once per machine (about a minute), unless the installed wheel has compiled kernels. With a C compiler, later processes load the
+    code without numba; otherwise from numba's cache. NUMBA_CACHE_DIR sets the folder.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         raise UsageError("nothing to compile: NUMBA_DISABLE_JIT switches numba's compiler off")
+    from guided.kernels import extension
+
     begin = time.perf_counter()
+    compiled, reason = 0, ""
     with progress("compiling kernels") as say:
-        _import_all()
-        warm(lambda what: say(f"compiling kernels: {what}"))
+        path = extension.path()
+        if extension.is_wanted() and path is None:
+            try:
+                path = extension.cache_path()
+                compiled = build_extension(path, lambda what: say(f"compiling kernels: {what}"))
+            except (extension.BuildError, OSError) as error:
+                path, reason = None, str(error)
+        if path is None or not extension.is_wanted():
+            _import_all()
+            warm(lambda what: say(f"compiling kernels for numba's cache: {what}"))
+            found = kernels()
+            compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in found.values())
+            n_kernels, place = len(found), _folder(found)
+        else:
+            n_kernels, place = extension.count(path), str(path)
     seconds = time.perf_counter() - begin
-    found = kernels()
-    folder = _folder(found)
-    compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in found.values())
     if as_json:
-        print_json({"kernels": len(found), "compiled": compiled, "seconds": round(seconds, 3), "cache": folder})
+        result = {"kernels": n_kernels, "compiled": compiled, "seconds": round(seconds, 3), "cache": place}
+        print_json(result | {"extension": place == str(path), "reason": reason})
         return ACCEPTED
     out = console()
     how = f"{compiled} compiled now" if compiled else "all from the cache"
-    out.print(f"{len(found)} kernels are ready after {seconds:.1f} s: {how}")
-    out.print(f"cache: {folder or 'none: no folder is writable, so every process compiles; set NUMBA_CACHE_DIR'}")
+    out.print(f"{n_kernels} kernels are ready after {seconds:.1f} s: {how}")
+    out.print(f"cache: {place or 'none: no folder is writable, so every process compiles; set NUMBA_CACHE_DIR'}")
+    if reason:
+        out.print(f"no extension was built, so processes import numba: {reason}")
     return ACCEPTED
+
+
+def build_extension(target: Path, advance: Callable[[str], None]) -> int:
+    """Write the extension of all kernels to a file, and return the number of its kernels. Takes about a minute.
+
+    Parameters
+    ----------
+    target : Path
+        A file named `guided.kernels.extension.file_name`, in an existing folder.
+    advance : callable
+        Receives the name of each stage.
+
+    Raises
+    ------
+    BuildError
+        It cannot be built here; the message says what is missing.
+    """
+    from guided.kernels import extension
+
+    # Why a process: the processor to compile for is a setting of numba's import, and code from its cache cannot be taken apart.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    root = str(Path(__file__).parents[2])
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        settings = {
+            "GUIDED_COMPILED_KERNELS": "0",
+            "NUMBA_CACHE_DIR": folder,
+            "NUMBA_CPU_NAME": extension.processor(),
+            "NUMBA_CPU_FEATURES": "",
+            "PYTHONPATH": os.pathsep.join(filter(None, [root, inherited.get("PYTHONPATH")])),
+        }
+        program = "import sys; from guided.cli.warmup import compile_all; compile_all(sys.argv[1])"
+        command = [sys.executable, "-c", program, folder]
+        errors = Path(folder, "errors")
+        with (
+            errors.open("w") as stream,
+            subprocess.Popen(
+                command, env=inherited | settings, stdout=subprocess.PIPE, stderr=stream, text=True
+            ) as child,
+        ):
+            try:
+                for line in child.stdout or ():
+                    advance(line.rstrip())
+            except BaseException:
+                child.kill()
+                raise
+        if child.returncode:
+            lines = errors.read_text(errors="replace").splitlines() or [f"status {child.returncode}"]
+            raise extension.BuildError(lines[-1].partition("BuildError: ")[2] or "\n".join(lines))
+        # Why: a process that starts meanwhile finds a whole file or none.
+        os.replace(Path(folder, target.name), target)
+    return extension.count(target)
+
+
+def compile_all(folder: str) -> None:
+    """Compile all kernels in this process and write their extension into a folder; print the name of each stage."""
+    from guided.kernels.build import build, c_compiler
+
+    c_compiler()
+    _import_all()
+    warm(lambda what: print(what, flush=True))
+    build(Path(folder))
 
 
 def warm(advance: Callable[[str], None]) -> None:
@@ -148,9 +232,10 @@ def warm(advance: Callable[[str], None]) -> None:
     advance("logits")
     from guided.generate.masking import mask_bits
 
-    bits = np.zeros((1, vocabulary.size), np.int32)
-    for out in (bits, np.empty_like(bits)):
-        mask_bits(bits, [index.mask(0)], -1, out)
+    for kind in (np.int16, np.int32, np.int64):
+        bits = np.zeros((1, vocabulary.size), kind)
+        for out in (bits, np.empty_like(bits)):
+            mask_bits(bits, [index.mask(0)], -1, out)
 
     advance("batches of masks")
     from guided.kernels.copying import copy_rows
@@ -168,10 +253,10 @@ def _import_all() -> None:
 
 
 def kernels() -> dict[str, Any]:
-    """All kernels in the loaded modules, by module and name."""
-    from guided.kernels import jit
+    """Numba's dispatchers of all kernels in the loaded modules, by module and name; empty if the extension is used."""
+    from guided.kernels import compiler
 
-    return {f"{one.py_func.__module__}.{one.py_func.__qualname__}": one for one in jit.kernels()}
+    return {f"{one.py_func.__module__}.{one.py_func.__qualname__}": one for one in compiler.kernels()}
 
 
 def _folder(found: dict[str, Any]) -> str | None:

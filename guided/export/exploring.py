@@ -212,7 +212,7 @@ class _Explorer:
             if name == OTHER and after[1].remembers():
                 raise self._refusal(number, "minProperties", _COUNTING)
             yield (content.table, label), after[0], (OBJECT, after[1])
-        if first < 0 or content.form == "general":
+        if first < 0 or content.form != "conjunctive":
             return
         if kind == CHAIN:
             if content.rules.required >> first & 1:

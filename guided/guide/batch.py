@@ -10,6 +10,7 @@ Complexity: O(rows x words), at the speed of memory, plus the masks that are com
 import weakref
 from collections.abc import Iterable, Sequence
 from operator import index as as_index
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ __all__ = ["fill_masks"]
 _MANY_BYTES = 1 << 19
 _NOTHING: Int32Array = np.zeros(0, np.int32)
 # Without a compiler, kernels are plain Python, which has no addresses.
-_IS_COMPILED = hasattr(copy_rows, "overloads")
+_IS_COMPILED = not isinstance(copy_rows, FunctionType)
 
 
 def fill_masks(guides: Sequence[Guide | None], out: Any, rows: Iterable[int] | None = None) -> dict[int, Exception]:

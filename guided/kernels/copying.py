@@ -7,18 +7,17 @@ Complexity: one ``memcpy`` per row, at the speed of memory.
 
 from typing import Any
 
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
 from guided.arrays import Int64Array
-from guided.kernels.jit import kernel
+from guided.kernels.jit import intrinsic, kernel
 
 __all__ = ["copy_rows"]
 
 
 def _typed_copy(_typing: Any, target: Any, source: Any, n_bytes: Any) -> Any:
     """Return signature and code of a call that copies bytes from one address to another."""
+    # Why here: code compiled ahead of time needs no numba.
+    from numba import types
+    from numba.core import cgutils
 
     def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         pointer = context.get_value_type(types.voidptr)

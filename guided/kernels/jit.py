@@ -1,233 +1,94 @@
-"""Decorator of all kernels: compiled, cached on disk if a folder is writable, and without the GIL.
+"""Decorator of all kernels: code compiled ahead of time where it fits, numba otherwise.
 
-Numba looks for a writable cache folder when a function is decorated and raises ``RuntimeError`` ("no locator available") if there
-is none: a read-only install with an unusable HOME. Then kernels are compiled in memory, once per process, with one warning.
+Three ways to run a kernel, tried in this order (ADR 0036):
 
-Numba notices an edit of a kernel's own file only, but compiled code includes the constants and functions that the kernel imports. So each
-version of the sources has a cache folder of its own, named by a hash (ADR 0034).
-
-The first use on a machine compiles for seconds. `_Notice` reports it on a terminal, and the logger ``guided.kernels`` has a record for
-each kernel. Ctrl-C during a compilation takes effect at numba's next pass: elsewhere it would be lost in a callback of
-LLVM, or leave numba with a half-compiled function.
+1. The *extension* (`guided.kernels.extension`): code that a wheel for the platform has, or that ``guided warmup`` built. A call whose
+   arguments fit one of its signatures imports no numba.
+2. Numba (`guided.kernels.compiler`), which compiles on first use and caches on disk: without an extension, and for other arguments.
+3. Plain Python, with ``NUMBA_DISABLE_JIT=1``.
 """
 
-import hashlib
 import logging
-import shutil
-import threading
-import time
-import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
-from functools import cache
-from pathlib import Path
+from functools import cached_property
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-import numba
-from numba.core import event as events
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.compiler_lock import global_compiler_lock
-
 from guided.interrupts import deferred
-from guided.locks import Rank, fork_safe, new_lock
-from guided.progress import is_shown, notice, progress
+from guided.kernels.extension import load
+from guided.locks import Rank, new_lock
 
-__all__ = ["kernel", "kernels"]
-
-# Why: a child forked while a thread compiles or loads a kernel could load none.
-fork_safe(global_compiler_lock, Rank.COMPILER)
+__all__ = ["intrinsic", "kernel", "python_function"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _logger = logging.getLogger("guided.kernels")
-_kernels: list[Any] = []
-_warned = False
-
-# Number of cache folders kept side by side: other versions of the sources (branches of a checkout), with and without bounds checks.
-_KEPT = 4
-_PREFIX = "guided-"
+# Why: a child forked during an import of numba could not import it.
+_loading = new_lock(Rank.LOADER)
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile ``function`` with numba (``nogil``, disk cache where possible)."""
-    global _warned
-    compiled: Any = numba.njit(nogil=True)(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT
-        return function
-    try:
-        compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
-            raise
-        if not _warned:
-            _warned = True
-            warnings.warn(
-                "guided: no writable cache folder for compiled kernels; they are compiled anew in every process "
-                "(some seconds). Set NUMBA_CACHE_DIR to a writable folder.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-    # Why this method: the dispatcher calls it for types of arguments that it has no code for, and for nothing else, so
-    # calls of compiled code cost what they did.
-    compiled._compile_for_args = _interruptible(compiled._compile_for_args)
-    _kernels.append(compiled)
-    return cast("_Function", compiled)
+    """Return the compiled form of ``function``: same arguments by position, same result. Calls release the GIL."""
+    extension = load()
+    if extension is None:
+        return cast("_Function", _compiled_by_numba(function))
+    fallback = _Fallback(function)
+    bound = extension.bind(f"{function.__module__}.{function.__qualname__}", fallback)
+    return cast("_Function", bound or fallback)
 
 
-def kernels() -> list[Any]:
-    """Return numba's dispatchers of all kernels in the modules imported so far."""
-    return list(_kernels)
+def python_function(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the Python function that a kernel was compiled from."""
+    owner = getattr(compiled, "__self__", compiled)
+    found: Callable[..., Any] = owner.function if isinstance(owner, _Fallback) else getattr(owner, "py_func", owner)
+    return found
 
 
-class _Storage(CompileResultCacheImpl):
-    """Numba's cache files of one kernel, in the folder of the present sources."""
+class intrinsic:  # noqa: N801 - in place of numba's decorator of this name
+    """`numba.extending.intrinsic`, applied when numba first compiles a kernel that calls it."""
+
+    def __init__(self, implementation: Callable[..., Any]) -> None:
+        self._implementation = implementation
+
+    @cached_property
+    def for_numba(self) -> Any:
+        """What numba compiles a call of."""
+        from numba.extending import intrinsic
+
+        return intrinsic(self._implementation)
+
+
+class _Fallback:
+    """A kernel of the extension, for arguments that fit none of its signatures: numba compiles it for them."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)  # type: ignore[no-untyped-call]
-        folder = _folder(self.locator.get_cache_path())
-        self.locator.get_cache_path = lambda: folder
+        self.function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.for_numba(*arguments)
+
+    @cached_property
+    def for_numba(self) -> Any:
+        """Numba's dispatcher of the kernel."""
+        function = self.function
+        _logger.info("no code compiled ahead of time fits a call of %s.%s", function.__module__, function.__qualname__)
+        return _compiled_by_numba(function)
 
 
-class _Cache(FunctionCache):
-    _impl_class = _Storage
+def _compiled_by_numba(function: Callable[..., Any]) -> Any:
+    # Why held: numpy and numba cannot be imported again once Ctrl-C has interrupted their import.
+    with _loading, deferred():
+        from guided.kernels.compiler import dispatcher
+
+        return dispatcher(_with_names_for_numba(function))
 
 
-@cache
-def _folder(parent: str) -> str:
-    """Return the cache folder of the present sources; if it is new, remove the oldest of the others."""
-    folder = Path(parent, _PREFIX + _version())
-    if not folder.exists():
-        try:
-            others = sorted(Path(parent).glob(f"{_PREFIX}*"), key=lambda other: other.stat().st_mtime, reverse=True)
-            folder.mkdir(parents=True)
-        except OSError:  # another process is doing the same
-            return str(folder)
-        for other in others[_KEPT - 1 :]:
-            shutil.rmtree(other, ignore_errors=True)
-    return str(folder)
-
-
-@cache
-def _version() -> str:
-    """Return a hash of what compiled code depends on and numba does not compare: all sources that kernels import, and bounds checks.
-
-    An application frozen into one file has no sources; there numba compares the file itself.
-    """
-    checked = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
-    digest = hashlib.sha256(f"{numba.__version__} {checked}".encode())
-    folder = Path(__file__).parent
-    for path in [*folder.parent.glob("arrays.py"), *sorted(folder.glob("*.py"))]:
-        source = path.read_bytes()
-        digest.update(f" {path.name} {len(source)} ".encode() + source)
-    return digest.hexdigest()[:16]
-
-
-def _interruptible(load_or_compile: Callable[..., Any]) -> Callable[..., Any]:
-    """Hold Ctrl-C back while code is loaded or compiled, except at the start of numba's passes."""
-
-    def interruptible(*arguments: Any, **options: Any) -> Any:
-        with deferred() as deliver, events.install_listener("numba:run_pass", _SafePoints(deliver)):
-            return load_or_compile(*arguments, **options)
-
-    return interruptible
-
-
-class _SafePoints(events.Listener):
-    """Deliver a signal at the start of a pass, where an exception leaves numba in the same state as an error in the pass."""
-
-    def __init__(self, deliver: Callable[[], None]) -> None:
-        self._deliver = deliver
-        self._thread = threading.get_ident()
-
-    def on_start(self, _event: events.Event) -> None:
-        if threading.get_ident() == self._thread:
-            self._deliver()
-
-    def on_end(self, _event: events.Event) -> None:
-        pass
-
-
-class _Notice(events.Listener):
-    """Report on a terminal that kernels are being compiled, their number and the time, after the first second."""
-
-    _PATIENCE = 1.0
-
-    def __init__(self) -> None:
-        self._lock = new_lock(Rank.NOTICE)
-        self._n_active = 0
-        self._began = 0.0
-        self._spent = 0.0
-        self._timer: threading.Timer | None = None
-        self._line: tuple[ExitStack, Callable[[str], None]] | None = None
-        self._noticed = False
-
-    def on_start(self, event: events.Event) -> None:
-        if not _is_ours(event):
-            return
-        with self._lock:
-            self._n_active += 1
-            if self._n_active > 1:
-                self._update()
-                return
-            self._began = time.perf_counter()
-            if not is_shown():
-                return
-            if self._spent >= self._PATIENCE:
-                self._show()
-            else:
-                self._timer = threading.Timer(self._PATIENCE - self._spent, self._show)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def on_end(self, event: events.Event) -> None:
-        if not _is_ours(event):
-            return
-        with self._lock:
-            self._n_active -= 1
-            if self._n_active:
-                self._update()
-                return
-            seconds = time.perf_counter() - self._began
-            self._spent += seconds
-            self._hide()
-        function = event.data["dispatcher"].py_func
-        _logger.info("compiled %s.%s in %.1f s", function.__module__, function.__qualname__, seconds)
-
-    def _show(self) -> None:
-        with self._lock:
-            if not self._n_active or self._line is not None:
-                return
-            if not self._noticed:
-                self._noticed = True
-                notice(
-                    "kernels are compiled on first use, which takes some seconds, once on this machine; "
-                    "'guided warmup' compiles all of them"
-                )
-            stack = ExitStack()
-            self._line = stack, stack.enter_context(progress(self._text(), elapsed=self._elapsed()))
-
-    def _update(self) -> None:
-        if self._line is not None:
-            self._line[1](self._text())
-
-    def _hide(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._line is not None:
-            stack, _ = self._line
-            self._line = None
-            stack.close()
-
-    def _text(self) -> str:
-        ready = sum(bool(found.overloads) for found in _kernels)
-        return f"compiling kernels: {ready} of up to {len(_kernels)} are ready"
-
-    def _elapsed(self) -> float:
-        return self._spent + time.perf_counter() - self._began
-
-
-def _is_ours(event: events.Event) -> bool:
-    return event.data["dispatcher"] in _kernels
-
-
-events.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]
+def _with_names_for_numba(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose globals are numba's objects in place of those of this module."""
+    names = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    owners = {name: getattr(value, "__self__", value) for name, value in names.items()}
+    changed = {name: owner.for_numba for name, owner in owners.items() if isinstance(owner, _Fallback | intrinsic)}
+    if not changed:
+        return function
+    copy = FunctionType(function.__code__, function.__globals__ | changed, function.__name__, function.__defaults__)
+    copy.__module__, copy.__qualname__, copy.__doc__ = function.__module__, function.__qualname__, function.__doc__
+    return copy

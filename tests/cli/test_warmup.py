@@ -11,6 +11,7 @@ from tests.cli.programs import call, errors_of, process, reply
 from tests.real_vocabularies import real_file
 
 KERNELS = Path(guided.__file__).parent / "kernels"
+NO_KERNELS = {"__init__", "build", "compiler", "extension", "jit"}
 
 # Real inputs after the warmup; prints what was compiled by each.
 PROGRAM = """
@@ -60,9 +61,9 @@ def test_reaches_every_kernel_and_nothing_real_needs_another(tmp_path: Path) -> 
         capture_output=True,
         check=True,
         text=True,
-        env={"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "HOME": str(tmp_path)},
+        env={"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "HOME": str(tmp_path), "GUIDED_COMPILED_KERNELS": "0"},
     )
-    modules = sorted(path.stem for path in KERNELS.glob("*.py") if path.stem not in ("__init__", "jit"))
+    modules = sorted(path.stem for path in KERNELS.glob("*.py") if path.stem not in NO_KERNELS)
     assert done.stdout.splitlines() == ["never compiled: []", "compiled later: []", f"modules: {modules}"]
     again = process("warmup", env={"NUMBA_CACHE_DIR": str(tmp_path)})
     first, second = again.stdout.decode().splitlines()
@@ -87,3 +88,13 @@ def test_says_how_long_it_took_and_where_the_cache_is() -> None:
 def test_says_when_the_compiler_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     assert "Error: nothing to compile: NUMBA_DISABLE_JIT" in errors_of("warmup")
+
+
+@pytest.mark.slow
+def test_says_why_there_is_no_extension(tmp_path: Path) -> None:
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "GUIDED_COMPILED_KERNELS": "1", "CC": str(tmp_path / "none")}
+    done = process("warmup", env=environment)
+    first, second, third = done.stdout.decode().splitlines()
+    assert "kernels are ready after" in first
+    assert second.startswith(f"cache: {tmp_path}")
+    assert third.startswith("no extension was built, so processes import numba: there is no C compiler")

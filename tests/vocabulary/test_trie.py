@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.errors import LimitError
+from guided.kernels.jit import python_function
 from guided.kernels.trie import build_trie
 from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
@@ -137,5 +138,5 @@ def test_the_kernel_equals_itself_in_plain_python(strings: list[bytes]) -> None:
         return [array.tolist() for array in (byte[:count], depth[:count], skip[:count], ends)]
 
     compiled = run(build_trie)
-    assert compiled == run(getattr(build_trie, "py_func", build_trie))
+    assert compiled == run(python_function(build_trie))
     assert all(a <= b for a, b in pairwise(compiled[3])), "sorted strings end at ascending nodes"
