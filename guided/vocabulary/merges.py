@@ -30,6 +30,7 @@ Vieira et al., "Language Models over Canonical Byte-Pair Encodings", 2025.
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int64Array
 from guided.errors import VocabularyError
@@ -46,9 +47,9 @@ class Merges:
     ----------
     tokens : sequence of (bytes or None)
         Bytes of each id.
-    left, right, merged : sequence of int, shape (n_merges,)
+    left, right, merged : sequence or ndarray of int, shape (n_merges,)
         Ids of the two parts and of the result of each merge.
-    rank : sequence of int, shape (n_merges,)
+    rank : sequence or ndarray of int, shape (n_merges,)
         The lowest rank is merged first. Merges with the same result may share a rank.
     words_first : bool
         The tokenizer looks up whole words before it merges, so merges with falling ranks are left out and not refused.
@@ -71,10 +72,10 @@ class Merges:
     def __init__(
         self,
         tokens: Sequence[bytes | None],
-        left: Sequence[int],
-        right: Sequence[int],
-        merged: Sequence[int],
-        rank: Sequence[int],
+        left: npt.ArrayLike,
+        right: npt.ArrayLike,
+        merged: npt.ArrayLike,
+        rank: npt.ArrayLike,
         words_first: bool = False,
     ) -> None:
         self._n = len(tokens)

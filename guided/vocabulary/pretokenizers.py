@@ -18,9 +18,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-__all__ = ["END", "NAMES", "PATTERNS", "Hypotheses", "Pretokenizer", "pretokenizer"]
+__all__ = ["END", "NAMES", "PATTERNS", "Hypotheses", "Pretokenizer", "PretokenizerName", "pretokenizer"]
+
+PretokenizerName: TypeAlias = Literal["none", "gpt2", "gpt2-digits", "llama3", "qwen2"]
+NAMES: tuple[PretokenizerName, ...] = get_args(PretokenizerName)
 
 # Character classes. Letters of contractions have classes of their own.
 _OTHER, _LETTER, _NUMBER, _SPACE, _NEWLINE, _WHITE, _QUOTE = range(7)
@@ -36,7 +39,7 @@ _SPACES = frozenset([_SPACE, _NEWLINE, _WHITE])
 _ALL = frozenset(range(_N_CLASSES))
 
 # The expressions of tokenizer files by name. Each name has the forms in which files write it.
-PATTERNS: dict[str, tuple[str, ...]] = {
+PATTERNS: "dict[PretokenizerName, tuple[str, ...]]" = {
     "gpt2": (
         r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
         r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
@@ -126,7 +129,7 @@ def _llama(most_digits: int) -> _Node:
     )
 
 
-def _expression(name: str) -> _Node | None:
+def _expression(name: PretokenizerName) -> _Node | None:
     match name:
         case "gpt2":
             numbers = _seq(_repeat(_chars(_SPACE), 0, 1), _repeat(_chars(_NUMBER)))
@@ -140,8 +143,6 @@ def _expression(name: str) -> _Node | None:
             return _llama(1)
     return None
 
-
-NAMES = ("none", "gpt2", "gpt2-digits", "llama3", "qwen2")
 
 
 class Pretokenizer:
@@ -158,7 +159,7 @@ class Pretokenizer:
         Hypotheses of the empty text.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: PretokenizerName) -> None:
         self._folds = name in ("llama3", "qwen2")
         self._code: list[tuple[str, frozenset[int], int, int]] = []
         self._class_of: dict[str, int] = {}
@@ -318,7 +319,7 @@ class Pretokenizer:
 
 
 @cache
-def pretokenizer(name: str) -> Pretokenizer:
+def pretokenizer(name: PretokenizerName) -> Pretokenizer:
     """Return the pretokenizer of a name, shared by all vocabularies."""
     return Pretokenizer(name)
 

@@ -17,49 +17,82 @@ over its words.
 Threads: entries are computed twice at worst, with equal results.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, freeze, mask_words
 from guided.caching import cached_property
 from guided.errors import VocabularyError, shown
 from guided.vocabulary.merges import Merges, splits_of_ranks
-from guided.vocabulary.pretokenizers import NAMES, Hypotheses, Pretokenizer, pretokenizer
+from guided.vocabulary.pretokenizers import NAMES, Hypotheses, Pretokenizer, PretokenizerName, pretokenizer
 
-__all__ = ["Encoding", "PretokenizerName", "Segmentation"]
+__all__ = ["UNKNOWN_ENCODING", "Encoding", "PretokenizerName", "Segmentation", "merges_of_pieces"]
 
-PretokenizerName: TypeAlias = Literal["none", "gpt2", "gpt2-digits", "llama3", "qwen2"]
+UNKNOWN_ENCODING = "only vocabularies from tokenizer files, or with encoding=Encoding(...), have them"
 # Masks of last tokens that are kept, 16 KB each for 128,000 tokens.
 _KEPT_MASKS = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Encoding:
     """How a byte-level BPE tokenizer encodes a text.
 
     Parameters
     ----------
-    merges : sequence of (int, int, int), optional
+    merges : array-like of int, shape (n_merges, 3), optional
         Left part, right part and result of each merge as ids, in the order of their ranks. None: the ids are the ranks, and every pair of
-        tokens that spells a token is merged (tiktoken).
+        tokens that spells a token is merged (tiktoken); then ``words_first`` holds too.
     pretokenizer : {"none", "gpt2", "gpt2-digits", "llama3", "qwen2"}
         How a text is split into words. ``"gpt2-digits"`` splits off each digit (SmolLM2); ``"none"`` does not split.
+    words_first : bool
+        The tokenizer looks up whole words before it merges (``ignore_merges``). Words whose tokens no merges form are the only ones for
+        which this makes a difference, and for them the merges count: see `guided.vocabulary.merges`.
 
     Raises
     ------
     VocabularyError
-        Unknown pretokenizer.
+        Unknown pretokenizer, or merges of another shape.
     """
 
-    merges: Sequence[tuple[int, int, int]] | None = None
+    merges: npt.ArrayLike | None = None
     pretokenizer: PretokenizerName = "none"
+    words_first: bool = False
 
     def __post_init__(self) -> None:
+        if self.merges is not None:
+            merges = np.asarray(self.merges, np.int32)
+            if merges.size == 0:
+                merges = merges.reshape(0, 3)
+            if merges.ndim != 2 or merges.shape[1] != 3:
+                raise VocabularyError(f"merges must have the shape (n, 3), not {merges.shape}")
+            object.__setattr__(self, "merges", freeze(merges))
         if self.pretokenizer not in NAMES:
             raise VocabularyError(f"pretokenizer must be one of {', '.join(NAMES)}, not {shown(self.pretokenizer)}")
+
+    def __repr__(self) -> str:
+        merges = "ranks" if self.merges is None else f"{len(np.asarray(self.merges)):,} merges"
+        return f"<Encoding by {merges}, pretokenizer {self.pretokenizer!r}>"
+
+
+def merges_of_pieces(merges: Sequence[Any], ids: Mapping[str, int]) -> Int32Array | str:
+    """Return the merges of a tokenizer file, each two pieces or a str of both with a space between, as ids of the parts and the result.
+
+    A str says which merge has a piece without an id.
+    """
+    found = np.empty((len(merges), 3), np.int32)
+    for place, merge in enumerate(merges):
+        parts = merge.split(" ") if isinstance(merge, str) else merge
+        if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+            return f"merge {place} is not a pair: {merge!r:.60}"
+        pieces = (parts[0], parts[1], parts[0] + parts[1])
+        if not all(piece in ids for piece in pieces):
+            return f"merge {place} has a part or result that is no token: {merge!r:.60}"
+        found[place] = [ids[piece] for piece in pieces]
+    return found
 
 
 class _State(NamedTuple):
@@ -111,8 +144,8 @@ class Segmentation:
         if encoding.merges is None:
             self.merges = Merges(tokens, *splits_of_ranks(tokens), words_first=True)
         else:
-            left, right, merged = ([merge[i] for merge in encoding.merges] for i in range(3))
-            self.merges = Merges(tokens, left, right, merged, range(len(merged)))
+            left, right, merged = np.asarray(encoding.merges, np.int64).T
+            self.merges = Merges(tokens, left, right, merged, np.arange(len(merged)), encoding.words_first)
         self._split: Pretokenizer = pretokenizer(encoding.pretokenizer)
         self._states = [_State(self._split.start)]
         self._number = {self._states[0]: 0}
