@@ -12,22 +12,24 @@ from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack,
 from guided.engine.index import Index
 from guided.errors import IncompleteError, shown
 from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent, Text
-from guided.generate.decoding import Decoding, FreeGuide, Script, Search, Steering
+from guided.generate.decoding import Decoding, Script, Search
 from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.search import beam, rejection, smc
+from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Generator", "Method", "Options", "Result", "Settings", "no_value", "with_search"]
+__all__ = ["Generator", "Method", "Options", "Result", "Settings", "Tokenization", "no_value", "with_search"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Result[Any])
 
 
 Method: TypeAlias = Literal["mask", "smc", "rejection", "beam"]
+Tokenization: TypeAlias = Literal["any", "canonical"]
 _PARTICLES, _ATTEMPTS = 8, 1_000
 
 
@@ -45,6 +47,7 @@ class Options(TypedDict, total=False):
     particles: int | None
     attempts: int | None
     scores: bool
+    tokenization: Tokenization
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Settings:
 
     Attributes
     ----------
-    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, scores
+    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, scores, tokenization
         As in `Generator.__call__`.
     stops : tuple of str
         The stop strings as a tuple.
@@ -70,6 +73,7 @@ class Settings:
     particles: int | None = None
     attempts: int | None = None
     scores: bool = False
+    tokenization: Tokenization = "any"
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +81,13 @@ class Settings:
         self.sampler()
         object.__setattr__(self, "stops", _stop_strings(self.stop))
         self._check_method()
+        if self.tokenization not in get_args(Tokenization):
+            raise ValueError(f"tokenization must be 'any' or 'canonical', not {shown(self.tokenization)}")
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether only the tokenizer's own encodings are allowed."""
+        return self.tokenization == "canonical"
 
     def sampler(self, place: int = 0) -> Sampler:
         """Return a sampler for the prompt at index `place` of a batch, with the seed ``seed + place``."""
@@ -174,6 +185,7 @@ class Generator(Generic[T_co]):
         particles: int | None = None,
         attempts: int | None = None,
         scores: bool = False,
+        tokenization: Tokenization = "any",
     ) -> Result[T_co]:
         """Generate one text.
 
@@ -204,6 +216,9 @@ class Generator(Generic[T_co]):
             Maximum number of texts that ``"rejection"`` may reject or accept for all samples; 1,000 by default.
         scores : bool
             Whether ``"mask"`` computes ``scores`` too, as the other methods do; each forced token then costs a forward pass.
+        tokenization : {"any", "canonical"}
+            ``"canonical"`` allows only the tokens to which the tokenizer itself encodes the generated text. With ``"any"``, the model may spell
+            it in other tokens. See docs/sampling.md for the tokenizers supported.
 
         Returns
         -------
@@ -216,6 +231,8 @@ class Generator(Generic[T_co]):
         LimitError
             ``max_tokens`` is below the length of the shortest accepted text, or the prompt leaves too little of the model's context; or
             ``attempts`` were not enough.
+        VocabularyError
+            ``tokenization="canonical"``: the tokenizer is not supported.
         ModelError
             The model returned no usable logits, or has no chat template for messages.
         ValueError, TypeError
@@ -234,6 +251,7 @@ class Generator(Generic[T_co]):
             particles=particles,
             attempts=attempts,
             scores=scores,
+            tokenization=tokenization,
         )
         return self._returned(_result(list(events)))
 
@@ -336,6 +354,7 @@ class Generator(Generic[T_co]):
             search,
             settings.stops,
             settings.scores,
+            settings.is_canonical,
         )
 
     def _returned(self, result: Result[T_co]) -> Result[T_co]:

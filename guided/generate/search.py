@@ -29,8 +29,9 @@ Parys et al., "Constrained Adaptive Rejection Sampling", 2025.
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -39,9 +40,11 @@ import numpy.typing as npt
 from guided.arrays import Int32Array, Int64Array
 from guided.errors import LimitError, ModelError
 from guided.events import FinishReason, Scores
-from guided.generate.decoding import Feed, Found, FoundText, Rows, Start, Steering, token_mask
+from guided.generate.canonical import Canonical
+from guided.generate.decoding import Feed, Found, FoundText, Rows, Start
 from guided.generate.likelihood import Step, step_of
 from guided.generate.model import Logits, common_prefix
+from guided.generate.steering import Steering, token_mask
 
 __all__ = ["Node", "Texts", "beam", "best_first", "enumeration", "pick", "rejection", "smc"]
 
@@ -80,6 +83,7 @@ class Texts:
 
     def __init__(self, start: Start) -> None:
         self._vocabulary, self._left = start.vocabulary, start.left
+        self._has_dead_ends = isinstance(start.guide, Canonical)
         self._eos = frozenset(start.vocabulary.eos)
         self._text_words = ~token_mask(start.vocabulary.eos, start.vocabulary.size)
         self._stops = tuple(stop.encode() for stop in start.stops)
@@ -91,8 +95,10 @@ class Texts:
         assert node.mask is not None
         return step_of(logits, node.mask, self._vocabulary.eos)
 
-    def child(self, node: Node, step: Step, place: int) -> Node:
-        """The prefix extended by the token at index ``place`` of a step."""
+    def child(self, node: Node, step: Step, place: int) -> Node | None:
+        """The prefix extended by the token at index ``place`` of a step; None if no text of the target begins with it."""
+        if not self.is_live(node, step, place):
+            return None
         token, scores = int(step.tokens[place]), node.scores + step.scores(place)
         guide = node.guide.fork()
         guide.advance(token)
@@ -102,6 +108,11 @@ class Texts:
         if any(stop in data for stop in self._stops):
             return Node(guide, (*node.tokens, token), scores, b"", None, "stop_string")
         return self._node(guide, (*node.tokens, token), scores, data[max(len(data) - self._longest, 0) :])
+
+    def is_live(self, node: Node, step: Step, place: int) -> bool:
+        """Whether some text of the target begins with the prefix extended by a token of a step."""
+        left = self._left - len(node.tokens)
+        return not self._has_dead_ends or node.guide.fits(int(step.tokens[place]), left)
 
     def _node(self, guide: Steering, tokens: tuple[int, ...], scores: Scores, tail: bytes) -> Node:
         """The prefix, which ends here if the budget is used up or no further token fits it."""
@@ -156,16 +167,11 @@ def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[
         for row, (group, logits) in enumerate(zip(live, answers, strict=True)):
             group.step, group.parent = texts.step(group.node, logits), row
             group.log_weight += group.step.log_mass
-        extended = list[_Group]()
-        for group in _resampled(groups, particles, random):
-            if group.step is None:
-                extended.append(group)
-                continue
-            counts = _systematic(group.step.masked(), group.count, random)
-            for place in np.flatnonzero(counts):
-                child = texts.child(group.node, group.step, int(place))
-                extended.append(_Group(child, int(counts[place]), group.log_weight, group.parent))
-        groups = extended
+        kept = _resampled(groups, particles, random)
+        # Particles at a dead end have the weight 0. If all are, they are drawn again, without the tokens that led there.
+        while not (groups := list(_extended(texts, kept, random))):
+            if all(group.step is None or not len(group.step.tokens) for group in kept):
+                raise _no_text()
     weights, log_mean = _weights(groups, particles)
     shares = weights / weights.sum()
     chosen = int(_systematic(shares, 1, random).argmax())
@@ -209,13 +215,15 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
                 continue
             row, logits = next(answer)
             step = texts.step(node, logits)
-            for place in np.argsort(-step.logs, kind="stable")[:width].tolist():
+            best = np.argsort(-step.logs, kind="stable").tolist()
+            for place in islice((place for place in best if texts.is_live(node, step, place)), width):
                 candidates.append(_Candidate(before + float(step.logs[place]), node, row, step, place))
         # Why stable: equal probabilities stay in the order of the parents' ranks, then of the tokens.
         candidates.sort(key=lambda candidate: -candidate.log_probability)
         kept = [
-            (one.row, one.node if one.step is None else texts.child(one.node, one.step, one.place))
+            (one.row, node)
             for one in candidates[:width]
+            if (node := one.node if one.step is None else texts.child(one.node, one.step, one.place)) is not None
         ]
         if not kept:
             raise _no_text()
@@ -287,7 +295,10 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
             if place >= len(cumulative):
                 break
             if place not in branch.children:
-                branch.children[place] = _Branch(texts.child(branch.node, branch.step, place))
+                child = texts.child(branch.node, branch.step, place)
+                branch.children[place] = _Branch(branch.node, 0.0) if child is None else _Branch(child)
+            if not branch.children[place].bound:
+                break
             branch = branch.children[place]
         else:
             accepted.append(branch.node)
@@ -412,7 +423,9 @@ def best_first(
         rest += share
         step = texts.step(node, (yield from read(node.tokens)))
         for place in range(len(step.tokens)):
-            add(texts.child(node, step, place), n_expanded * len(step.tokens) + place)
+            child = texts.child(node, step, place)
+            if child is not None:
+                add(child, n_expanded * len(step.tokens) + place)
     if not mass:
         raise _no_text()
     return found
@@ -493,6 +506,25 @@ def _weights(groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float
         raise _no_text()
     weights = np.exp(logs - highest) * [group.count for group in groups]
     return weights, highest + math.log(weights.sum() / particles)
+
+
+def _extended(texts: Texts, groups: list[_Group], random: np.random.Generator) -> Iterator[_Group]:
+    """Yield the particles extended by one token each; tokens that lead to dead ends are taken out of the steps."""
+    for group in groups:
+        if group.step is None:
+            yield group
+            continue
+        if not len(group.step.tokens):
+            continue
+        counts, dead = _systematic(group.step.masked(), group.count, random), list[int]()
+        for place in np.flatnonzero(counts).tolist():
+            child = texts.child(group.node, group.step, place)
+            if child is None:
+                dead.append(place)
+            else:
+                yield _Group(child, int(counts[place]), group.log_weight, group.parent)
+        if dead:
+            group.step = group.step.without(dead)
 
 
 def _resampled(groups: list[_Group], particles: int, random: np.random.Generator) -> list[_Group]:

@@ -224,6 +224,8 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(
                 f"select={select!r} chooses names by itself: method={settings.method!r} needs select='greedy'"
             )
+        if settings.is_canonical and select != "greedy":
+            raise ValueError(f"select={select!r} spells names by itself: tokenization='canonical' needs select='greedy'")
         # Stop strings apply to free text only, which `Writing` knows.
         decoding = self._decoding(prompt, replace(settings, stop=None), sampler, settings.search(sampler))
         return Writing(self._config, decoding, settings.stops)

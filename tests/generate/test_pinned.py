@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
-from guided.generate.decoding import FreeGuide
+from guided.generate.steering import FreeGuide
 from guided.generate.pinned import Pinned
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from guided.errors import LimitError, ModelError
 from guided.events import Text
-from guided.generate.decoding import Decoding, FreeGuide, Script
+from guided.generate.decoding import Decoding, Script
+from guided.generate.steering import FreeGuide
 from guided.generate.drivers import alone, together
 from guided.generate.function_model import FunctionModel
 from guided.generate.sampler import Sampler

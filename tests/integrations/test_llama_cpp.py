@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import guided
 from guided.events import Text
-from guided.generate.decoding import Decoding, FreeGuide, Script
+from guided.generate.decoding import Decoding, Script
+from guided.generate.steering import FreeGuide
 from guided.generate.drivers import alone
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores
