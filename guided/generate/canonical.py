@@ -1,21 +1,21 @@
 """`Canonical`: a guide restricted to the tokenizer's own encodings of its texts.
 
-Of all token sequences that spell a text, the tokenizer gives one, and a model has hardly seen the others. A `Canonical` guide allows only this
-one: the sequence of all tokens of a text is the encoding of that text by itself (`guided.vocabulary.segmentation`), whatever stands before it in
-the prompt. Any guide can be restricted: of regular languages, schemas, grammars, compositions, or free text.
+Of all token sequences that spell a text, the tokenizer gives one, and a model has hardly seen the others. A `Canonical` guide allows only
+this one: the sequence of all tokens of a text is the encoding of that text by itself (`guided.vocabulary.segmentation`), whatever stands
+before it in the prompt. Any guide can be restricted: of regular languages, schemas, grammars, compositions, or free text.
 
-Dead ends. A token that both the guide and the segmentation allow may be a dead end: if ``hello`` is one token and must follow, ``hel`` is not
-part of any encoding. Whether a token can be completed is decided by a search for a completion, shortest first as the guide counts tokens. It
-is exact where it ends by itself: where texts are forced, the tokens that can follow are few. A search reads at most `_STEPS` tokens; a
-token without a completion by then counts as a dead end, so nothing that is allowed is one. A completion is kept and followed until another
-token is chosen, so there always is a token to choose.
+Dead ends. A token that both the guide and the segmentation allow may be a dead end: if ``hello`` is one token and must follow, ``hel`` is
+not part of any encoding. Whether a token can be completed is decided by a search for a completion, shortest first as the guide counts
+tokens. It is exact where it ends by itself: where texts are forced, the tokens that can follow are few. A search reads at most `_STEPS`
+tokens; a token without a completion by then counts as a dead end, so nothing that is allowed is one. A completion is kept and followed
+until another token is chosen, so there always is a token to choose.
 
-Masks with few tokens (`_FEW`) contain only tokens that can be completed. Larger masks are not searched token by token, since nearly all of their
-tokens can be completed. So a token must be checked by `fits` before it is taken, and another one chosen if it does not fit; the probabilities
-are then those renormalized over the tokens that can be completed.
+Masks with few tokens (`_FEW`) contain only tokens that can be completed. Larger masks are not searched token by token, since nearly all of
+their tokens can be completed. So a token must be checked by `fits` before it is taken, and another one chosen if it does not fit; the
+probabilities are then those renormalized over the tokens that can be completed.
 
-Complexity: per step three passes over the mask's words, and one search for each token of a small mask, for the token chosen, and for the start;
-what a search has found is kept for the text and its forks.
+Complexity: per step three passes over the mask's words, and one search for each token of a small mask, for the token chosen, and for the
+start; what a search has found is kept for the text and its forks.
 """
 
 from collections.abc import Iterator

@@ -22,13 +22,24 @@ from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Generator", "Method", "Options", "Result", "Settings", "Tokenization", "no_value", "with_search"]
+__all__ = [
+    "Generator",
+    "Method",
+    "Options",
+    "Resampling",
+    "Result",
+    "Settings",
+    "Tokenization",
+    "no_value",
+    "with_search",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Result[Any])
 
 
 Method: TypeAlias = Literal["mask", "smc", "rejection", "beam"]
+Resampling: TypeAlias = Literal["token", "segment"]
 Tokenization: TypeAlias = Literal["any", "canonical"]
 _PARTICLES, _ATTEMPTS = 8, 1_000
 
@@ -46,6 +57,7 @@ class Options(TypedDict, total=False):
     method: Method
     particles: int | None
     attempts: int | None
+    resample: Resampling
     scores: bool
     tokenization: Tokenization
 
@@ -56,7 +68,7 @@ class Settings:
 
     Attributes
     ----------
-    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, scores, tokenization
+    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, resample, scores, tokenization
         As in `Generator.__call__`.
     stops : tuple of str
         The stop strings as a tuple.
@@ -72,6 +84,7 @@ class Settings:
     method: Method = "mask"
     particles: int | None = None
     attempts: int | None = None
+    resample: Resampling = "token"
     scores: bool = False
     tokenization: Tokenization = "any"
     stops: tuple[str, ...] = field(init=False)
@@ -98,7 +111,10 @@ class Settings:
         """Return the search of the method, with the random numbers of a sampler; None for ``"mask"``."""
         match self.method:
             case "smc":
-                return partial(smc, particles=self.particles or _PARTICLES, random=sampler.random)
+                by_segment = self.resample == "segment"
+                return partial(
+                    smc, particles=self.particles or _PARTICLES, random=sampler.random, by_segment=by_segment
+                )
             case "beam":
                 return partial(beam, width=self.particles or _PARTICLES)
             case "rejection":
@@ -122,6 +138,10 @@ class Settings:
             whole_number(self.attempts, "attempts", least=1)
             if self.method != "rejection":
                 raise ValueError(f"method={self.method!r} makes no attempts: they are for method='rejection'")
+        if self.resample not in get_args(Resampling):
+            raise ValueError(f"resample must be 'token' or 'segment', not {shown(self.resample)}")
+        if self.resample != "token" and self.method != "smc":
+            raise ValueError(f"method={self.method!r} does not resample: resample is for method='smc'")
         if self.method == "mask":
             return
         if self.temperature not in (None, 1):
@@ -184,6 +204,7 @@ class Generator(Generic[T_co]):
         method: Method = "mask",
         particles: int | None = None,
         attempts: int | None = None,
+        resample: Resampling = "token",
         scores: bool = False,
         tokenization: Tokenization = "any",
     ) -> Result[T_co]:
@@ -214,11 +235,14 @@ class Generator(Generic[T_co]):
             (1). ``"smc"`` and ``"beam"`` compute up to as many rows of a batch at once; memory grows with it.
         attempts : int, optional
             Maximum number of texts that ``"rejection"`` may reject or accept for all samples; 1,000 by default.
+        resample : {"token", "segment"}
+            Where ``"smc"`` compares particles and resamples them: after every token, or by their weights at the end of their last segment,
+            which ends with a space or punctuation.
         scores : bool
             Whether ``"mask"`` computes ``scores`` too, as the other methods do; each forced token then costs a forward pass.
         tokenization : {"any", "canonical"}
-            ``"canonical"`` allows only the tokens to which the tokenizer itself encodes the generated text. With ``"any"``, the model may spell
-            it in other tokens. See docs/sampling.md for the tokenizers supported.
+            ``"canonical"`` allows only the tokens to which the tokenizer itself encodes the generated text. With ``"any"``, the model may
+            spell it in other tokens. See docs/sampling.md for the tokenizers supported.
 
         Returns
         -------
@@ -250,6 +274,7 @@ class Generator(Generic[T_co]):
             method=method,
             particles=particles,
             attempts=attempts,
+            resample=resample,
             scores=scores,
             tokenization=tokenization,
         )

@@ -10,6 +10,8 @@ the model's output begins with the tokens of w, sums to ``Z <= 1`` over all text
 
 - `smc` approximates it with N particles. Each is extended by the masked distribution and weighted by the allowed mass of each step. The
   particles are resampled where their effective number falls below N / 2. The estimate of Z is unbiased, and the error falls as 1 / sqrt(N).
+  Particles are compared after every token, or by *segments*: by the weights at the end of their last word, so that none is judged by half a
+  word. The factors since then stay with a particle, which keeps the estimate unbiased.
 - `rejection` draws independent samples of exactly the target. It remembers the masses of the prefixes it has seen, so it never draws a
   rejected text again.
 - `beam` finds texts with high ``p(w)``.
@@ -52,6 +54,9 @@ K = TypeVar("K")
 
 # Probabilities that a rejection sampler remembers, 16 bytes each; beyond them, new prefixes are forgotten after their attempt.
 _REMEMBERED = 1 << 23
+
+# Bytes that end a segment: ASCII without letters, digits and the underscore.
+_SEPARATORS = frozenset(value for value in range(128) if not (chr(value).isalnum() or value == ord("_")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,13 @@ class Texts:
             return Node(guide, (*node.tokens, token), scores, b"", None, "stop_string")
         return self._node(guide, (*node.tokens, token), scores, data[max(len(data) - self._longest, 0) :])
 
+    def ends_segment(self, node: Node) -> bool:
+        """Whether a text ends with a prefix, or its last token ends with a space or punctuation."""
+        if node.mask is None or not node.tokens:
+            return True
+        data = self._vocabulary[node.tokens[-1]]
+        return not data or data[-1] in _SEPARATORS
+
     def is_live(self, node: Node, step: Step, place: int) -> bool:
         """Whether some text of the target begins with the prefix extended by a token of a step."""
         left = self._left - len(node.tokens)
@@ -126,16 +138,22 @@ class Texts:
 
 @dataclass(slots=True)
 class _Group:
-    """Particles with the same prefix, which therefore have the same weight."""
+    """Particles with the same prefix, which therefore have the same weight.
+
+    ``log_compared`` is the weight that resampling compares.
+    """
 
     node: Node
     count: int
     log_weight: float
+    log_compared: float
     parent: int = 0
     step: Step | None = None
 
 
-def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[Rows, list[Logits], Found]:
+def smc(
+    start: Start, particles: int, random: np.random.Generator, by_segment: bool = False
+) -> Generator[Rows, list[Logits], Found]:
     """Sequential Monte Carlo with locally masked proposals.
 
     Parameters
@@ -146,6 +164,9 @@ def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[
         Number of particles.
     random : numpy.random.Generator
         Source of the draws.
+    by_segment : bool
+        Whether resampling compares particles by the weights that they had at the end of their last segment: at the start, after the last
+        token that ended with a space or punctuation, or at the end of the text.
 
     Returns
     -------
@@ -159,7 +180,7 @@ def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[
         The model gives no allowed token a probability above 0.
     """
     texts = Texts(start)
-    groups = [_Group(texts.root, particles, 0.0)]
+    groups = [_Group(texts.root, particles, 0.0, 0.0)]
     n_passes = 0
     while live := [group for group in groups if group.node.mask is not None]:
         answers = yield _request(start, [(group.parent, group.node) for group in live])
@@ -167,12 +188,15 @@ def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[
         for row, (group, logits) in enumerate(zip(live, answers, strict=True)):
             group.step, group.parent = texts.step(group.node, logits), row
             group.log_weight += group.step.log_mass
+        for group in groups:
+            if not by_segment or texts.ends_segment(group.node) or group.log_weight == -np.inf:
+                group.log_compared = group.log_weight
         kept = _resampled(groups, particles, random)
         # Particles at a dead end have the weight 0. If all are, they are drawn again, without the tokens that led there.
         while not (groups := list(_extended(texts, kept, random))):
             if all(group.step is None or not len(group.step.tokens) for group in kept):
                 raise _no_text()
-    weights, log_mean = _weights(groups, particles)
+    weights, log_mean = _weights([group.log_weight for group in groups], groups, particles)
     shares = weights / weights.sum()
     chosen = int(_systematic(shares, 1, random).argmax())
     return _found([group.node for group in groups], shares, chosen, log_mean, n_passes)
@@ -498,9 +522,9 @@ def _request(start: Start, live: list[tuple[int, Node]]) -> Rows:
     return Rows(tuple(node.tokens[-1:] for _, node in live), tuple(parent for parent, _ in live))
 
 
-def _weights(groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float64], float]:
+def _weights(log_weights: list[float], groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float64], float]:
     """The weights of groups up to a factor, counts included, and the logarithm of the mean weight of all particles."""
-    logs = np.array([group.log_weight for group in groups])
+    logs = np.array(log_weights)
     highest = float(logs.max())
     if highest == -np.inf:
         raise _no_text()
@@ -522,14 +546,14 @@ def _extended(texts: Texts, groups: list[_Group], random: np.random.Generator) -
             if child is None:
                 dead.append(place)
             else:
-                yield _Group(child, int(counts[place]), group.log_weight, group.parent)
+                yield _Group(child, int(counts[place]), group.log_weight, group.log_compared, group.parent)
         if dead:
             group.step = group.step.without(dead)
 
 
 def _resampled(groups: list[_Group], particles: int, random: np.random.Generator) -> list[_Group]:
-    """The groups with new counts and equal weights, if the effective number of particles is below half of their number."""
-    weights, log_mean = _weights(groups, particles)
+    """The groups with new counts and equal compared weights, if the effective number of particles is below half of their number."""
+    weights, log_mean = _weights([group.log_compared for group in groups], groups, particles)
     squares = sum(weight * weight / group.count for weight, group in zip(weights, groups, strict=True))
     if weights.sum() ** 2 >= particles / 2 * squares:
         return [group for group, weight in zip(groups, weights, strict=True) if weight]
@@ -537,7 +561,8 @@ def _resampled(groups: list[_Group], particles: int, random: np.random.Generator
     found = list[_Group]()
     for group, count in zip(groups, counts.tolist(), strict=True):
         if count:
-            found.append(_Group(group.node, count, log_mean, group.parent, group.step))
+            log_weight = group.log_weight - group.log_compared + log_mean
+            found.append(_Group(group.node, count, log_weight, log_mean, group.parent, group.step))
     return found
 
 

@@ -81,7 +81,7 @@ def _encoding(keys: Mapping[str, Any], model: str, texts: list[str], kinds: list
     if model != "gpt2":
         return "SentencePiece models are not supported, only byte-level BPE is"
     name, merges = keys.get(_PREFIX + "pre"), keys.get(_PREFIX + "merges")
-    if name not in _PRETOKENIZERS:
+    if not isinstance(name, str) or name not in _PRETOKENIZERS:
         return f"the pretokenizer {name!r:.40} is not supported; supported are {', '.join(_PRETOKENIZERS)}"
     if not isinstance(merges, list):
         return "the file has no merges"

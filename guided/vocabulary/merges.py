@@ -5,29 +5,30 @@ sequence of tokens is *canonical* if the encoder gives exactly this sequence for
 
 Theorem. A sequence is canonical exactly if each token is the encoding of its own bytes and each adjacent pair of tokens is canonical.
 
-Proof. Consider the encoding of the bytes of a sequence until the first merge that crosses a boundary between two of its tokens. Until then the
-bytes of each token are merged in the same order as if they stood alone, and those of two neighbours in the same order as if they stood alone
-together, since the merge that is next among theirs does not depend on the others. So if the first crossing merge crosses the boundary of two
-neighbours, one does so in the encoding of these two alone: the pair is not canonical. Conversely, the first crossing merge of a pair occurs in
-the whole text too, unless another crossing merge precedes it. If a merge crosses a boundary, so does a token of the encoding; if none does,
-the encoding is the sequence.
+Proof. Consider the encoding of the bytes of a sequence until the first merge that crosses a boundary between two of its tokens. Until then
+the bytes of each token are merged in the same order as if they stood alone, and those of two neighbours in the same order as if they stood
+alone together, since the merge that is next among theirs does not depend on the others. So if the first crossing merge crosses the boundary
+of two neighbours, one does so in the encoding of these two alone: the pair is not canonical. Conversely, the first crossing merge of a pair
+occurs in the whole text too, unless another crossing merge precedes it. If a merge crosses a boundary, so does a token of the encoding; if
+none does, the encoding is the sequence.
 
-Pairs are decided under one more condition: every merge that occurs has a higher rank than the merges that form its parts, so ranks never fall
-while a text is encoded. Then a pair (p, t) is not canonical exactly if a merge joins a suffix node a of p (p, its right part, the right part of
-that, ...) with a prefix node b of t (t, its left part, ...), whose rank is lower than that of the merge that absorbs a within p, and at most
-that of the merge that absorbs b within t. (Why "at most": of equal merges the leftmost is the first.) For a fixed p, the tokens with a given b
-and a minimum rank are an interval of the preorder of the tree in which the parent of a token is its left part, with siblings in the order of
-their ranks. So all tokens that cannot follow p are found in O(merges of the suffix nodes of p + tokens).
+Pairs are decided under one more condition: every merge that occurs has a higher rank than the merges that form its parts, so ranks never
+fall while a text is encoded. Then a pair (p, t) is not canonical exactly if a merge joins a suffix node a of p (p, its right part, the
+right part of that, ...) with a prefix node b of t (t, its left part, ...), whose rank is lower than that of the merge that absorbs a within
+p, and at most that of the merge that absorbs b within t. (Why "at most": of equal merges the leftmost is the first.) For a fixed p, the
+tokens with a given b and a minimum rank are an interval of the preorder of the tree in which the parent of a token is its left part, with
+siblings in the order of their ranks. So all tokens that cannot follow p are found in O(merges of the suffix nodes of p + tokens).
 
-Merges with falling ranks are refused, except in tokenizers that look up whole words first (tiktoken). There such merges are left out, and so
-are tokens that only the look-up gives: the encoding of a word that needs them is taken to be that by the other merges. Llama 3 has 82 such
-merges and 695 such tokens in 128,000, GPT-2 and Qwen have none.
+Merges with falling ranks are refused, except in tokenizers that look up whole words first (tiktoken). There such merges are left out, and
+so are tokens that only the look-up gives: the encoding of a word that needs them is taken to be that by the other merges. Llama 3 has 82
+such merges and 695 such tokens in 128,000, GPT-2 and Qwen have none.
 
-Ref: Berglund and van der Merwe, "Formalizing BPE Tokenization", 2023. Cognetta and Okazaki, "Tokenization as Finite-State Transduction", 2024.
-Vieira et al., "Language Models over Canonical Byte-Pair Encodings", 2025.
+Ref: Berglund and van der Merwe, "Formalizing BPE Tokenization", 2023. Cognetta and Okazaki, "Tokenization as Finite-State Transduction",
+2024. Vieira et al., "Language Models over Canonical Byte-Pair Encodings", 2025.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +107,7 @@ class Merges:
         of_result = lengths[self._result]
         order = np.argsort(of_result, kind="stable")
         bounds = np.flatnonzero(np.diff(of_result[order], prepend=0, append=0))
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+        for begin, end in pairwise(bounds.tolist()):
             some = order[begin:end]
             some = some[self._at[some] > np.maximum(self._formed[self._first[some]], self._formed[self._second[some]])]
             found = some[~self._is_crossed(self._first[some], self._second[some])]
@@ -239,4 +240,6 @@ def _check_merges(
         if not (0 <= a < len(tokens) and 0 <= b < len(tokens) and 0 <= result < len(tokens)):
             raise VocabularyError(f"merge of {a} and {b} to {result}: the ids are 0 to {len(tokens) - 1}")
         if not tokens[a] or not tokens[b] or tokens[result] != (tokens[a] or b"") + (tokens[b] or b""):
-            raise VocabularyError(f"merge of {tokens[a]!r:.60} and {tokens[b]!r:.60}: {tokens[result]!r:.60} is not both")
+            raise VocabularyError(
+                f"merge of {tokens[a]!r:.60} and {tokens[b]!r:.60}: {tokens[result]!r:.60} is not both"
+            )

@@ -1,17 +1,17 @@
 r"""Pretokenizers: how a text is split into words before each is encoded by itself, as an automaton over texts with marked boundaries.
 
-A pretokenizer is a regular expression whose leftmost matches, alternatives in order and quantifiers greedy, cover the text. Whether a word ends
-at a position depends on the text after it (``\s+(?!\S)``, ``'re`` against ``'r``). A *hypothesis* is one way to place the boundaries of a
-prefix that later text may confirm:
+A pretokenizer is a regular expression whose leftmost matches, alternatives in order and quantifiers greedy, cover the text. Whether a word
+ends at a position depends on the text after it (``\s+(?!\S)``, ``'re`` against ``'r``). A *hypothesis* is one way to place the boundaries
+of a prefix that later text may confirm:
 
 - *threads*: positions in the expression, in the order of priority, from which the current word may go on;
 - *watchers*: threads of earlier words that take priority over the match assumed for them, and must therefore never match.
 
-At a boundary the threads of highest priority before the first match become a watcher. Where no boundary is, threads behind a match are dropped,
-since the match would be preferred. A text has exactly one set of boundaries, so at its end at most one hypothesis is confirmed.
+At a boundary the threads of highest priority before the first match become a watcher. Where no boundary is, threads behind a match are
+dropped, since the match would be preferred. A text has exactly one set of boundaries, so at its end at most one hypothesis is confirmed.
 
-Characters are reduced to classes: those that the expressions tell apart. The properties of characters are those of Python's ``unicodedata``;
-characters that were assigned in a later version of Unicode than the tokenizer's may be classified differently.
+Characters are reduced to classes: those that the expressions tell apart. The properties of characters are those of Python's
+``unicodedata``; characters that were assigned in a later version of Unicode than the tokenizer's may be classified differently.
 """
 
 import unicodedata
@@ -33,7 +33,9 @@ _N_CLASSES = _QUOTE + 1 + len(_CONTRACTED)
 # After the last character.
 END = -1
 
-_WHITESPACE = frozenset([*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000])
+_WHITESPACE = frozenset(
+    [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
+)
 _LETTERS = frozenset([_LETTER, *_OF_LETTER.values()])
 _SPACES = frozenset([_SPACE, _NEWLINE, _WHITE])
 _ALL = frozenset(range(_N_CLASSES))
@@ -144,7 +146,6 @@ def _expression(name: PretokenizerName) -> _Node | None:
     return None
 
 
-
 class Pretokenizer:
     """The automaton of one pretokenizer.
 
@@ -238,8 +239,7 @@ class Pretokenizer:
         if hypotheses == self.start:
             return True
         return any(
-            self._step(threads, END)[1] and self._watched(watchers, END) is not None
-            for threads, watchers in hypotheses
+            self._step(threads, END)[1] and self._watched(watchers, END) is not None for threads, watchers in hypotheses
         )
 
     def _watched(self, watchers: frozenset[_Threads], following: int) -> frozenset[_Threads] | None:
@@ -322,4 +322,3 @@ class Pretokenizer:
 def pretokenizer(name: PretokenizerName) -> Pretokenizer:
     """Return the pretokenizer of a name, shared by all vocabularies."""
     return Pretokenizer(name)
-

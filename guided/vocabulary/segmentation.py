@@ -1,18 +1,21 @@
 """`Segmentation`: an automaton over tokens that accepts exactly a tokenizer's own encodings.
 
 A sequence of tokens is *canonical* if the tokenizer encodes its text to exactly this sequence. That is so if the words of the pretokenizer
-(`guided.vocabulary.pretokenizers`) end at ends of tokens, and the tokens within each word form canonical pairs (`guided.vocabulary.merges`).
+(`guided.vocabulary.pretokenizers`) end at ends of tokens, and the tokens within each word form canonical pairs
+(`guided.vocabulary.merges`).
 
-A state is the set of the pretokenizer's hypotheses, with the bytes of a character that a token has begun. Between two tokens a word may end, or
-it goes on if they form a canonical pair; within a token no word ends. The state and the last token determine which tokens may follow. A text is
-encoded as text: names of special tokens in it are not special. Invalid UTF-8 is never canonical. A special token ends the text before it.
+A state is the set of the pretokenizer's hypotheses, with the bytes of a character that a token has begun. Between two tokens a word may
+end, or it goes on if they form a canonical pair; within a token no word ends. The state and the last token determine which tokens may
+follow. A text is encoded as text: names of special tokens in it are not special. Invalid UTF-8 is never canonical. A special token ends the
+text before it.
 
-Invariants: every prefix of a canonical sequence has a state; a sequence is canonical exactly if it has a state that may end. A state may be a
-dead end: the characters to come can refute all its hypotheses, which only the language of the texts can tell (`guided.generate.canonical`).
+Invariants: every prefix of a canonical sequence has a state; a sequence is canonical exactly if it has a state that may end. A state may be
+a dead end: the characters to come can refute all its hypotheses, which only the language of the texts can tell
+(`guided.generate.canonical`).
 
-Complexity: a state costs one pass over the distinct shapes of the tokens (10,000 in 128,000 tokens, about 30 ms) the first time its tokens are
-asked for; texts of a natural language visit about 30 states. A last token costs `Merges.follows` the first time. Then a mask is three passes
-over its words.
+Complexity: a state costs one pass over the distinct shapes of the tokens (10,000 in 128,000 tokens, about 30 ms) the first time its tokens
+are asked for; texts of a natural language visit about 30 states. A last token costs `Merges.follows` the first time. Then a mask is three
+passes over its words.
 
 Threads: entries are computed twice at worst, with equal results.
 """
@@ -214,9 +217,7 @@ class Segmentation:
                 if classes or shape.begun or not _may_begin(data):
                     return None
                 return before._replace(begun=data)
-            hypotheses = self._step(
-                hypotheses, before.may_end, before.may_continue, self._split.class_of(character)
-            )
+            hypotheses = self._step(hypotheses, before.may_end, before.may_continue, self._split.class_of(character))
             may_end, may_continue = False, True
         elif shape.rest:
             return None
@@ -311,9 +312,7 @@ class Segmentation:
             before = classes
             for place in range(shared, len(classes)):
                 is_first = place == 0
-                after = self._step(
-                    path[-1], is_first and number != 0, may_continue or not is_first, classes[place]
-                )
+                after = self._step(path[-1], is_first and number != 0, may_continue or not is_first, classes[place])
                 path.append(after)
                 if not after:
                     break

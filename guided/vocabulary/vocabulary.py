@@ -291,7 +291,9 @@ def _checked_eos(eos: Sequence[int], tokens: tuple[bytes | None, ...], size: int
 
 def _checked_encoding(encoding: Encoding | str) -> Encoding | str:
     if not isinstance(encoding, Encoding | str):
-        raise TypeError(f"encoding must be an Encoding, or a str that says why it is unknown, not {type(encoding).__name__}")
+        raise TypeError(
+            f"encoding must be an Encoding, or a str that says why it is unknown, not {type(encoding).__name__}"
+        )
     return encoding
 
 

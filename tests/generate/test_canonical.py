@@ -36,7 +36,18 @@ def trained(pairs: list[tuple[bytes, bytes]], letters: list[bytes] = LETTERS) ->
     return Vocabulary([*tokens, None], eos=[len(tokens)], encoding=Encoding(merges))
 
 
-WORDS = trained([(b"h", b"e"), (b"l", b"l"), (b"he", b"ll"), (b"hell", b"o"), (b"l", b"o"), (b'"', b":"), (b"a", b"b"), (b"b", b"a")])
+WORDS = trained(
+    [
+        (b"h", b"e"),
+        (b"l", b"l"),
+        (b"he", b"ll"),
+        (b"hell", b"o"),
+        (b"l", b"o"),
+        (b'"', b":"),
+        (b"a", b"b"),
+        (b"b", b"a"),
+    ]
+)
 
 
 def is_canonical(vocabulary: Vocabulary, tokens: tuple[int, ...]) -> bool:
@@ -173,7 +184,9 @@ def target(vocabulary: Vocabulary, model: BytesModel, wanted: set[tuple[int, ...
     masses = {}
     for tokens in wanted:
         log = 0.0
-        can_continue = len(tokens) < budget and any(len(other) > len(tokens) and other[: len(tokens)] == tokens for other in wanted)
+        can_continue = len(tokens) < budget and any(
+            len(other) > len(tokens) and other[: len(tokens)] == tokens for other in wanted
+        )
         for place, token in enumerate([*tokens, *([vocabulary.eos[0]] if can_continue else [])]):
             logits = np.float32(model._logits([0, *tokens[:place]])).astype(float)
             log += logits[token] - np.log(np.exp(logits).sum())
@@ -187,7 +200,9 @@ def test_samples_have_the_models_distribution_of_encodings() -> None:
     model, budget = BytesModel(vocabulary, 5), 4
     wanted = target(vocabulary, model, encodings(vocabulary, "[abc]{2,4}", budget), budget)
     generate = guided.regex(model, "[abc]{2,4}")
-    exact = generate("", max_tokens=budget, method="rejection", particles=2_000, attempts=200_000, seed=1, tokenization="canonical")
+    exact = generate(
+        "", max_tokens=budget, method="rejection", particles=2_000, attempts=200_000, seed=1, tokenization="canonical"
+    )
     counts = Counter({sample.tokens: round(sample.weight * 2_000) for sample in exact.samples})
     assert set(counts) <= set(wanted)
     assert chi_square_is_plausible(np.array([counts[tokens] for tokens in wanted]), np.array(list(wanted.values())))
@@ -219,10 +234,10 @@ def test_results_of_tools_do_not_belong_to_the_encoding() -> None:
         return "b" * 3
 
     generate = guided.tools(BytesModel(WORDS, 4), [ab])
-    with generate.stream("", max_tokens=60, seed=3, tokenization="canonical") as stream:
-        stream.enter_tool_mode()
-        events = list(stream)
-    assert events[-1].result.calls
+    stream = generate.stream("", max_tokens=60, seed=3, tokenization="canonical")
+    stream.enter("ab")
+    *_, last = stream
+    assert last.result.calls[0].result == "bbb"
 
 
 def test_vocabularies_without_an_encoding_are_refused() -> None:
