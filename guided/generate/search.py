@@ -245,9 +245,9 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
         # Why stable: equal probabilities stay in the order of the parents' ranks, then of the tokens.
         candidates.sort(key=lambda candidate: -candidate.log_probability)
         kept = [
-            (one.row, node)
+            (one.row, child)
             for one in candidates[:width]
-            if (node := one.node if one.step is None else texts.child(one.node, one.step, one.place)) is not None
+            if (child := one.node if one.step is None else texts.child(one.node, one.step, one.place)) is not None
         ]
         if not kept:
             raise _no_text()
