@@ -233,8 +233,10 @@ def test_results_of_tools_do_not_belong_to_the_encoding() -> None:
         """Says ab."""
         return "b" * 3
 
-    generate = guided.tools(BytesModel(WORDS, 4), [ab])
-    stream = generate.stream("", max_tokens=60, seed=3, tokenization="canonical")
+    model = BytesModel(WORDS, 4)
+    model._encode = lambda text: slow_bpe(WORDS, text.encode())
+    generate = guided.tools(model, [ab], format="tooldec")
+    stream = generate.stream("p", max_tokens=60, seed=3, tokenization="canonical")
     stream.enter("ab")
     *_, last = stream
     assert last.result.calls[0].result == "bbb"
