@@ -24,7 +24,7 @@ from tests.profiles import examples
 
 METHODS = ["mask", "smc", "rejection", "beam"]
 # Bytes of JSON and of small texts, then merges.
-LETTERS = [bytes([value]) for value in range(32, 127)]
+LETTERS = [bytes([value]) for value in (*range(32, 127), 10)]
 
 
 def trained(pairs: list[tuple[bytes, bytes]], letters: list[bytes] = LETTERS) -> Vocabulary:
