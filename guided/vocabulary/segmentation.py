@@ -13,7 +13,7 @@ Invariants: every prefix of a canonical sequence has a state; a sequence is cano
 a dead end: the characters to come can refute all its hypotheses, which only the language of the texts can tell
 (`guided.generate.canonical`).
 
-Complexity: a state costs one pass over the distinct shapes of the tokens (10,000 in 128,000 tokens, about 30 ms) the first time its tokens
+Complexity: a state costs one pass over the distinct shapes of the tokens (3,000 in 128,000 tokens, about 50 ms) the first time its tokens
 are asked for; texts of a natural language visit about 30 states. A last token costs `Merges.follows` the first time. Then a mask is three
 passes over its words.
 
