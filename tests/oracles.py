@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from guided.automata.automaton import Automaton
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 from guided.schema.frontend.lowering import Lowering
+from guided.vocabulary.segmentation import Encoding
 from guided.vocabulary.vocabulary import Vocabulary
 
 # ------------------------------------------------------------------------------------------------------------ tries
@@ -575,3 +576,15 @@ def slow_beam(
 def total_variation(left: Mapping[Any, float], right: Mapping[Any, float]) -> float:
     """Half the sum of the differences of two distributions."""
     return sum(abs(left.get(key, 0.0) - right.get(key, 0.0)) for key in {*left, *right}) / 2
+
+
+def slow_bpe(vocabulary: Vocabulary, data: bytes) -> list[int]:
+    """The encoding of bytes: the merge with the lowest rank, the leftmost one first, until there is none."""
+    assert isinstance(vocabulary.encoding, Encoding)
+    merges = np.asarray(vocabulary.encoding.merges).tolist()
+    ranks = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(merges)}
+    tokens = [vocabulary.tokens.index(bytes([value])) for value in data]
+    while possible := [(*ranks[pair], place) for place, pair in enumerate(pairwise(tokens)) if pair in ranks]:
+        _, merged, place = min(possible, key=lambda one: (one[0], one[2]))
+        tokens[place : place + 2] = [merged]
+    return tokens

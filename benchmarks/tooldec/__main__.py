@@ -5,6 +5,7 @@
 --budget MINUTES   for the experiments with a model; a run that is repeated goes on where it stood (45)
 --part SHARE       of the problems of each setting: 0.5 for half of them
 --all              all problems, no budget
+--search           single calls of E2, E3 and E4 by masks, whole names, and searches (smc, beam) only; rows in a folder of their own
 --data DIR         the papers' data (GUIDED_DATA, or ../shared/data); where it is not, problems of our own are asked
 --rows DIR         where rows are kept (.cache/tooldec/MODEL)
 --report           measure nothing; tables and figures out of the rows there are
@@ -50,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{given.data} has no data: problems of our own are asked")
     label = "default" if given.model is None else Path(given.model).name.removesuffix(".gguf")
     rows = given.rows or ROOT / ".cache" / "tooldec" / (label if data else f"{label}, own problems")
+    if given.search and given.rows is None:
+        rows = rows.with_name(f"{rows.name}, searches")
     chosen = given.experiment.split(",") if given.experiment else list(EXPERIMENTS)
     if not given.report:
         _measure(chosen, given, data, rows, label)
@@ -95,7 +98,7 @@ def _measure(chosen: list[str], given: argparse.Namespace, data: Path | None, ro
         elif name in ONCE:
             measure(name, model, data, rows)
     problems = {what: max(1, round(given.part * count)) for what, count in DEFAULT.items()}
-    size = Size(data, {}, (0, 1, 2)) if given.all else Size(data, problems)
+    size = Size(data, {}, (0, 1, 2), given.search) if given.all else Size(data, problems, searches=given.search)
     total = sum(SHARES[name] for name in chosen if name in JOBS)
     end = time.monotonic()
     for name in chosen:
@@ -109,6 +112,7 @@ def _in_processes(groups: list[list[str]], given: argparse.Namespace, rows: Path
     options = ["--is-worker", "--budget", str(given.budget), "--data", str(given.data), "--rows", str(rows)]
     options += ["--part", str(given.part)]
     options += ["--all"] if given.all else []
+    options += ["--search"] if given.search else []
     options += ["--model", given.model] if given.model else []
     command = [sys.executable, "-m", "benchmarks.tooldec", *options, "--experiment"]
     running = [subprocess.Popen([*command, ",".join(group)], cwd=ROOT) for group in groups]
@@ -150,6 +154,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=45.0, help="minutes")
     parser.add_argument("--part", type=_part, default=1.0, help="of the problems of each setting, from 0 to 1")
     parser.add_argument("--all", action="store_true", help="all problems, no budget")
+    parser.add_argument("--search", action="store_true", help="masks against searches")
     parser.add_argument("--data", type=Path, default=folder)
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--workers", type=int, default=2, help="processes, of one thread each")

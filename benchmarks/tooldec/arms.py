@@ -6,15 +6,18 @@ backtrace                  the same; a call that the acceptor refuses is begun a
 suffix match, edit ratio   the unconstrained line with its name matched (`benchmarks.tooldec.fuzzy`)
 guided                     the index's masks, greedy
 guided, whole names        masks, and the tool chosen by the scores of whole names
+guided, smc 8              the whole call by sequential Monte Carlo with 8 particles; also 32 (``--search``)
+guided, beam 8             the whole call by a beam search of width 8; also 32 (``--search``)
 =========================  =====================================================================================================
 
 ``unconstrained, sampled`` and ``guided, sampled`` draw at temperature 0.7 with the row's seed; the others are greedy, and their seed is 0.
+``guided, smc`` draws from the model's own distribution of calls.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import guided
 from benchmarks.clock import timed
@@ -27,12 +30,16 @@ from guided.generate.model import LanguageModel
 from guided.generate.sampler import Sampler
 from guided.generate.tools import ToolsGenerator
 
-__all__ = ["GREEDY", "GUIDED", "SAMPLED", "TEMPERATURE", "TRIES", "Bench", "call_jobs"]
+__all__ = ["GREEDY", "GUIDED", "SAMPLED", "SEARCHED", "TEMPERATURE", "TRIES", "Bench", "call_jobs"]
 
 TEMPERATURE, TRIES = 0.7, 5
+_METHODS: tuple[Literal["smc", "beam"], ...] = ("smc", "beam")
 GREEDY = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided", "guided, whole names")
 SAMPLED = ("unconstrained, sampled", "guided, sampled")
-GUIDED = ("guided", "guided, whole names", "guided, sampled")
+SEARCHED: Mapping[str, tuple[Literal["smc", "beam"], int]] = {
+    f"guided, {method} {particles}": (method, particles) for particles in (8, 32) for method in _METHODS
+}
+GUIDED = ("guided", "guided, whole names", "guided, sampled", *SEARCHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,10 @@ def _measure(
 
 
 def _guided(generator: ToolsGenerator, problem: Problem, setting: Setting, arm: str, seed: int) -> tuple[str, int]:
+    if arm in SEARCHED:
+        method, particles = SEARCHED[arm]
+        found = generator(problem.prompt, max_tokens=setting.max_tokens, seed=seed, method=method, particles=particles)
+        return found.text, found.forward_passes
     temperature = TEMPERATURE if arm in SAMPLED else 0.0
     result = generator(problem.prompt, max_tokens=setting.max_tokens, temperature=temperature, seed=seed)
     return result.text, result.forward_passes

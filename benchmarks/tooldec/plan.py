@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.tooldec import funcqa, kamel
-from benchmarks.tooldec.arms import GREEDY, SAMPLED, Bench, call_jobs
+from benchmarks.tooldec.arms import GREEDY, SAMPLED, SEARCHED, Bench, call_jobs
 from benchmarks.tooldec.chains import chain_jobs
 from benchmarks.tooldec.paths import path_jobs, requests_of
 from benchmarks.tooldec.problems import Problem, Setting
@@ -45,11 +45,18 @@ class Size:
         As `DEFAULT`; what is missing has no bound.
     seeds : tuple of int
         Of the sampled arms.
+    searches : bool
+        Whether calls are also written by `SEARCHED`, and by ``guided`` and ``guided, whole names`` for comparison, instead of by all arms.
     """
 
     data: Path | None
     problems: Mapping[str, int]
     seeds: tuple[int, ...] = (0,)
+    searches: bool = False
+
+    def arms(self, usual: tuple[str, ...]) -> tuple[str, ...]:
+        """The arms of single calls."""
+        return ("guided", "guided, whole names", *SEARCHED) if self.searches else usual
 
     def folder(self, name: str) -> Path | None:
         """The folder of one of the data sets."""
@@ -66,8 +73,8 @@ def e2(bench: Bench, size: Size) -> Iterator[Job]:
 
     def of(item: tuple[Setting, Problem], _: int) -> list[Job]:
         if item[0] is several:
-            return chain_jobs(bench, "E2", *item)
-        return call_jobs(bench, "E2", *item, GREEDY + SAMPLED, size.seeds)
+            return [] if size.searches else chain_jobs(bench, "E2", *item)
+        return call_jobs(bench, "E2", *item, size.arms(GREEDY + SAMPLED), size.seeds)
 
     yield from _in_blocks([_pairs(single, size.most("one call")), _pairs(several, size.most("chains"))], of)
 
@@ -76,7 +83,8 @@ def e3(bench: Bench, size: Size) -> Iterator[Job]:
     """FuncQA, four tools shown: the others are unseen."""
     setting = funcqa.one_call(size.folder("funcqa"), seen_only=True)
     yield from _in_blocks(
-        [_pairs(setting, size.most("four shown"))], lambda item, _: call_jobs(bench, "E3", *item, GREEDY, size.seeds)
+        [_pairs(setting, size.most("four shown"))],
+        lambda item, _: call_jobs(bench, "E3", *item, size.arms(GREEDY), size.seeds),
     )
 
 
@@ -87,7 +95,7 @@ def e4(bench: Bench, size: Size) -> Iterator[Job]:
 
     def of(item: tuple[Setting, Problem], place: int) -> list[Job]:
         scored = size.most("scored, large" if len(item[0].tools) > 60 else "scored")
-        return call_jobs(bench, "E4", *item, GREEDY if place < scored else _FEW, size.seeds)
+        return call_jobs(bench, "E4", *item, size.arms(GREEDY if place < scored else _FEW), size.seeds)
 
     yield from _in_blocks([_pairs(setting, most) for setting in settings], of)
 

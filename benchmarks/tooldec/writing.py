@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from guided.generate.decoding import FreeGuide
 from guided.generate.model import LanguageModel, Logits, Session
 from guided.generate.sampler import Sampler
+from guided.generate.steering import FreeGuide
 
 __all__ = ["Pen", "pen"]
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -37,7 +37,7 @@ from guided.progress import progress
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
     from guided.events import Event, Result
-    from guided.generate.generator import Options
+    from guided.generate.generator import Method, Options, Resampling, Tokenization
 
 __all__ = ["run"]
 
@@ -72,8 +72,11 @@ def run(
     device: DeviceOption = "cpu",
     max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum number of tokens to generate.")] = 200,
     temperature: Annotated[
-        float, typer.Option("--temperature", help="0 takes the best token; 1 samples from the model's distribution.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            "--temperature", help="0 (the default) takes the best token; 1 samples from the model's distribution."
+        ),
+    ] = None,
     top_k: Annotated[int | None, typer.Option("--top-k", help="Sample from the best K tokens.")] = None,
     top_p: Annotated[float | None, typer.Option("--top-p", help="Sample from the best tokens with mass P.")] = None,
     min_p: Annotated[
@@ -83,6 +86,26 @@ def run(
     stop: Annotated[
         list[str] | None, typer.Option("--stop", metavar="TEXT", help="Stop before this text; may be repeated.")
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option("--method", help="How the text is found: mask (token by token), smc, rejection or beam."),
+    ] = "mask",
+    particles: Annotated[
+        int | None, typer.Option("--particles", help="Particles of smc, texts of beam, samples of rejection.")
+    ] = None,
+    attempts: Annotated[
+        int | None, typer.Option("--attempts", help="Maximum number of texts that rejection may draw.")
+    ] = None,
+    resample: Annotated[
+        str, typer.Option("--resample", help="Where smc compares its particles: token or segment.")
+    ] = "token",
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Compute the text's log-probabilities (shown with --json) for mask too.")
+    ] = False,
+    tokenization: Annotated[
+        str,
+        typer.Option("--tokenization", help="any, or canonical: only tokens to which the tokenizer encodes the text."),
+    ] = "any",
     stream: Annotated[bool, typer.Option("--stream", help="Write the text while it is generated.")] = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -102,6 +125,7 @@ def run(
       guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
       guided run --ascii --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
+      guided run --regex '(yes|no), because [^.]*\.' --method smc --particles 8 --json 'Is water wet? '
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
     what = asked(
@@ -128,6 +152,12 @@ def run(
         "min_p": min_p,
         "seed": seed,
         "stop": stop or None,
+        "method": cast("Method", method),
+        "particles": particles,
+        "attempts": attempts,
+        "resample": cast("Resampling", resample),
+        "scores": scores,
+        "tokenization": cast("Tokenization", tokenization),
     }
     _check_options(options)
     # Why now: errors must be reported before the model is loaded.

@@ -21,16 +21,18 @@ Ref: Zhang, Chen, Li, Wang, "Syntax Error-Free and Generalizable Tool Use for LL
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from guided.arrays import Int32Array, freeze, mask_words
+from guided.arrays import Int32Array
 from guided.errors import LimitError
 from guided.events import Event, FinishReason, Scores
+from guided.generate.canonical import Canonical
 from guided.generate.likelihood import Step, step_of
 from guided.generate.model import Logits, check_context
 from guided.generate.sampler import Sampler
+from guided.generate.steering import Steering, token_mask
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -38,14 +40,11 @@ __all__ = [
     "Feed",
     "Found",
     "FoundText",
-    "FreeGuide",
     "Rows",
     "Script",
     "Search",
     "Start",
-    "Steering",
     "Work",
-    "token_mask",
 ]
 
 
@@ -100,29 +99,6 @@ class Rows:
 
 # The script receives the answer after a request, and None after an event.
 Script: TypeAlias = Generator[Event | Feed | Rows | Work, Any, None]
-
-
-class Steering(Protocol):
-    """The interface of guides that decoding needs."""
-
-    @property
-    def remaining(self) -> int:
-        """Minimum number of tokens to an accepted text."""
-
-    def mask(self) -> Int32Array:
-        """The allowed tokens."""
-
-    def fits(self, token: int, budget: int) -> bool:
-        """Return whether at most ``budget - 1`` more tokens complete the text after an allowed token, or it is the end of sequence."""
-
-    def mask_within(self, budget: int) -> Int32Array:
-        """Allowed tokens from which ``budget - 1`` more reach an accepted text; the end of sequence if the text is accepted now."""
-
-    def advance(self, token: int) -> None:
-        """Take an allowed token."""
-
-    def fork(self) -> "Steering":
-        """Return an independent guide in the same state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,44 +161,6 @@ class Found:
 Search: TypeAlias = Callable[[Start], Generator[Feed | Rows, Any, Found]]
 
 
-class FreeGuide:
-    """A guide without constraints: every token that has bytes is allowed, and the end of sequence at any time.
-
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-        Of the model.
-    """
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        spelling = [token for token, data in enumerate(vocabulary) if data is not None]
-        self._all = freeze(token_mask([*spelling, *vocabulary.eos], vocabulary.size))
-
-    @property
-    def remaining(self) -> int:
-        """Always 0: free text may end anywhere."""
-        return 0
-
-    def mask(self) -> Int32Array:
-        """All tokens that have bytes, and the end of sequence."""
-        return self._all
-
-    def fits(self, token: int, budget: int) -> bool:  # noqa: ARG002 - the protocol's signature
-        """Return True: free text may end after any token."""
-        return True
-
-    def mask_within(self, budget: int) -> Int32Array:  # noqa: ARG002 - the protocol's signature
-        """The same mask: free text may end after any token."""
-        return self._all
-
-    def advance(self, token: int) -> None:
-        """Do nothing: the guide has one state."""
-
-    def fork(self) -> "FreeGuide":
-        """Return this guide: it has one state."""
-        return self
-
-
 class Decoding:
     """The state of one sequence: guide, sampler, budget, and the tokens that the model has not read yet.
 
@@ -246,6 +184,8 @@ class Decoding:
         Stop strings, for a search; the script handles them otherwise.
     has_scores : bool
         Whether to compute ``scores`` without a search; a forced token then costs a forward pass.
+    is_canonical : bool
+        Whether only the tokenizer's own encodings are allowed, of the text behind each guide that is given.
 
     Attributes
     ----------
@@ -281,11 +221,13 @@ class Decoding:
         search: Search | None = None,
         stops: tuple[str, ...] = (),
         has_scores: bool = False,
+        is_canonical: bool = False,
     ) -> None:
         if not prompt:
             raise ValueError("a prompt needs at least one token")
         check_context(len(prompt), context_length)
-        self.guide = guide
+        self._is_canonical, self._vocabulary = is_canonical, vocabulary
+        self.guide = self._restricted(guide)
         self.reserve = 0
         self.tokens: list[int] = []
         self.pending = list(prompt)
@@ -296,7 +238,7 @@ class Decoding:
         self._search, self._stops = search, stops
         # The tokens of the text that the last search chose and that have not been taken; None if the next one needs another search.
         self._ahead: deque[int] | None = None
-        self.sampler, self._vocabulary = sampler, vocabulary
+        self.sampler = sampler
         self._eos = frozenset(vocabulary.eos)
         self._text_words = ~token_mask(vocabulary.eos, vocabulary.size)
         self._max_tokens = max_tokens
@@ -334,8 +276,11 @@ class Decoding:
     def turn(self, guide: Steering, reserve: int) -> None:
         """Continue with another guide; raises LimitError if the remaining budget is too small for it."""
         self._discard()
-        self.guide, self.reserve = guide, reserve
+        self.guide, self.reserve = self._restricted(guide), reserve
         self._check_budget()
+
+    def _restricted(self, guide: Steering) -> Steering:
+        return Canonical(guide, self._vocabulary) if self._is_canonical else guide
 
     def replace(self, place: int, tokens: Sequence[int]) -> None:
         """Truncate the model's input at `place` and append `tokens`."""
@@ -402,9 +347,16 @@ class Decoding:
             step = None if self._scores is None else self._step(logits, left)
             if token is None:
                 token = self.sampler.sample(logits, mask)
-            if not self.guide.fits(token, left):
-                # A second draw from the tokens that fit gives each its probability renormalized over these tokens.
+            # A second draw from the tokens that fit gives each its probability renormalized over these tokens.
+            refused: Int32Array | None = None
+            while not self.guide.fits(token, left):
                 mask = self.guide.mask_within(left)
+                if refused is not None:
+                    # Only a `Canonical` guide has tokens in this mask that do not fit.
+                    refused[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+                    mask = mask & ~refused
+                else:
+                    refused = np.zeros_like(mask)
                 if not (mask & self._text_words).any():
                     self.finish_reason = "length"
                     return None
@@ -446,13 +398,6 @@ class Decoding:
         if needed > self.left:
             what = "max_tokens" if self._room is None or self._max_tokens <= self._room else "context"
             raise LimitError(what, needed, max(self.left, 0), "the shortest text that can be accepted is longer")
-
-
-def token_mask(tokens: Sequence[int], size: int) -> Int32Array:
-    """The mask that allows exactly ``tokens``: int32, shape (ceil(size / 32),)."""
-    bits = np.zeros(32 * mask_words(size), dtype=np.bool_)
-    bits[list(tokens)] = True
-    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
 
 
 def _only(mask: Int32Array) -> int | None:

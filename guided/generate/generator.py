@@ -12,22 +12,35 @@ from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack,
 from guided.engine.index import Index
 from guided.errors import IncompleteError, shown
 from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent, Text
-from guided.generate.decoding import Decoding, FreeGuide, Script, Search, Steering
+from guided.generate.decoding import Decoding, Script, Search
 from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.search import beam, rejection, smc
+from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Generator", "Method", "Options", "Result", "Settings", "no_value", "with_search"]
+__all__ = [
+    "Generator",
+    "Method",
+    "Options",
+    "Resampling",
+    "Result",
+    "Settings",
+    "Tokenization",
+    "no_value",
+    "with_search",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Result[Any])
 
 
 Method: TypeAlias = Literal["mask", "smc", "rejection", "beam"]
+Resampling: TypeAlias = Literal["token", "segment"]
+Tokenization: TypeAlias = Literal["any", "canonical"]
 _PARTICLES, _ATTEMPTS = 8, 1_000
 
 
@@ -44,7 +57,9 @@ class Options(TypedDict, total=False):
     method: Method
     particles: int | None
     attempts: int | None
+    resample: Resampling
     scores: bool
+    tokenization: Tokenization
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +68,7 @@ class Settings:
 
     Attributes
     ----------
-    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, scores
+    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, resample, scores, tokenization
         As in `Generator.__call__`.
     stops : tuple of str
         The stop strings as a tuple.
@@ -69,7 +84,9 @@ class Settings:
     method: Method = "mask"
     particles: int | None = None
     attempts: int | None = None
+    resample: Resampling = "token"
     scores: bool = False
+    tokenization: Tokenization = "any"
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +94,13 @@ class Settings:
         self.sampler()
         object.__setattr__(self, "stops", _stop_strings(self.stop))
         self._check_method()
+        if self.tokenization not in get_args(Tokenization):
+            raise ValueError(f"tokenization must be 'any' or 'canonical', not {shown(self.tokenization)}")
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether only the tokenizer's own encodings are allowed."""
+        return self.tokenization == "canonical"
 
     def sampler(self, place: int = 0) -> Sampler:
         """Return a sampler for the prompt at index `place` of a batch, with the seed ``seed + place``."""
@@ -87,7 +111,10 @@ class Settings:
         """Return the search of the method, with the random numbers of a sampler; None for ``"mask"``."""
         match self.method:
             case "smc":
-                return partial(smc, particles=self.particles or _PARTICLES, random=sampler.random)
+                by_segment = self.resample == "segment"
+                return partial(
+                    smc, particles=self.particles or _PARTICLES, random=sampler.random, by_segment=by_segment
+                )
             case "beam":
                 return partial(beam, width=self.particles or _PARTICLES)
             case "rejection":
@@ -111,6 +138,10 @@ class Settings:
             whole_number(self.attempts, "attempts", least=1)
             if self.method != "rejection":
                 raise ValueError(f"method={self.method!r} makes no attempts: they are for method='rejection'")
+        if self.resample not in get_args(Resampling):
+            raise ValueError(f"resample must be 'token' or 'segment', not {shown(self.resample)}")
+        if self.resample != "token" and self.method != "smc":
+            raise ValueError(f"method={self.method!r} does not resample: resample is for method='smc'")
         if self.method == "mask":
             return
         if self.temperature not in (None, 1):
@@ -173,7 +204,9 @@ class Generator(Generic[T_co]):
         method: Method = "mask",
         particles: int | None = None,
         attempts: int | None = None,
+        resample: Resampling = "token",
         scores: bool = False,
+        tokenization: Tokenization = "any",
     ) -> Result[T_co]:
         """Generate one text.
 
@@ -202,8 +235,14 @@ class Generator(Generic[T_co]):
             (1). ``"smc"`` and ``"beam"`` compute up to as many rows of a batch at once; memory grows with it.
         attempts : int, optional
             Maximum number of texts that ``"rejection"`` may reject or accept for all samples; 1,000 by default.
+        resample : {"token", "segment"}
+            Where ``"smc"`` compares particles and resamples them: after every token, or by their weights at the end of their last segment,
+            which ends with a space or punctuation.
         scores : bool
             Whether ``"mask"`` computes ``scores`` too, as the other methods do; each forced token then costs a forward pass.
+        tokenization : {"any", "canonical"}
+            ``"canonical"`` allows only the tokens to which the tokenizer itself encodes the generated text. With ``"any"``, the model may
+            spell it in other tokens. See docs/sampling.md for the tokenizers supported.
 
         Returns
         -------
@@ -216,6 +255,8 @@ class Generator(Generic[T_co]):
         LimitError
             ``max_tokens`` is below the length of the shortest accepted text, or the prompt leaves too little of the model's context; or
             ``attempts`` were not enough.
+        VocabularyError
+            ``tokenization="canonical"``: the tokenizer is not supported.
         ModelError
             The model returned no usable logits, or has no chat template for messages.
         ValueError, TypeError
@@ -233,7 +274,9 @@ class Generator(Generic[T_co]):
             method=method,
             particles=particles,
             attempts=attempts,
+            resample=resample,
             scores=scores,
+            tokenization=tokenization,
         )
         return self._returned(_result(list(events)))
 
@@ -336,6 +379,7 @@ class Generator(Generic[T_co]):
             search,
             settings.stops,
             settings.scores,
+            settings.is_canonical,
         )
 
     def _returned(self, result: Result[T_co]) -> Result[T_co]:

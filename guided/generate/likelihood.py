@@ -38,6 +38,10 @@ class Step:
         masses: npt.NDArray[np.float64] = np.exp(self.logs - self.log_mass)
         return masses
 
+    def without(self, places: Sequence[int]) -> "Step":
+        """The step without the tokens at some indices; ``log_mass`` stays, so the rest are drawn in proportion to it."""
+        return Step(np.delete(self.tokens, places), np.delete(self.logs, places), self.log_mass)
+
     def scores(self, place: int) -> Scores:
         """The scores of the token at index ``place``."""
         log = float(self.logs[place])

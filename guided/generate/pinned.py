@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
-from guided.generate.decoding import Steering
+from guided.generate.steering import Steering
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Pinned"]
@@ -30,6 +30,11 @@ class Pinned:
     def __init__(self, guide: Steering, vocabulary: Vocabulary, data: bytes) -> None:
         self._guide, self._vocabulary, self._data = guide, vocabulary, data
         self._along = _along(vocabulary, data)
+
+    @property
+    def state(self) -> int:
+        """State of the guide."""
+        return self._guide.state
 
     @property
     def remaining(self) -> int:

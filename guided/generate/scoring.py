@@ -83,8 +83,8 @@ class ScoredChoice(Generator[T_co]):
 
     def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
-        if settings.method != "mask" or settings.scores:
-            raise ValueError("select='score' chooses whole options: leave out method and scores")
+        if settings.method != "mask" or settings.scores or settings.is_canonical:
+            raise ValueError("select='score' chooses whole options: leave out method, scores and tokenization")
         if settings.temperature:
             raise ValueError(f"select='score' takes the best option: temperature must be 0, not {settings.temperature}")
         shortest = min(map(len, self._candidates))

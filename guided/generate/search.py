@@ -10,6 +10,8 @@ the model's output begins with the tokens of w, sums to ``Z <= 1`` over all text
 
 - `smc` approximates it with N particles. Each is extended by the masked distribution and weighted by the allowed mass of each step. The
   particles are resampled where their effective number falls below N / 2. The estimate of Z is unbiased, and the error falls as 1 / sqrt(N).
+  Particles are compared after every token, or by *segments*: by the weights at the end of their last word, so that none is judged by half a
+  word. The factors since then stay with a particle, which keeps the estimate unbiased.
 - `rejection` draws independent samples of exactly the target. It remembers the masses of the prefixes it has seen, so it never draws a
   rejected text again.
 - `beam` finds texts with high ``p(w)``.
@@ -29,8 +31,9 @@ Parys et al., "Constrained Adaptive Rejection Sampling", 2025.
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -39,9 +42,11 @@ import numpy.typing as npt
 from guided.arrays import Int32Array, Int64Array
 from guided.errors import LimitError, ModelError
 from guided.events import FinishReason, Scores
-from guided.generate.decoding import Feed, Found, FoundText, Rows, Start, Steering, token_mask
+from guided.generate.canonical import Canonical
+from guided.generate.decoding import Feed, Found, FoundText, Rows, Start
 from guided.generate.likelihood import Step, step_of
 from guided.generate.model import Logits, common_prefix
+from guided.generate.steering import Steering, token_mask
 
 __all__ = ["Node", "Texts", "beam", "best_first", "enumeration", "pick", "rejection", "smc"]
 
@@ -49,6 +54,9 @@ K = TypeVar("K")
 
 # Probabilities that a rejection sampler remembers, 16 bytes each; beyond them, new prefixes are forgotten after their attempt.
 _REMEMBERED = 1 << 23
+
+# Bytes that end a segment: ASCII without letters, digits and the underscore.
+_SEPARATORS = frozenset(value for value in range(128) if not (chr(value).isalnum() or value == ord("_")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,7 @@ class Texts:
 
     def __init__(self, start: Start) -> None:
         self._vocabulary, self._left = start.vocabulary, start.left
+        self._has_dead_ends = isinstance(start.guide, Canonical)
         self._eos = frozenset(start.vocabulary.eos)
         self._text_words = ~token_mask(start.vocabulary.eos, start.vocabulary.size)
         self._stops = tuple(stop.encode() for stop in start.stops)
@@ -91,8 +100,10 @@ class Texts:
         assert node.mask is not None
         return step_of(logits, node.mask, self._vocabulary.eos)
 
-    def child(self, node: Node, step: Step, place: int) -> Node:
-        """The prefix extended by the token at index ``place`` of a step."""
+    def child(self, node: Node, step: Step, place: int) -> Node | None:
+        """The prefix extended by the token at index ``place`` of a step; None if no text of the target begins with it."""
+        if not self.is_live(node, step, place):
+            return None
         token, scores = int(step.tokens[place]), node.scores + step.scores(place)
         guide = node.guide.fork()
         guide.advance(token)
@@ -102,6 +113,18 @@ class Texts:
         if any(stop in data for stop in self._stops):
             return Node(guide, (*node.tokens, token), scores, b"", None, "stop_string")
         return self._node(guide, (*node.tokens, token), scores, data[max(len(data) - self._longest, 0) :])
+
+    def ends_segment(self, node: Node) -> bool:
+        """Whether a text ends with a prefix, or its last token ends with a space or punctuation."""
+        if node.mask is None or not node.tokens:
+            return True
+        data = self._vocabulary[node.tokens[-1]]
+        return not data or data[-1] in _SEPARATORS
+
+    def is_live(self, node: Node, step: Step, place: int) -> bool:
+        """Whether some text of the target begins with the prefix extended by a token of a step."""
+        left = self._left - len(node.tokens)
+        return not self._has_dead_ends or node.guide.fits(int(step.tokens[place]), left)
 
     def _node(self, guide: Steering, tokens: tuple[int, ...], scores: Scores, tail: bytes) -> Node:
         """The prefix, which ends here if the budget is used up or no further token fits it."""
@@ -115,16 +138,22 @@ class Texts:
 
 @dataclass(slots=True)
 class _Group:
-    """Particles with the same prefix, which therefore have the same weight."""
+    """Particles with the same prefix, which therefore have the same weight.
+
+    ``log_compared`` is the weight that resampling compares.
+    """
 
     node: Node
     count: int
     log_weight: float
+    log_compared: float
     parent: int = 0
     step: Step | None = None
 
 
-def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[Rows, list[Logits], Found]:
+def smc(
+    start: Start, particles: int, random: np.random.Generator, by_segment: bool = False
+) -> Generator[Rows, list[Logits], Found]:
     """Sequential Monte Carlo with locally masked proposals.
 
     Parameters
@@ -135,6 +164,9 @@ def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[
         Number of particles.
     random : numpy.random.Generator
         Source of the draws.
+    by_segment : bool
+        Whether resampling compares particles by the weights that they had at the end of their last segment: at the start, after the last
+        token that ended with a space or punctuation, or at the end of the text.
 
     Returns
     -------
@@ -148,7 +180,7 @@ def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[
         The model gives no allowed token a probability above 0.
     """
     texts = Texts(start)
-    groups = [_Group(texts.root, particles, 0.0)]
+    groups = [_Group(texts.root, particles, 0.0, 0.0)]
     n_passes = 0
     while live := [group for group in groups if group.node.mask is not None]:
         answers = yield _request(start, [(group.parent, group.node) for group in live])
@@ -156,17 +188,15 @@ def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[
         for row, (group, logits) in enumerate(zip(live, answers, strict=True)):
             group.step, group.parent = texts.step(group.node, logits), row
             group.log_weight += group.step.log_mass
-        extended = list[_Group]()
-        for group in _resampled(groups, particles, random):
-            if group.step is None:
-                extended.append(group)
-                continue
-            counts = _systematic(group.step.masked(), group.count, random)
-            for place in np.flatnonzero(counts):
-                child = texts.child(group.node, group.step, int(place))
-                extended.append(_Group(child, int(counts[place]), group.log_weight, group.parent))
-        groups = extended
-    weights, log_mean = _weights(groups, particles)
+        for group in groups:
+            if not by_segment or texts.ends_segment(group.node) or group.log_weight == -np.inf:
+                group.log_compared = group.log_weight
+        kept = _resampled(groups, particles, random)
+        # Particles at a dead end have the weight 0. If all are, they are drawn again, without the tokens that led there.
+        while not (groups := list(_extended(texts, kept, random))):
+            if all(group.step is None or not len(group.step.tokens) for group in kept):
+                raise _no_text()
+    weights, log_mean = _weights([group.log_weight for group in groups], groups, particles)
     shares = weights / weights.sum()
     chosen = int(_systematic(shares, 1, random).argmax())
     return _found([group.node for group in groups], shares, chosen, log_mean, n_passes)
@@ -209,13 +239,15 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
                 continue
             row, logits = next(answer)
             step = texts.step(node, logits)
-            for place in np.argsort(-step.logs, kind="stable")[:width].tolist():
+            best = np.argsort(-step.logs, kind="stable").tolist()
+            for place in islice((place for place in best if texts.is_live(node, step, place)), width):
                 candidates.append(_Candidate(before + float(step.logs[place]), node, row, step, place))
         # Why stable: equal probabilities stay in the order of the parents' ranks, then of the tokens.
         candidates.sort(key=lambda candidate: -candidate.log_probability)
         kept = [
-            (one.row, one.node if one.step is None else texts.child(one.node, one.step, one.place))
+            (one.row, child)
             for one in candidates[:width]
+            if (child := one.node if one.step is None else texts.child(one.node, one.step, one.place)) is not None
         ]
         if not kept:
             raise _no_text()
@@ -287,7 +319,10 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
             if place >= len(cumulative):
                 break
             if place not in branch.children:
-                branch.children[place] = _Branch(texts.child(branch.node, branch.step, place))
+                child = texts.child(branch.node, branch.step, place)
+                branch.children[place] = _Branch(branch.node, 0.0) if child is None else _Branch(child)
+            if not branch.children[place].bound:
+                break
             branch = branch.children[place]
         else:
             accepted.append(branch.node)
@@ -412,7 +447,9 @@ def best_first(
         rest += share
         step = texts.step(node, (yield from read(node.tokens)))
         for place in range(len(step.tokens)):
-            add(texts.child(node, step, place), n_expanded * len(step.tokens) + place)
+            child = texts.child(node, step, place)
+            if child is not None:
+                add(child, n_expanded * len(step.tokens) + place)
     if not mass:
         raise _no_text()
     return found
@@ -485,9 +522,9 @@ def _request(start: Start, live: list[tuple[int, Node]]) -> Rows:
     return Rows(tuple(node.tokens[-1:] for _, node in live), tuple(parent for parent, _ in live))
 
 
-def _weights(groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float64], float]:
+def _weights(log_weights: list[float], groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float64], float]:
     """The weights of groups up to a factor, counts included, and the logarithm of the mean weight of all particles."""
-    logs = np.array([group.log_weight for group in groups])
+    logs = np.array(log_weights)
     highest = float(logs.max())
     if highest == -np.inf:
         raise _no_text()
@@ -495,9 +532,28 @@ def _weights(groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float
     return weights, highest + math.log(weights.sum() / particles)
 
 
+def _extended(texts: Texts, groups: list[_Group], random: np.random.Generator) -> Iterator[_Group]:
+    """Yield the particles extended by one token each; tokens that lead to dead ends are taken out of the steps."""
+    for group in groups:
+        if group.step is None:
+            yield group
+            continue
+        if not len(group.step.tokens):
+            continue
+        counts, dead = _systematic(group.step.masked(), group.count, random), list[int]()
+        for place in np.flatnonzero(counts).tolist():
+            child = texts.child(group.node, group.step, place)
+            if child is None:
+                dead.append(place)
+            else:
+                yield _Group(child, int(counts[place]), group.log_weight, group.log_compared, group.parent)
+        if dead:
+            group.step = group.step.without(dead)
+
+
 def _resampled(groups: list[_Group], particles: int, random: np.random.Generator) -> list[_Group]:
-    """The groups with new counts and equal weights, if the effective number of particles is below half of their number."""
-    weights, log_mean = _weights(groups, particles)
+    """The groups with new counts and equal compared weights, if the effective number of particles is below half of their number."""
+    weights, log_mean = _weights([group.log_compared for group in groups], groups, particles)
     squares = sum(weight * weight / group.count for weight, group in zip(weights, groups, strict=True))
     if weights.sum() ** 2 >= particles / 2 * squares:
         return [group for group, weight in zip(groups, weights, strict=True) if weight]
@@ -505,7 +561,8 @@ def _resampled(groups: list[_Group], particles: int, random: np.random.Generator
     found = list[_Group]()
     for group, count in zip(groups, counts.tolist(), strict=True):
         if count:
-            found.append(_Group(group.node, count, log_mean, group.parent, group.step))
+            log_weight = group.log_weight - group.log_compared + log_mean
+            found.append(_Group(group.node, count, log_weight, log_mean, group.parent, group.step))
     return found
 
 

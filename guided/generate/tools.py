@@ -30,7 +30,7 @@ from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
 from guided.generate.decoding import Script
 from guided.generate.drivers import alone, alone_async
-from guided.generate.generator import Generator, Method, Options, Settings, no_value
+from guided.generate.generator import Generator, Method, Options, Resampling, Settings, Tokenization, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.sampler import Sampler
 from guided.generate.segments import Segments
@@ -154,7 +154,9 @@ class ToolsGenerator(Generator[list[Call]]):
         method: Method = "mask",
         particles: int | None = None,
         attempts: int | None = None,
+        resample: Resampling = "token",
         scores: bool = False,
+        tokenization: Tokenization = "any",
     ) -> ToolsResult:
         """Generate one text like `Generator.__call__`. The result also has ``calls``.
 
@@ -162,7 +164,20 @@ class ToolsGenerator(Generator[list[Call]]):
         then reads. Stop strings end the text that was chosen, but not the texts of the search.
         """
         result = super().__call__(
-            prompt, max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, scores
+            prompt,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            seed=seed,
+            stop=stop,
+            method=method,
+            particles=particles,
+            attempts=attempts,
+            resample=resample,
+            scores=scores,
+            tokenization=tokenization,
         )
         return cast("ToolsResult", result)
 
@@ -223,6 +238,10 @@ class ToolsGenerator(Generator[list[Call]]):
         if settings.method != "mask" and select != "greedy":
             raise ValueError(
                 f"select={select!r} chooses names by itself: method={settings.method!r} needs select='greedy'"
+            )
+        if settings.is_canonical and select != "greedy":
+            raise ValueError(
+                f"select={select!r} spells names by itself: tokenization='canonical' needs select='greedy'"
             )
         # Stop strings apply to free text only, which `Writing` knows.
         decoding = self._decoding(prompt, replace(settings, stop=None), sampler, settings.search(sampler))

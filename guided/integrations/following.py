@@ -7,7 +7,7 @@ in a dead row, only the end of sequence is allowed, because samplers need at lea
 from guided.arrays import DEAD, Int32Array, freeze
 from guided.engine.index import Index
 from guided.errors import LimitError
-from guided.generate.decoding import token_mask
+from guided.generate.steering import token_mask
 
 __all__ = ["Following"]
 

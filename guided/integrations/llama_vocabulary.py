@@ -44,7 +44,8 @@ def vocabulary_of(vocab: Any) -> Vocabulary:
             spelled.append((token, _piece(llama_cpp, vocab, token)))
     ends = (llama_cpp.llama_vocab_eos(vocab), llama_cpp.llama_vocab_eot(vocab))
     content = assemble(spelled, special, [end for end in ends if end >= 0], least_size=size)
-    return Vocabulary(content.tokens, content.eos, size, content.special)
+    unknown = "llama.cpp does not give its merges; load the model with transformers"
+    return Vocabulary(content.tokens, content.eos, size, content.special, unknown)
 
 
 def _piece(api: Any, vocab: Any, token: int) -> bytes:

@@ -50,7 +50,7 @@ def fitting_vocabulary(hf_model: Any, config: Any, hf_tokenizer: Any, width: int
         vocabulary = Vocabulary.from_tokenizer(hf_tokenizer)
         _check_width(hf_model, vocabulary, width)
         ends = _ends(hf_model, config, hf_tokenizer, vocabulary, width)
-        return Vocabulary(vocabulary.tokens, ends, width, vocabulary.special)
+        return Vocabulary(vocabulary.tokens, ends, width, vocabulary.special, vocabulary.encoding)
     except VocabularyError as error:
         raise ModelError(f"the tokenizer does not fit the model: {error}") from error
 

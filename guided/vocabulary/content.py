@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from guided.errors import VocabularyError
+from guided.vocabulary.segmentation import UNKNOWN_ENCODING, Encoding
 
 __all__ = ["END_NAMES", "Content", "assemble"]
 
@@ -40,11 +41,14 @@ class Content:
         Ids that end a sequence, ascending.
     special : dict of str to int
         Special tokens by name, including end of sequence tokens with a name.
+    encoding : Encoding or str
+        How the tokenizer encodes a text, or why that is unknown.
     """
 
     tokens: list[bytes | None]
     eos: tuple[int, ...]
     special: dict[str, int]
+    encoding: Encoding | str = UNKNOWN_ENCODING
 
 
 def assemble(
@@ -52,6 +56,7 @@ def assemble(
     special: Iterable[tuple[int, str]],
     declared_eos: Iterable[int] = (),
     least_size: int = 0,
+    encoding: Encoding | str = UNKNOWN_ENCODING,
 ) -> Content:
     """Order a reader's results by id, and apply the rules above.
 
@@ -65,6 +70,8 @@ def assemble(
         Ids that the tokenizer itself declares as end of sequence.
     least_size : int
         Ids below it exist even if nothing is known about them.
+    encoding : Encoding or str
+        As in `Content`.
 
     Raises
     ------
@@ -93,7 +100,7 @@ def assemble(
     eos |= {token for name, token in names.items() if name in END_NAMES - _not_ends(names)}
     silent = eos.union(names.values())
     tokens = [None if token in silent else by_id.get(token) or None for token in range(n_ids)]
-    return Content(tokens, tuple(sorted(eos)), names)
+    return Content(tokens, tuple(sorted(eos)), names, encoding)
 
 
 def _not_ends(names: Iterable[str]) -> set[str]:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from guided.errors import VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.content import Content, assemble
+from guided.vocabulary.segmentation import Encoding, PretokenizerName, merges_of_pieces
 from guided.vocabulary.spelling import byte_level, byte_of, sentencepiece, utf8
 
 __all__ = ["read_gguf"]
@@ -24,7 +25,7 @@ _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _STRING, _ARRAY = 8, 9
 # Models have about 50 keys, and up to 600,000 merges.
 _MOST_KEYS, _MOST_VALUES = 1 << 12, 1 << 20
-_LISTS = (_PREFIX + "tokens", _PREFIX + "token_type")
+_LISTS = (_PREFIX + "tokens", _PREFIX + "token_type", _PREFIX + "merges")
 _ENDS, _NONE = ("eos", "eot", "eom"), 0xFFFFFFFF
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _SPELLINGS: Mapping[str, tuple[Callable[[str], bytes], Callable[[str], bytes]]] = {
@@ -32,6 +33,15 @@ _SPELLINGS: Mapping[str, tuple[Callable[[str], bytes], Callable[[str], bytes]]] 
     "gpt2": (byte_level, utf8),
     "llama": (sentencepiece, sentencepiece),
     "t5": (sentencepiece, sentencepiece),
+}
+
+
+# Names that llama.cpp gives to pretokenizers.
+_PRETOKENIZERS: Mapping[str, PretokenizerName] = {
+    "gpt-2": "gpt2",
+    "smollm": "gpt2-digits",
+    "llama-bpe": "llama3",
+    "qwen2": "qwen2",
 }
 
 
@@ -63,7 +73,22 @@ def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
             spelled.append((token, byte_of(text) or normal(text)))
         elif kind != _UNUSED:
             spelled.append((token, user_defined(text) if kind == _USER_DEFINED else normal(text)))
-    return assemble(spelled, special, _ends(keys), least_size=len(texts))
+    return assemble(spelled, special, _ends(keys), len(texts), _encoding(keys, model, texts, kinds))
+
+
+def _encoding(keys: Mapping[str, Any], model: str, texts: list[str], kinds: list[int]) -> Encoding | str:
+    """Return how the tokenizer encodes a text, or why that is unknown."""
+    if model != "gpt2":
+        return "SentencePiece models are not supported, only byte-level BPE is"
+    name, merges = keys.get(_PREFIX + "pre"), keys.get(_PREFIX + "merges")
+    if not isinstance(name, str) or name not in _PRETOKENIZERS:
+        return f"the pretokenizer {name!r:.40} is not supported; supported are {', '.join(_PRETOKENIZERS)}"
+    if not isinstance(merges, list):
+        return "the file has no merges"
+    if _USER_DEFINED in kinds:
+        return "tokens that are matched before the merges (user-defined ones) are not supported"
+    found = merges_of_pieces(merges, {text: token for token, text in enumerate(texts)})
+    return found if isinstance(found, str) else Encoding(found, _PRETOKENIZERS[name])
 
 
 def _ends(keys: Mapping[str, Any]) -> list[int]:

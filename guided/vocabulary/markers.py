@@ -40,4 +40,4 @@ def with_markers(vocabulary: Vocabulary, markers: Sequence[str]) -> Vocabulary:
     for token, data in marked.items():
         tokens[token] = data
     others = {name: token for name, token in special.items() if token not in marked}
-    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, others)
+    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, others, "special tokens have been given bytes")

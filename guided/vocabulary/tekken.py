@@ -41,7 +41,9 @@ def read_tekken(document: Mapping[str, Any]) -> Content:
     if any(not 0 <= token < n_special for token in names):
         raise VocabularyError(f"special_tokens: a rank is not below default_num_special_tokens, {n_special}")
     special = [(token, names.get(token, f"<SPECIAL_{token}>")) for token in range(n_special)]
-    return assemble(_ranks(entries[: size - n_special], n_special), special)
+    return assemble(
+        _ranks(entries[: size - n_special], n_special), special, encoding="the pretokenizer of tekken is not supported"
+    )
 
 
 def _special(document: Mapping[str, Any]) -> dict[int, str]:

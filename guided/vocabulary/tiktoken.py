@@ -10,6 +10,7 @@ import hashlib
 
 from guided.errors import VocabularyError
 from guided.vocabulary.content import Content, assemble
+from guided.vocabulary.segmentation import Encoding, PretokenizerName
 
 __all__ = ["looks_like_ranks", "read_ranks"]
 
@@ -48,6 +49,9 @@ _KNOWN: dict[str, tuple[int, tuple[str, ...]]] = {
     ),
 }
 
+# First special token of a known table -> its pretokenizer.
+_PRETOKENIZERS: dict[int, PretokenizerName] = {50256: "gpt2", 128000: "llama3", 151643: "qwen2"}
+
 
 def looks_like_ranks(head: bytes) -> bool:
     """Return whether a file with this beginning may be a table of ranks."""
@@ -81,4 +85,8 @@ def read_ranks(data: bytes) -> Content:
         spelled[rank] = token
         column.append(fields[0])
     first, names = _KNOWN.get(hashlib.sha256(b"\n".join(column)).hexdigest(), (0, ()))
-    return assemble(spelled.items(), [(token, name) for token, name in enumerate(names, first) if name])
+    pretokenizer = _PRETOKENIZERS.get(first)
+    unknown = "a table of ranks does not name its pretokenizer, and only those of GPT-2, Llama 3 and Qwen are known"
+    encoding = unknown if pretokenizer is None else Encoding(None, pretokenizer)
+    special = [(token, name) for token, name in enumerate(names, first) if name]
+    return assemble(spelled.items(), special, encoding=encoding)

@@ -16,7 +16,9 @@ from guided.errors import VocabularyError
 from guided.files import read_bytes
 from guided.vocabulary.content import Content, assemble
 from guided.vocabulary.fields import json_document, member
+from guided.vocabulary.pretokenizers import PATTERNS
 from guided.vocabulary.roundtrip import prove_round_trip
+from guided.vocabulary.segmentation import Encoding, PretokenizerName, merges_of_pieces
 from guided.vocabulary.spelling import Spelling, spelling_of
 
 __all__ = ["read_tokenizer", "read_tokenizer_json"]
@@ -115,7 +117,63 @@ def _content(
         token = end if isinstance(end, int) else _id_named(end, ids)
         named.setdefault(token, end if isinstance(end, str) else pieces.get(token, f"eos {token}"))
         declared.append(token)
-    return assemble(spelled.items(), named.items(), declared)
+    encoding = _encoding(document, model, {piece: token for token, piece in pieces.items()})
+    if any(not added["special"] and added["id"] not in named for added in more) and isinstance(encoding, Encoding):
+        encoding = "tokens that are matched before the merges (added ones that are not special) are not supported"
+    return assemble(spelled.items(), named.items(), declared, encoding=encoding)
+
+
+def _encoding(document: Mapping[str, Any], model: Mapping[str, Any], ids: Mapping[str, int]) -> Encoding | str:
+    """Return how the tokenizer encodes a text, or why that is unknown."""
+    merges = model.get("merges")
+    if model.get("type", "BPE") != "BPE" or not isinstance(merges, list):
+        return f"{model.get('type', 'its model')!s:.40} is not supported, only byte-level BPE is"
+    if model.get("byte_fallback"):
+        return "SentencePiece models are not supported, only byte-level BPE is"
+    if model.get("dropout"):
+        return "the merges have dropout, so a text has several encodings"
+    normalizer = document.get("normalizer")
+    if normalizer is not None and normalizer != {"type": "NFC"}:
+        return f"the normalizer {_type_of(normalizer)} is not supported"
+    name = _pretokenizer(document.get("pre_tokenizer"))
+    if name is None:
+        return f"the pretokenizer {_type_of(document.get('pre_tokenizer'))} is not supported"
+    found = merges_of_pieces(merges, ids)
+    if isinstance(found, str):
+        return found
+    return Encoding(found, name, words_first=bool(model.get("ignore_merges")))
+
+
+def _type_of(step: Any) -> str:
+    """Return a short name of a step, with the types of the steps in it."""
+    if not isinstance(step, dict):
+        return str(step)[:40]
+    inner = step.get("pretokenizers") or step.get("normalizers") or ()
+    names = f" of {', '.join(_type_of(one) for one in inner)}" if inner else ""
+    return f"{step.get('type')!s:.40}{names}"
+
+
+def _pretokenizer(step: Any) -> PretokenizerName | None:
+    """Return the name of a pretokenizer; None if it is not supported."""
+    steps = step.get("pretokenizers") if isinstance(step, dict) and step.get("type") == "Sequence" else [step]
+    if not isinstance(steps, list) or not all(isinstance(one, dict) for one in steps) or not steps:
+        return None
+    *before, last = steps
+    if last.get("type") != "ByteLevel" or last.get("add_prefix_space", True):
+        return None
+    if last.get("use_regex", True):
+        if not before:
+            return "gpt2"
+        is_digits = before == [{"type": "Digits", "individual_digits": True}]
+        return "gpt2-digits" if is_digits else None
+    if not before:
+        return "none"
+    (split,) = before if len(before) == 1 else ({},)
+    if split.get("type") != "Split" or split.get("behavior") != "Isolated" or split.get("invert"):
+        return None
+    pattern = split.get("pattern")
+    names: dict[Any, PretokenizerName] = {form: name for name, forms in PATTERNS.items() for form in forms}
+    return names.get(pattern.get("Regex")) if isinstance(pattern, dict) else None
 
 
 def _pieces(model: Mapping[str, Any]) -> Iterator[tuple[int, str]]:

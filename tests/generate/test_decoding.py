@@ -12,9 +12,10 @@ from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Choice, Regex
 from guided.errors import LimitError
 from guided.events import Event, Text
-from guided.generate.decoding import Decoding, Feed, FreeGuide, Script, token_mask
+from guided.generate.decoding import Decoding, Feed, Script
 from guided.generate.drivers import alone, together
 from guided.generate.sampler import Sampler, unpack
+from guided.generate.steering import FreeGuide, token_mask
 from tests.generate.models import ASCII, ascii_model
 from tests.oracles import SlowIndex
 

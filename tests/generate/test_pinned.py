@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
-from guided.generate.decoding import FreeGuide
 from guided.generate.pinned import Pinned
+from guided.generate.steering import FreeGuide
 
 
 @given(st.lists(st.binary(min_size=1, max_size=3), min_size=1, max_size=40), st.binary(min_size=1, max_size=4))

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from guided.errors import LimitError, ModelError
 from guided.events import Text
-from guided.generate.decoding import Decoding, FreeGuide, Script
+from guided.generate.decoding import Decoding, Script
 from guided.generate.drivers import alone, together
 from guided.generate.function_model import FunctionModel
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores
+from guided.generate.steering import FreeGuide
 from guided.generate.texts import choice
 from tests.generate.models import ASCII, CountingModel, ascii_model
 

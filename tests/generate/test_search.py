@@ -538,3 +538,38 @@ def test_tools_are_chosen_by_the_probability_of_their_names(format_name: str) ->
     shares = np.array([masses[name] for name in ends]) / sum(masses.values())
     if format_name == "json":
         assert chi_square_is_plausible(np.array([found[name] for name in ends]), shares)
+
+
+# ----------------------------------------------------------------------------------------------------------- segments
+
+
+@pytest.mark.slow
+def test_resampling_by_segments_is_unbiased_too() -> None:
+    words = Vocabulary([b"a", b"b", b" ", b"ab", b"b "], eos=[5], size=6)
+    pattern, budget = "(a|b)+ (a|ba)?b", 5
+    model = NoisyModel(words, 11, 2.0)
+    texts = enumerated(model, pattern, budget)
+    z = math.fsum(raw for raw, _ in texts.values())
+    generate = regex(model, pattern)
+    estimates = {
+        resample: [
+            math.exp(
+                generate("", max_tokens=budget, method="smc", particles=8, seed=seed, resample=resample).log_z or 0.0
+            )
+            for seed in range(400)
+        ]
+        for resample in ("token", "segment")
+    }
+    for values in estimates.values():
+        assert abs(np.mean(values) - z) < 4 * np.std(values) / math.sqrt(len(values))
+    assert estimates["token"] != estimates["segment"]
+    many = generate("", max_tokens=budget, method="smc", particles=4_096, seed=1, resample="segment")
+    assert total_variation(estimate(many), target(texts)) < 0.05
+
+
+def test_only_smc_resamples() -> None:
+    generate = regex(NoisyModel(), PATTERN)
+    with pytest.raises(ValueError, match="does not resample"):
+        generate("", method="beam", resample="segment")
+    with pytest.raises(ValueError, match="resample must be 'token' or 'segment'"):
+        generate("", method="smc", resample="words")  # type: ignore[arg-type]

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import guided
 from guided.events import Text
-from guided.generate.decoding import Decoding, FreeGuide, Script
+from guided.generate.decoding import Decoding, Script
 from guided.generate.drivers import alone
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores
+from guided.generate.steering import FreeGuide
 from guided.integrations.llama_cpp import LlamaCpp
 from guided.integrations.llama_vocabulary import vocabulary_of
 from guided.integrations.load import default_model_gguf

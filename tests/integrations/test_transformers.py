@@ -12,10 +12,11 @@ from guided.engine.specs import Regex
 from guided.errors import LimitError, ModelError
 from guided.events import Done, Text
 from guided.generate.api import generator
-from guided.generate.decoding import Decoding, FreeGuide, Script
+from guided.generate.decoding import Decoding, Script
 from guided.generate.drivers import alone
 from guided.generate.sampler import Sampler, unpack
 from guided.generate.scoring import scores
+from guided.generate.steering import FreeGuide
 from guided.generate.texts import choice, regex
 from guided.integrations.transformers import Model
 from tests.generate.models import default_model

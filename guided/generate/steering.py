@@ -1,0 +1,88 @@
+"""`Steering`: the interface of guides that decoding needs, and the guide of free text."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from guided.arrays import Int32Array, freeze, mask_words
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["FreeGuide", "Steering", "token_mask"]
+
+
+class Steering(Protocol):
+    """The interface of guides that decoding needs."""
+
+    @property
+    def state(self) -> int:
+        """A number of the state: with equal numbers, guides of one text's forks have the same continuations."""
+
+    @property
+    def remaining(self) -> int:
+        """Minimum number of tokens to an accepted text."""
+
+    def mask(self) -> Int32Array:
+        """The allowed tokens."""
+
+    def fits(self, token: int, budget: int) -> bool:
+        """Return whether at most ``budget - 1`` more tokens complete the text after an allowed token, or it is the end of sequence."""
+
+    def mask_within(self, budget: int) -> Int32Array:
+        """Allowed tokens from which ``budget - 1`` more reach an accepted text; the end of sequence if the text is accepted now."""
+
+    def advance(self, token: int) -> None:
+        """Take an allowed token."""
+
+    def fork(self) -> "Steering":
+        """Return an independent guide in the same state."""
+
+
+class FreeGuide:
+    """A guide without constraints: every token that has bytes is allowed, and the end of sequence at any time.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        Of the model.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        spelling = [token for token, data in enumerate(vocabulary) if data is not None]
+        self._all = freeze(token_mask([*spelling, *vocabulary.eos], vocabulary.size))
+
+    @property
+    def state(self) -> int:
+        """Always 0: there is one state."""
+        return 0
+
+    @property
+    def remaining(self) -> int:
+        """Always 0: free text may end anywhere."""
+        return 0
+
+    def mask(self) -> Int32Array:
+        """All tokens that have bytes, and the end of sequence."""
+        return self._all
+
+    def fits(self, token: int, budget: int) -> bool:  # noqa: ARG002 - the protocol's signature
+        """Return True: free text may end after any token."""
+        return True
+
+    def mask_within(self, budget: int) -> Int32Array:  # noqa: ARG002 - the protocol's signature
+        """The same mask: free text may end after any token."""
+        return self._all
+
+    def advance(self, token: int) -> None:
+        """Do nothing: the guide has one state."""
+
+    def fork(self) -> "FreeGuide":
+        """Return this guide: it has one state."""
+        return self
+
+
+def token_mask(tokens: Sequence[int], size: int) -> Int32Array:
+    """The mask that allows exactly ``tokens``: int32, shape (ceil(size / 32),)."""
+    bits = np.zeros(32 * mask_words(size), dtype=np.bool_)
+    bits[list(tokens)] = True
+    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
