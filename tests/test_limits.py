@@ -121,7 +121,7 @@ SMALL: dict[str, tuple[dict[str, int], Spec]] = {
         {"listed_depth": 1},
         JsonSchema({"type": "array", "items": PAIRS, "uniqueItems": True, "minItems": 7}),
     ),
-    "configurations": ({"configurations": 100}, JsonSchema({"type": "integer", "maximum": 10**40}, eager=True)),
+    "configurations": ({"configurations": 10}, JsonSchema({"type": "integer", "maximum": 10**40}, eager=True)),
     "whitespace_states": ({"whitespace_states": 9}, JsonSchema(True, whitespace=" {0,9}\n?")),
 }
 
