@@ -254,12 +254,15 @@ def _document(box: tuple[float, float, float, float], shapes: list[str]) -> str:
         f'width="{wide:.0f}" height="{high:.0f}" font-family="monospace" font-size="12" text-anchor="middle">'
     )
     style = (
-        "<style>path{fill:none;stroke:#555}circle{fill:#fff;stroke:#000}#head path{fill:#555}"
-        ".label{stroke:#fff;stroke-width:4px;paint-order:stroke}</style>"
+        "<style>svg{--ink:#1c1e21;--line:#666;--ground:#fff}"
+        "@media (prefers-color-scheme:dark){svg{--ink:#e6e8eb;--line:#9aa0a8;--ground:#1d2026}}"
+        "text{fill:var(--ink)}path{fill:none;stroke:var(--line)}circle{fill:var(--ground);stroke:var(--ink)}"
+        "#head path{fill:var(--line)}.ground{fill:var(--ground)}"
+        ".label{stroke:var(--ground);stroke-width:4px;paint-order:stroke}</style>"
     )
     marker = (
         '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z"/></marker></defs>'
     )
-    ground = f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{high:.0f}" fill="#fff"/>'
+    ground = f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{high:.0f}" class="ground"/>'
     return "\n".join([head, style, marker, ground, *shapes, "</svg>"]) + "\n"
