@@ -43,6 +43,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     """Replace the links of a page that lead to files that the site does not have."""
+    if page.file.src_uri.startswith(("adr/", "benchmarks_record", "changelog", "checklist")):
+        page.meta.setdefault("search", {"boost": 0.2})  # guides and reference come first
     depth = "../" * page.file.src_uri.count("/")
 
     def replaced(match: re.Match[str]) -> str:
