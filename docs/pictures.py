@@ -11,10 +11,10 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import guided
+from guided.automata.drawing import to_svg
+from guided.automata.graph import graph_of
 from guided.calls.prompts import few_shot
 from guided.cli.demo_tools import PLAIN, TOOLS
-from guided.cli.drawing import to_svg
-from guided.cli.graph import graph_of
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 STYLE = (
@@ -77,7 +77,9 @@ def index_picture() -> str:
                 end = after == index.final
                 shapes.append(text(x + column / 2, y + 20, "✓" if end else str(after), "mid g"))
     width = max(left + column * len(tokens) + 20, int(wide) + 30)
-    return document(width, top + row * index.tables.automaton.n_states + 16, f"Automaton and index of {pattern}", shapes)
+    return document(
+        width, top + row * index.tables.automaton.n_states + 16, f"Automaton and index of {pattern}", shapes
+    )
 
 
 def stack_picture() -> str:
@@ -97,7 +99,11 @@ def stack_picture() -> str:
     guide, tables = index.guide(), index.tables
     column, base, cell = 56, 124, 32
     shapes = [text(20, 28, "The stack while JSON is read: a cell for each open value", "h")]
-    shapes += [text(20, base + 22, "token", "s"), text(20, base + 48, "allowed", "s"), text(20, base + 66, "before it", "s")]
+    shapes += [
+        text(20, base + 22, "token", "s"),
+        text(20, base + 48, "allowed", "s"),
+        text(20, base + 66, "before it", "s"),
+    ]
     opened: list[str] = []
     for number, piece in enumerate(pieces):
         x = 90 + column * number
@@ -144,7 +150,9 @@ def call_picture(model: guided.LanguageModel) -> str:
             modes = min(modes, y)
             shapes.insert(0, f'<rect x="16" y="{y - 19}" width="720" height="{row}" class="tool"/>')
         shapes.append(text(chip, y, visible(data), "m"))
-        shapes.append(f'<rect x="{bar}" y="{y - 12}" width="{max(2, 130 * n_allowed / total):.1f}" height="14" rx="2" class="bar"/>')
+        shapes.append(
+            f'<rect x="{bar}" y="{y - 12}" width="{max(2, 130 * n_allowed / total):.1f}" height="14" rx="2" class="bar"/>'
+        )
         shapes.append(text(bar + 140, y, f"{n_allowed:,}", "g"))
         shapes.append(text(alone, y, visible(model.vocabulary[favorite]), "b" if refused else ""))
         if refused:

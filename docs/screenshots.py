@@ -14,7 +14,18 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 SITE = Path(__file__).resolve().parent.parent / "site"
-PAGES = ["index", "tutorial", "concepts", "tools", "json-schema", "recipes", "cli", "benchmarks", "api/generators", "adr/index"]
+PAGES = [
+    "index",
+    "tutorial",
+    "concepts",
+    "tools",
+    "json-schema",
+    "recipes",
+    "cli",
+    "benchmarks",
+    "api/generators",
+    "adr/index",
+]
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 
 

@@ -6,7 +6,7 @@
 4. Move heights towards the mean height of the neighbors, keeping order and minimum distance.
 
 Invariant: the same graph gives the same bytes. O(sweeps x (nodes + waypoints) log). Graphviz draws better from
-`guided.cli.graph.to_dot`.
+`guided.automata.graph.to_dot`.
 """
 
 from collections import Counter
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from guided.cli.graph import Graph
-from guided.cli.output import width
+from guided.automata.graph import Graph
+from guided.encoding import width
 
 __all__ = ["to_svg"]
 
@@ -242,8 +242,9 @@ def _edge(path: str, place: Point, label: str) -> list[str]:
 
 def _node(node: int, place: Point, *, is_end: bool) -> list[str]:
     x, y = place
-    circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>'
-    shapes = [circle.format(x, y, _RADIUS)] + ([circle.format(x, y, _RADIUS - 3.5)] if is_end else [])
+    circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}"{}/>'
+    shapes = [circle.format(x, y, _RADIUS, f' data-state="{node}"')]
+    shapes += [circle.format(x, y, _RADIUS - 3.5, "")] if is_end else []
     return [*shapes, f'<text x="{x:.1f}" y="{y + 4:.1f}">{node}</text>']
 
 
