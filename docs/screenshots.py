@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ConsoleMessage, sync_playwright
 
 SITE = Path(__file__).resolve().parent.parent / "site"
 PAGES = [
@@ -33,13 +33,18 @@ def main(folder: Path, site: Path = SITE) -> list[str]:
     """Write a screenshot of each page, width and color scheme; return the faults."""
     folder.mkdir(parents=True, exist_ok=True)
     browser_path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    faults = []
+    faults: list[str] = []
+
+    def record(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            faults.append(message.text)
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         for size, (wide, high) in SIZES.items():
             for scheme in ("light", "dark"):
                 page = browser.new_page(viewport={"width": wide, "height": high}, color_scheme=scheme)
-                page.on("console", lambda message: message.type == "error" and faults.append(message.text))
+                page.on("console", record)
                 for name in PAGES:
                     page.goto((site / f"{name}.html").as_uri())
                     page.wait_for_load_state("networkidle")

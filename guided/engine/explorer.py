@@ -1,9 +1,9 @@
 """The explorer of an index: one self-contained HTML page, in which a person enters tokens and sees what is allowed and why.
 
-The page holds the token bytes of the vocabulary and a byte automaton, and runs tokens through it as the index does. For a regular index this is
-the index's own automaton with its token distances, so every answer is exact. Other indices have unboundedly many states: the page holds
-those with short texts and shallow stacks, up to ``max_states``. Transitions beyond them are marked, and the page says so where a text or token
-reaches them.
+The page holds the token bytes of the vocabulary and a byte automaton, and runs tokens through it as the index does. For a regular index
+this is the index's own automaton with its token distances, so every answer is exact. Other indices have unboundedly many states: the
+page holds those with short texts and shallow stacks, up to ``max_states``. Transitions beyond them are marked, and the page says so
+where a text or token reaches them.
 
 Invariant: within the explored part, the page allows exactly the tokens that `Index.allowed` returns. Budgets of parts of a composition
 are not counted.
