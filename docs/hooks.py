@@ -25,7 +25,12 @@ def _target(page: str, link: str) -> PurePosixPath | None:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for each example, and the images outside docs/ that pages show."""
+    """Add a page for each example, the list of the decisions, and the images outside docs/ that pages show."""
+    records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
+    titles = [record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for record in records]
+    listed = "".join(f"- [{title}]({record.name})\n" for title, record in zip(titles, records, strict=True))
+    intro = "# Decisions\n\nEach record gives a problem, the decision, and what was measured.\n\n"
+    files.append(File.generated(config, "adr/index.md", content=intro + listed))
     for path in sorted((ROOT / "docs" / "examples").glob("*.py")):
         source = path.read_text(encoding="utf-8")
         title = path.stem.replace("_", " ").capitalize()
