@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from guided.arrays import Int32Array
+from guided.automata.automaton import Automaton
 from guided.automata.drawing import to_svg
 from guided.automata.graph import graph_of, least_nodes
 from guided.index.composition import CompositionIndex
@@ -29,7 +30,7 @@ from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["explorer_page"]
+__all__ = ["drawing_of", "explorer_page"]
 
 _TEMPLATE = Path(__file__).with_name("explorer.html")
 _MOST_NODES = 60
@@ -68,9 +69,8 @@ def explorer_page(
         numbers = list(range(tables.n_states))
         rows = tables.automaton.table[:, tables.automaton.classes]
         data: dict[str, Any] = {"kind": "regular", "distance": tables.distance.tolist()}
-        drawn = least_nodes(tables.automaton) <= _MOST_NODES and graph_of(tables.automaton)
-        if drawn and len(drawn.nodes) <= _MOST_NODES:
-            data["drawing"] = to_svg(drawn)
+        if drawing := drawing_of(tables.automaton):
+            data["drawing"] = drawing
     else:
         numbers, rows, texts = _explored(tables, max_states)
         data = {"kind": "composition" if isinstance(tables, CompositionIndex) else "stack"}
@@ -97,6 +97,12 @@ def explorer_page(
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     page = _TEMPLATE.read_text(encoding="utf-8")
     return page.replace("__TITLE__", html.escape(title)).replace("__DATA__", written)
+
+
+def drawing_of(automaton: Automaton) -> str | None:
+    """Return a small automaton as SVG; None if it has more than 60 nodes."""
+    graph = graph_of(automaton) if least_nodes(automaton) <= _MOST_NODES else None
+    return to_svg(graph) if graph is not None and len(graph.nodes) <= _MOST_NODES else None
 
 
 def _explored(tables: PushdownIndex | CompositionIndex, max_states: int) -> tuple[list[int], Int32Array, list[bytes]]:

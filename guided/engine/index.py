@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from operator import index as as_index
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.caching import cached_property
-from guided.engine.explorer import explorer_page
+from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.specs import StoredSpec
 from guided.errors import VocabularyError, brief, shown
 from guided.guide.end_tokens import EndTokens
@@ -115,6 +116,12 @@ class Index:
         states = f"{self.n_states:,} states{'' if self.origin is None else ' so far'}"
         limits = "" if self.origin is None or self.origin.limits == Limits() else ", limits of its own"
         return f"<Index of {self._spec_name}: {len(self.vocabulary):,} tokens, {states}{limits}>"
+
+    def _repr_html_(self) -> str:
+        """The repr, and a drawing of a small automaton, for notebooks."""
+        tables = self.tables
+        drawing = drawing_of(tables.automaton) if isinstance(tables, RegularIndex) else None
+        return f"<pre>{escape(repr(self))}</pre>{drawing or ''}"
 
     @property
     def _spec_name(self) -> str:
