@@ -56,13 +56,13 @@ async def call(session: ClientSession, name: str, **arguments: Any) -> str:
 async def answer(model: guided.LanguageModel, questions: Sequence[str]) -> None:
     """Print the call for each question, and its result."""
     parameters = StdioServerParameters(command=sys.executable, args=[__file__, "--serve"])
-    async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
+    async with stdio_client(parameters, sys.stderr) as streams, ClientSession(*streams) as session:
         await session.initialize()
         found = (await session.list_tools()).tools
         tools = [guided.Tool(tool, run=partial(call, session, tool.name)) for tool in found]
         assistant = guided.tools(model, tools, tool_choice="required", timeout=10)
         for question in questions:
-            result = await assistant.generate_async(f"{SHOTS}Q: {question}\nA: <tool_call>\n", max_tokens=60)
+            result = await assistant.generate_async(f"{SHOTS}Q: {question}\nA: <tool_call>\n", max_tokens=100)
             print(question)
             for made in result.calls:
                 print(f"    {made.name} {made.arguments} -> {made.result}")
