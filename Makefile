@@ -25,7 +25,7 @@ COVERED := --cov --cov-report=term:skip-covered
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs wheel clean
+.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs site wheel clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -62,20 +62,25 @@ lint: $(VENV) ## ruff, mypy --strict, import-linter
 bench: $(BENCH) ## the benchmarks, peers included, in an environment of their own
 	$(BENCH)/bin/python -m benchmarks $(ARGS)
 
-docs: $(VENV) ## check the documents: their links, and their code by running it
-	$(BIN)/python -m pytest tests/test_docs.py $(PYTEST_ARGS)
+docs: $(VENV) ## check the documents, their links and their code by running it; then build the site, site/index.html
+	$(BIN)/python -m pytest --quiet tests/test_docs.py tests/test_site.py $(PYTEST_ARGS)
+	$(MAKE) site
+
+site: $(VENV)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file .mkdocs.yml
 
 wheel: $(VENV) ## a wheel for this platform with compiled kernels, in dist/
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build --no-isolation --wheel
 
 clean: ## remove the environments and all that tools left behind
-	rm -rf $(VENV) $(BENCH) $(WITH) .venv-serving .cache dist build .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(WITH) .venv-serving .cache dist build site .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find guided tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is made anew, in place, when what it should hold has changed: its stamp is older than these two files.
 $(VENV): $(VENV)/.stamp ;
 $(BENCH): $(BENCH)/.stamp ;
-$(VENV)/.stamp $(WITH)/.stamp: EXTRAS := dev
+$(VENV)/.stamp: EXTRAS := dev,docs
+$(WITH)/.stamp: EXTRAS := dev
 $(BENCH)/.stamp: EXTRAS := bench
 $(VENV)/.stamp $(BENCH)/.stamp: PINS := constraints.txt
 $(WITH)/.stamp: PINS := $(CONSTRAINTS)

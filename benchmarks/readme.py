@@ -1,6 +1,7 @@
-"""The table of peers in README.md, out of the record of `benchmarks.regex` and `benchmarks.footprint`: sums over patterns, in a few rows.
+"""The table of peers in README.md: a few rows of the tables of docs/benchmarks.md.
 
-What stands between the two marks is replaced, and nothing else of that file.
+`peers` is the table of regular expressions, out of the records of `benchmarks.regex` and `benchmarks.footprint`; `summary` takes rows of it
+and of that of JSON Schemas. The text between the two marks of README.md is replaced, and nothing else of that file.
 """
 
 import statistics
@@ -8,15 +9,27 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.definitions import load
-from benchmarks.tables import Record, cell, milliseconds, refused, table, value
+from benchmarks.tables import Record, cell, milliseconds, parsed, refused, table, value
 from benchmarks.vocabularies import MAIN
 
-__all__ = ["README", "peers", "with_peers"]
+__all__ = ["README", "peers", "summary", "with_peers"]
 
 README = Path(__file__).parent.parent / "README.md"
 _BEGIN, _END = "<!-- peers -->\n", "<!-- end of peers -->\n"
 _ENGINES = ("guided", "llguidance", "outlines-core", "xgrammar")
 _USUAL = tuple(name for name in load() if not name.startswith("string"))
+
+# The rows of the README, by those of the tables of docs/benchmarks.md.
+_OF_SCHEMAS = {
+    "schemas right": "JSON Schemas judged right, of 1,353",
+    "wrong: valid rejected or invalid accepted": "wrong: valid rejected or invalid accepted",
+    "first mask, ms": "time to the first mask, median / 99 %, ms",
+    "mask warm, us": "later masks, median / 99 %, us",
+}
+_OF_PATTERNS = {
+    "whole index, sum of the usual patterns, ms": "whole index of 12 usual patterns, ms",
+    "import of all that a compile needs, ms": "import of all that a compile needs, ms",
+}
 
 
 def with_peers(text: str, rows: str) -> str:
@@ -55,6 +68,17 @@ def peers(regex: Record, footprint: Record) -> str:
     ]
     heads = ("", *(f"{engine} {regex['versions'].get(_package(engine), '')}".strip() for engine in _ENGINES))
     return "\n\n".join([table(heads, rows), *notes])
+
+
+def summary(schemas: str, patterns: str) -> str:
+    """The README's table: rows of the tables of JSON Schemas and of `peers`, with the columns of the latter."""
+    heads, *ours = parsed(patterns)
+    engines, *judged = parsed(schemas)
+    order = [engines.index(head.split(" ")[0]) for head in heads[1:]]
+    of_schemas, of_patterns = {row[0]: row for row in judged}, {row[0]: row for row in ours}
+    rows = [[label, *(of_schemas[name][place] for place in order)] for name, label in _OF_SCHEMAS.items()]
+    rows += [[label, *of_patterns[name][1:]] for name, label in _OF_PATTERNS.items()]
+    return table(heads, rows)
 
 
 def _each(record: Record, measure: str, names: Sequence[str], joined: Callable[[Sequence[float]], float]) -> list[str]:

@@ -18,10 +18,10 @@ from typing import Any
 from benchmarks import inventory_report, maskbench_report, readme
 from benchmarks.definitions import load
 from benchmarks.losses import losses
-from benchmarks.tables import Record, against, cell, milliseconds, refused, table, value
+from benchmarks.tables import Record, against, cell, milliseconds, parsed, refused, table, value
 from benchmarks.vocabularies import MAIN
 
-__all__ = ["DOCUMENTS", "RECORDS", "documents", "main", "records"]
+__all__ = ["DOCUMENTS", "RECORDS", "documents", "main", "readme_table", "records"]
 
 RECORDS = Path(__file__).parent / "record"
 # Document -> its template.
@@ -86,21 +86,22 @@ def documents(found: Mapping[str, Any]) -> dict[Path, str]:
     return {path: Template(text).substitute(values) for path, text in templates.items()}
 
 
-def _cells(text: str) -> list[list[str]]:
-    """The rows of a Markdown table, without the line below its heads."""
-    rows = [[one.strip() for one in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    return [row for row in rows if set(row[0]) != {"-"}]
+def readme_table(found: Mapping[str, Any]) -> str:
+    """The table of README.md."""
+    engines = maskbench_report.tables(found["maskbench_engines"], "engines")
+    schemas = _schemas(engines["engines_verdicts"], engines["engines_times"])
+    return readme.summary(schemas, readme.peers(found["regex"], found["footprint"]))
 
 
 def _columns(text: str, wanted: tuple[str, ...]) -> str:
     """A table with these columns of another."""
-    heads, *rows = _cells(text)
+    heads, *rows = parsed(text)
     return table(wanted, [[row[heads.index(name)] for name in wanted] for row in rows])
 
 
 def _schemas(verdicts: str, times: str) -> str:
     """The table of JSON Schemas for users, out of the two of the record."""
-    heads, *judged = _cells(verdicts)
+    heads, *judged = parsed(verdicts)
     rows = {row[0]: row[1:] for row in judged}
 
     def added(*names: str) -> list[str]:
@@ -115,7 +116,7 @@ def _schemas(verdicts: str, times: str) -> str:
         ["wrong: valid rejected or invalid accepted", *added("valid rejected", "invalid accepted")],
         ["gave up: over time or memory, failed, crashed", *added("over time", "over memory", "failed", "crashed")],
     ]
-    for name, *cells in _cells(times)[1:]:
+    for name, *cells in parsed(times)[1:]:
         if name in ("first mask, ms", "mask cold, us", "mask warm, us"):
             # The order of `maskbench_report.tables`: mean / p50 / p90 / p99 / p99.9 / max.
             lines.append([name, *(" / ".join(one.split(" / ")[1:4:2]) for one in cells)])
@@ -125,7 +126,7 @@ def _schemas(verdicts: str, times: str) -> str:
 def _grammars(text: str) -> str:
     """The table of Lark grammars for users, out of that of the record."""
     heads = "grammar", "tokens", "spec + compile", "guided", "llguidance", "xgrammar"
-    rows = [_cells(line)[0] for line in text.splitlines() if line.startswith("|") and f"| {MAIN} | " in line]
+    rows = [parsed(line)[0] for line in text.splitlines() if line.startswith("|") and f"| {MAIN} | " in line]
     return table(heads, [[row[0], row[2], row[3], row[5], row[10], row[11]] for row in rows if len(row) == 12])
 
 
@@ -410,7 +411,7 @@ def main() -> None:
         print(target)
     if is_kept:
         text = readme.README.read_text(encoding="utf-8")
-        rows = readme.peers(found["regex"], found["footprint"])
+        rows = readme_table(found)
         readme.README.write_text(readme.with_peers(text, rows), encoding="utf-8")
 
 

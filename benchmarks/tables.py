@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["against", "cell", "milliseconds", "refused", "table", "value"]
+__all__ = ["against", "cell", "milliseconds", "parsed", "refused", "table", "value"]
 
 Record = Mapping[str, Any]
 
@@ -50,3 +50,9 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def parsed(text: str) -> list[list[str]]:
+    """The rows of a Markdown table, without the line below its heads."""
+    rows = [[one.strip() for one in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [row for row in rows if set(row[0]) != {"-"}]

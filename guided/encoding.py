@@ -1,6 +1,8 @@
-"""Conversion of text arguments to bytes."""
+"""Conversion of text arguments to bytes, and bytes as readable text."""
 
-__all__ = ["as_bytes"]
+import unicodedata
+
+__all__ = ["as_bytes", "shown_bytes", "width"]
 
 
 def as_bytes(text: object) -> bytes:
@@ -18,3 +20,16 @@ def as_bytes(text: object) -> bytes:
     if isinstance(text, bytes | bytearray | memoryview):
         return bytes(text)
     raise TypeError(f"expected str or bytes, not {type(text).__name__}")
+
+
+def shown_bytes(data: bytes) -> str:
+    """Bytes in quotes: as text if they are text, otherwise as bytes."""
+    try:
+        return repr(data.decode())
+    except UnicodeDecodeError:
+        return repr(data)
+
+
+def width(text: str) -> int:
+    """Number of columns of a printable text in a monospaced font: wide characters of East Asia take two, combining ones none."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else not unicodedata.combining(char) for char in text)

@@ -1,6 +1,9 @@
 """The examples in ``docs/examples`` run: with a model that says what it is told to, and with the default model."""
 
+import csv
 import importlib.util
+import io
+import json
 import urllib.request
 from pathlib import Path
 from types import ModuleType
@@ -124,16 +127,93 @@ Action Input: {"answer": "Italy"}"""
 
 @pytest.mark.model
 @pytest.mark.parametrize("name", NAMES)
-def test_with_the_default_model(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_the_default_model(name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "mcp_tools":
+        pytest.importorskip("mcp.server", reason="pip install mcp")
     module = example(name)
     monkeypatch.setattr("builtins.input", lambda _: "y")
     address = (module.serve(),) if hasattr(module, "serve") else ()
     module.main(default_model(), module.QUESTIONS[:1], *address)
-    assert module.QUESTIONS[0] in capsys.readouterr().out
+    assert module.QUESTIONS[0] in capfd.readouterr().out
 
 
 def test_every_example_has_a_test() -> None:
-    assert NAMES == ["assistant", "calculator", "react_agent", "rest_client", "sql_database"]
+    named = ["assistant", "calculator", "react_agent", "rest_client", "sql_database"]
+    assert sorted([*named, "batch_csv", "classification", "extraction", "mcp_tools", "reasoning"]) == NAMES
+
+
+def test_an_order_is_shown_part_by_part(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("extraction")
+    order = (
+        '{"customer": {"name": "Ada", "city": "Lyon", "country": "France"}, '
+        '"items": [{"product": "lamp", "quantity": 2, "price": 30.5}]}'
+    )
+    module.main(Answering({"Letter: Two lamps.": order}, "The order in JSON:\n"), ["Two lamps."])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Two lamps."
+    assert lines[1:4] == ["    /customer/name: 'Ada'", "    /customer/city: 'Lyon'", "    /customer/country: 'France'"]
+    assert lines[-1] == "  1 items for Ada, 61.0 euros in all"
+
+
+def test_unclear_texts_are_found_by_their_probabilities(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("classification")
+    module.main(Answering({"Review: Good.": " positive"}, "Sentiment:"), ["Good."])
+    name, probability = capsys.readouterr().out.splitlines()[1].split()
+    assert name == "positive"
+    assert float(probability.rstrip("%")) > 90
+    module.UNCLEAR = 1.1
+    module.main(Answering({"Review: Good.": " positive"}, "Sentiment:"), ["Good."])
+    assert capsys.readouterr().out.endswith("  unclear: ask a person\n")
+
+
+def test_reasoning_comes_before_json(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("reasoning")
+    said = 'It is Rome.</think>{"name": "Rome", "continent": "Europe"}'
+    module.main(Answering({"Question: Which?": said}, "<think>"), ["Which?"])
+    assert capsys.readouterr().out.splitlines() == [
+        "Which?",
+        "    'It is Rome.'",
+        "    City(name='Rome', continent='Europe')",
+    ]
+
+
+def test_a_table_is_extended_row_by_row() -> None:
+    module = example("batch_csv")
+    asked = {
+        f"Message: text {number}": f'{{"product": "p{number}", "topic": "other", "is_urgent": true}}'
+        for number in range(11)
+    }
+    model = Answering(asked, "Product, topic and urgency as JSON:")
+    output = io.StringIO()
+    module.main(model, [f"text {number}" for number in range(11)], output)
+    rows = list(csv.DictReader(io.StringIO(output.getvalue())))
+    assert [row["product"] for row in rows] == [f"p{number}" for number in range(11)]
+    assert rows[0] == {"text": "text 0", "product": "p0", "topic": "other", "is_urgent": "True"}
+
+
+def test_tools_of_an_mcp_server_are_called(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mcp.server", reason="pip install mcp")
+    module = example("mcp_tools")
+    said = '{"name": "reserve_book", "arguments": {"title": "Emma", "days": 3}}'
+    module.main(Answering({"Q: Emma!": said}, "A: <tool_call>\n"), ["Emma!"])
+    assert capfd.readouterr().out.splitlines() == [
+        "Emma!",
+        "    reserve_book {'title': 'Emma', 'days': 3} -> Emma is reserved for 3 days",
+    ]
+
+
+@pytest.mark.model
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((EXAMPLES / "first_steps.ipynb").read_text(encoding="utf-8"))
+    monkeypatch.setattr(guided, "load", default_model)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert len(code) > 5
+    assert not any(cell.get("outputs") for cell in notebook["cells"])
+    for source in code:
+        exec(source, namespace)
+    assert (tmp_path / "number.html").is_file()
 
 
 def test_sql_names_only_what_the_database_has(capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,6 +80,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert packaged_files(wheel) - info == modules | formats | grammars | automata | {
         "guided/py.typed",
         "guided/__init__.pyi",
+        "guided/engine/explorer.html",
     }
 
 
@@ -95,7 +96,14 @@ def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "grammars/json.lark"} <= names
     assert "tests/test_packaging.py" in names
-    assert not [name for name in names if name.startswith((".venv", "dist"))]
+    assert {".mkdocs.yml", "docs/hooks.py", "docs/pictures/call.svg", "docs/CITATION.cff"} <= names
+    assert not [name for name in names if name.startswith((".venv", "dist", "site"))]
+
+
+def test_both_distributions_can_be_uploaded(built: Path) -> None:
+    pytest.importorskip("twine", reason="pip install -e '.[dev]'")
+    output = run(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(built.iterdir())), cwd=built)
+    assert output.count("PASSED") == 2
 
 
 FIND_GRAMMARS = """

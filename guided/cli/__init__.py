@@ -1,4 +1,4 @@
-"""The command line: ``guided demo | run | compile | inspect | check | explain | schema | grammar | vocabulary | warmup``."""
+"""The command line: ``guided demo | run | compile | inspect | check | explain | explore | schema | grammar | vocabulary | warmup``."""
 
 from guided.cli import interrupts
 

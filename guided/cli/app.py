@@ -16,6 +16,7 @@ from guided.cli.check import check
 from guided.cli.compiling import compile_specs
 from guided.cli.demo import demo
 from guided.cli.explain import explain
+from guided.cli.explore import explore
 from guided.cli.grammar import check_grammar
 from guided.cli.inspection import inspect_index
 from guided.cli.report import report_vocabulary
@@ -61,6 +62,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "inspect": inspect_index,
     "check": check,
     "explain": explain,
+    "explore": explore,
     "schema": show_schema,
     "grammar": check_grammar,
     "vocabulary": report_vocabulary,

@@ -206,8 +206,8 @@ def _as_data(samples: dict[int, list[tuple[int, bytes]]], mask: int) -> dict[str
 
 
 def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
-    from guided.cli.drawing import to_svg
-    from guided.cli.graph import graph_of, least_nodes, to_dot
+    from guided.automata.drawing import to_svg
+    from guided.automata.graph import graph_of, least_nodes, to_dot
 
     writers = {".dot": to_dot, ".gv": to_dot, ".svg": to_svg}
     if path.suffix not in writers:

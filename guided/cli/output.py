@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from guided.encoding import shown_bytes, width
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -48,21 +50,6 @@ def shown(text: str) -> str:
 def as_text(data: bytes) -> str:
     """Decode bytes for JSON; invalid UTF-8 is escaped."""
     return data.decode(errors="backslashreplace")
-
-
-def shown_bytes(data: bytes) -> str:
-    """Bytes in quotes: as text if they are text, otherwise as bytes."""
-    try:
-        return repr(data.decode())
-    except UnicodeDecodeError:
-        return repr(data)
-
-
-def width(text: str) -> int:
-    """Number of terminal columns of a printable text."""
-    from rich.cells import cell_len
-
-    return cell_len(text)
 
 
 def excerpt(text: str, position: int) -> list[str]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from operator import index as as_index
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.caching import cached_property
+from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.specs import StoredSpec
 from guided.errors import VocabularyError, brief, shown
 from guided.guide.end_tokens import EndTokens
@@ -111,12 +113,21 @@ class Index:
         )
 
     def __repr__(self) -> str:
-        spec = self.summary or (
-            f"spec {self.spec_fingerprint[:12]}" if self.origin is None else brief(self.origin.spec, 110)
-        )
         states = f"{self.n_states:,} states{'' if self.origin is None else ' so far'}"
         limits = "" if self.origin is None or self.origin.limits == Limits() else ", limits of its own"
-        return f"<Index of {spec}: {len(self.vocabulary):,} tokens, {states}{limits}>"
+        return f"<Index of {self._spec_name}: {len(self.vocabulary):,} tokens, {states}{limits}>"
+
+    def _repr_html_(self) -> str:
+        """The repr, and a drawing of a small automaton, for notebooks."""
+        tables = self.tables
+        drawing = drawing_of(tables.automaton) if isinstance(tables, RegularIndex) else None
+        return f"<pre>{escape(repr(self))}</pre>{drawing or ''}"
+
+    @property
+    def _spec_name(self) -> str:
+        return self.summary or (
+            f"spec {self.spec_fingerprint[:12]}" if self.origin is None else brief(self.origin.spec, 110)
+        )
 
     @property
     def initial(self) -> int:
@@ -194,6 +205,30 @@ class Index:
             raise ValueError(f"explore needs a number of states, not {shown(n_states)}")
         if not isinstance(self.tables, RegularIndex):
             self.tables.explore(as_index(n_states))
+
+    def explore_html(self, max_states: int = 1000) -> str:
+        """Return one self-contained HTML page in which a person enters tokens and sees what is allowed and why.
+
+        Parameters
+        ----------
+        max_states : int
+            Largest number of states to explore of an index with a stack; a regular index is there whole.
+
+        Returns
+        -------
+        str
+            The page; about as large as the vocabulary.
+
+        Raises
+        ------
+        ValueError
+            ``max_states`` is less than 1.
+        LimitError
+            A budget was exceeded.
+        """
+        if as_index(max_states) < 1:
+            raise ValueError(f"explore_html needs at least 1 state, not {shown(max_states)}")
+        return explorer_page(self.tables, self.vocabulary, self.next, self._spec_name, as_index(max_states))
 
     def guide(self, end_tokens: Iterable[int] | None = None) -> Guide:
         """Return a new guide at the empty text.

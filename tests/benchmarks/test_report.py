@@ -114,7 +114,7 @@ def test_the_documents_are_those_of_the_records() -> None:
     found = report.records()
     assert {path: path.read_text(encoding="utf-8") for path in report.DOCUMENTS} == report.documents(found)
     text = readme.README.read_text(encoding="utf-8")
-    assert text == readme.with_peers(text, readme.peers(found["regex"], found["footprint"]))
+    assert text == readme.with_peers(text, report.readme_table(found))
 
 
 @pytest.mark.slow

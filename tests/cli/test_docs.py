@@ -24,7 +24,7 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", DOCUMENT.read_text(encoding="utf
 
 def with_marks(block: str) -> object:
     needs_model = re.search(
-        r"^\$ guided (run|demo|vocabulary --top)|^\$ guided (explain|compile) (?!.*--vocabulary)",
+        r"^\$ guided (run|demo|vocabulary --top)|^\$ guided (explain|explore|compile) (?!.*--vocabulary)",
         block,
         flags=re.MULTILINE,
     )
@@ -113,7 +113,7 @@ def test_the_page_lists_every_command() -> None:
     assert set(names) <= set(re.findall(r"^## guided (\w+)$", text, flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("command", ["run", "check", "explain", "compile"])
+@pytest.mark.parametrize("command", ["run", "check", "explain", "explore", "compile"])
 def test_help_and_page_list_every_format(command: str) -> None:
     described = re.sub(r"\s+", "", call(command, "--help").stdout)
     assert "Oneof" + ",".join(sorted(format_names())) in described
@@ -122,7 +122,7 @@ def test_help_and_page_list_every_format(command: str) -> None:
 
 EXAMPLES = [
     line.strip()
-    for name in ("check", "explain", "run", "compile")
+    for name in ("check", "explain", "explore", "run", "compile")
     for line in call(name, "--help").stdout.splitlines()
     if line.strip().startswith("guided ")
 ]

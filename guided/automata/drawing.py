@@ -6,7 +6,7 @@
 4. Move heights towards the mean height of the neighbors, keeping order and minimum distance.
 
 Invariant: the same graph gives the same bytes. O(sweeps x (nodes + waypoints) log). Graphviz draws better from
-`guided.cli.graph.to_dot`.
+`guided.automata.graph.to_dot`.
 """
 
 from collections import Counter
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from guided.cli.graph import Graph
-from guided.cli.output import width
+from guided.automata.graph import Graph
+from guided.encoding import width
 
 __all__ = ["to_svg"]
 
@@ -242,8 +242,9 @@ def _edge(path: str, place: Point, label: str) -> list[str]:
 
 def _node(node: int, place: Point, *, is_end: bool) -> list[str]:
     x, y = place
-    circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>'
-    shapes = [circle.format(x, y, _RADIUS)] + ([circle.format(x, y, _RADIUS - 3.5)] if is_end else [])
+    circle = '<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}"{}/>'
+    shapes = [circle.format(x, y, _RADIUS, f' data-state="{node}"')]
+    shapes += [circle.format(x, y, _RADIUS - 3.5, "")] if is_end else []
     return [*shapes, f'<text x="{x:.1f}" y="{y + 4:.1f}">{node}</text>']
 
 
@@ -254,12 +255,15 @@ def _document(box: tuple[float, float, float, float], shapes: list[str]) -> str:
         f'width="{wide:.0f}" height="{high:.0f}" font-family="monospace" font-size="12" text-anchor="middle">'
     )
     style = (
-        "<style>path{fill:none;stroke:#555}circle{fill:#fff;stroke:#000}#head path{fill:#555}"
-        ".label{stroke:#fff;stroke-width:4px;paint-order:stroke}</style>"
+        "<style>svg{--ink:#1c1e21;--line:#666;--ground:#fff}"
+        "@media (prefers-color-scheme:dark){svg{--ink:#e6e8eb;--line:#9aa0a8;--ground:#1d2026}}"
+        "text{fill:var(--ink)}path{fill:none;stroke:var(--line)}circle{fill:var(--ground);stroke:var(--ink)}"
+        "#head path{fill:var(--line)}.ground{fill:var(--ground)}"
+        ".label{stroke:var(--ground);stroke-width:4px;paint-order:stroke}</style>"
     )
     marker = (
         '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z"/></marker></defs>'
     )
-    ground = f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{high:.0f}" fill="#fff"/>'
+    ground = f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{high:.0f}" class="ground"/>'
     return "\n".join([head, style, marker, ground, *shapes, "</svg>"]) + "\n"

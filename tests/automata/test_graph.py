@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
-from guided.cli.drawing import _GAP, _apart, to_svg
-from guided.cli.graph import Graph, byte_set, graph_of, least_nodes, to_dot
+from guided.automata.drawing import _GAP, _apart, to_svg
+from guided.automata.graph import Graph, byte_set, graph_of, least_nodes, to_dot
 from guided.engine.specs import Choice, Regex
 from guided.limits import Limits
 

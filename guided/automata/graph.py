@@ -5,12 +5,11 @@ byte each and no end of a text is not a node: a chain of such states becomes one
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from guided.cli.output import shown_bytes
+import numpy as np
 
-if TYPE_CHECKING:
-    from guided.automata.automaton import Automaton
+from guided.automata.automaton import Automaton
+from guided.encoding import shown_bytes
 
 __all__ = ["Edge", "Graph", "byte_set", "graph_of", "least_nodes", "to_dot"]
 
@@ -45,7 +44,7 @@ class Graph:
     edges: tuple[Edge, ...]
 
 
-def graph_of(automaton: "Automaton") -> Graph:
+def graph_of(automaton: Automaton) -> Graph:
     """Build the graph of an automaton. O(states x 256)."""
     ways = [_ways(automaton, state) for state in range(automaton.n_states)]
     sources: list[int] = [0] * automaton.n_states
@@ -85,10 +84,8 @@ def graph_of(automaton: "Automaton") -> Graph:
     return Graph(nodes, frozenset(node for node in nodes if automaton.accepting[node]), tuple(edges))
 
 
-def least_nodes(automaton: "Automaton") -> int:
+def least_nodes(automaton: Automaton) -> int:
     """A lower bound of the number of nodes, without building the graph: accepting states and states with several bytes are nodes."""
-    import numpy as np
-
     n_bytes = np.bincount(automaton.classes, minlength=automaton.table.shape[1])
     reads_more = (automaton.table >= 0) @ n_bytes != 1
     return int((reads_more | automaton.accepting).sum())
@@ -122,7 +119,7 @@ def to_dot(graph: Graph) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ways(automaton: "Automaton", state: int) -> dict[int, list[int]]:
+def _ways(automaton: Automaton, state: int) -> dict[int, list[int]]:
     """The bytes that lead to each successor of a state."""
     found: dict[int, list[int]] = {}
     for value, target in enumerate(automaton.table[state][automaton.classes].tolist()):

@@ -1,0 +1,75 @@
+"""Hooks of the documentation site: links from pages of docs/ to other files of the repository.
+
+The pages are also read in the repository, where such links work. In the site, each example is a page with its source, an image outside
+docs/ is copied into ``figures/``, and a link to any other file that is no page becomes the file's path in code font.
+"""
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+FENCED = re.compile(r"(^```.*?^```$)", flags=re.MULTILINE | re.DOTALL)
+FIGURES = "figures"
+
+
+def _target(page: str, link: str) -> PurePosixPath | None:
+    """Return the path in the repository to which a relative link of a page of docs/ leads; None for other links."""
+    path = link.partition("#")[0]
+    if not path or re.match(r"[a-z]+:", link):
+        return None
+    return PurePosixPath((ROOT / "docs" / page).parent.joinpath(path).resolve().relative_to(ROOT).as_posix())
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add a page for each example, the list of the decisions, and the images outside docs/ that pages show."""
+    records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
+    titles = [record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for record in records]
+    listed = "".join(f"- [{title}]({record.name})\n" for title, record in zip(titles, records, strict=True))
+    intro = "# Decisions\n\nEach record gives a problem, the decision, and what was measured.\n\n"
+    files.append(File.generated(config, "adr/index.md", content=intro + listed))
+    for path in sorted((ROOT / "docs" / "examples").glob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        title = path.stem.replace("_", " ").capitalize()
+        content = f"# {title}\n\n`docs/examples/{path.name}`\n\n```python\n{source}```\n"
+        files.append(File.generated(config, f"examples/{path.stem}.md", content=content))
+    for page in [file for file in files if file.is_documentation_page()]:
+        for bang, _, link in LINK.findall(page.content_string):
+            target = _target(page.src_uri, link)
+            if bang and target is not None and target.parts[0] != "docs":
+                name = f"{FIGURES}/{target.name}"
+                if files.get_file_from_path(name) is None:
+                    files.append(File.generated(config, name, abs_src_path=str(ROOT / target)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
+    """Replace the links of a page that lead to files that the site does not have."""
+    if page.file.src_uri.startswith(("adr/", "benchmarks_record", "changelog", "checklist")):
+        page.meta.setdefault("search", {"boost": 0.2})  # guides and reference come first
+    depth = "../" * page.file.src_uri.count("/")
+
+    def replaced(match: re.Match[str]) -> str:
+        bang, text, link = match.groups()
+        target = _target(page.file.src_uri, link)
+        if target is None:
+            return match[0]
+        if target == PurePosixPath("README.md"):
+            return f"[{text}]({depth}index.md)"
+        if bang and target.parts[0] != "docs":
+            return f"![{text}]({depth}{FIGURES}/{target.name})"
+        inside = target.is_relative_to("docs") and files.get_file_from_path(str(target.relative_to("docs")))
+        if inside:
+            return match[0]
+        if target in (PurePosixPath("docs/adr"), PurePosixPath("docs")):
+            return f"[{text}]({depth}{'adr/' if target.name == 'adr' else ''}index.md)"
+        if target.suffix == ".py" and target.is_relative_to("docs/examples"):
+            return f"[{text}]({depth}examples/{target.stem}.md)"
+        path = f"`{target}`"
+        return path if text.strip("`") in (str(target), target.name, link) else f"{text} ({path})"
+
+    parts = FENCED.split(markdown)
+    return "".join(part if part.startswith("```") else LINK.sub(replaced, part) for part in parts)

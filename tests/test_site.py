@@ -1,0 +1,82 @@
+"""The documentation site: its navigation and API pages are complete, its pictures are what the objects draw, and it builds strictly."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+import guided
+from tests.generate.models import default_model
+
+ROOT = Path(guided.__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+
+
+def pictures() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pages(node: object) -> list[str]:
+    if isinstance(node, str):
+        return [node]
+    return [page for child in (node.values() if isinstance(node, dict) else node) for page in pages(child)]
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    settings = yaml.safe_load((ROOT / ".mkdocs.yml").read_text(encoding="utf-8"))
+    listed = pages(settings["nav"])
+    assert len(listed) == len(set(listed))
+    written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert set(listed) == {name for name in written if not name.startswith("adr/")} | {"adr/index.md"}
+
+
+def test_the_api_pages_document_every_public_name_once() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "api").glob("*.md")))
+    documented = re.findall(r"^::: (\S+)$", text, flags=re.MULTILINE)
+    stub = (ROOT / "guided" / "__init__.pyi").read_text(encoding="utf-8")
+    homes = re.findall(r"^from (\S+) import (\w+)", stub, flags=re.MULTILINE)
+    assert sorted(documented) == sorted(f"{home}.{name}" for home, name in homes)
+    overview = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    assert {name for _, name in homes} <= set(re.findall(r"`(\w+)`", overview))
+
+
+def test_pictures_are_what_the_objects_draw() -> None:
+    for name, drawn in pictures().pictures(None).items():
+        assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == drawn, "python docs/pictures.py"
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_the_picture_of_a_call_shows_what_the_model_does() -> None:
+    drawn = pictures().call_picture(default_model())
+    shown = (DOCS / "pictures" / "call.svg").read_text(encoding="utf-8")
+    words = re.compile(r"<text[^>]*>([^<]*)</text>")
+    assert words.findall(shown) == words.findall(drawn), "python docs/pictures.py"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocstrings_handlers.python", reason="pip install -e '.[docs]'")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", str(ROOT / ".mkdocs.yml")]
+    done = subprocess.run([*command, "-d", str(tmp_path)], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    assert any(each["location"].startswith("json-schema.html") and "uniqueItems" in each["text"] for each in found)
+    html = (tmp_path / "index.html").read_text(encoding="utf-8")
+    loaded = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"', html)
+    assert loaded == [], "the site loads nothing from elsewhere"
+    decisions = (tmp_path / "adr" / "index.html").read_text(encoding="utf-8")
+    assert all(f'href="{path.stem}.html"' in decisions for path in (DOCS / "adr").glob("0*.md"))
+    assert (tmp_path / "examples" / "sql_database.html").is_file()
+    assert (tmp_path / "figures" / "errors.png").is_file()
