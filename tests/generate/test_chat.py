@@ -88,7 +88,7 @@ def test_only_tools_that_can_be_called_are_shown() -> None:
 
 
 def test_tools_added_and_removed_are_shown_and_not() -> None:
-    spec = guided.Tools([get_weather, add]).changed(add=[{"name": "feed"}], remove=["add"])
+    spec = guided.Tools([get_weather, add]).with_changes(add=[{"name": "feed"}], remove=["add"])
     model = Chatting(QWEN)
     tools(model, spec).prompt_tokens(USER)
     assert [item["function"]["name"] for item in model.rendered[-1][1]] == ["get_weather", "feed"]
