@@ -104,6 +104,10 @@ def _tools(n: int, seed: str) -> dict[str, Any]:
     return {"type": "triggered_tags", "triggers": ["<function="], "tags": tags}
 
 
+def _definitions(n: int, seed: str) -> list[dict[str, Any]]:
+    return [{"name": f"tool_{seed}{i}", "parameters": _person(f"{seed}{i}")} for i in range(n)]
+
+
 def _lark_tools(n: int, seed: str) -> str:
     calls = "\n".join(
         f'call{i}: "tool_{seed}{i}>" %json {json.dumps(_person(f"{seed}{i}"))} "</function>"' for i in range(n)
@@ -160,12 +164,27 @@ def compositions(seed: str) -> dict[str, Composition]:
             _lark_tools(3, seed),
             (f"{told} {tool} and then {tool} is done.",),
         ),
+        "agent, 1,000 tools": Composition(
+            lambda: guided.StructuralTag({"format": _tools(1000, seed)}),
+            None,
+            None,
+            (f"{told} {tool} and then {tool} is done.",),
+        ),
         "agent, 100 tools": Composition(
             lambda: guided.StructuralTag({"format": _tools(100, seed)}),
             _tools(100, seed),
             _lark_tools(100, seed),
             (f"{told} {tool} and then {tool} is done.",),
         ),
+        **{
+            f"the same {n} tools by guided.Tools": Composition(
+                lambda n=n: guided.Tools(_definitions(n, seed), format="llama-function"),
+                None,
+                None,
+                (f"{told} {tool} and then {tool} is done.",),
+            )
+            for n in (3, 100, 1000)
+        },
         "form, five captures": Composition(
             lambda: form,
             _sequence(
