@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guided.errors import VocabularyError
@@ -43,7 +43,12 @@ def test_pairs_decide_what_an_encoding_is(
     choices: list[tuple[int, int]], n_letters: int, places: list[int], random: object
 ) -> None:
     tokens, merges = trained(choices, n_letters)
-    made = compiled(tokens, merges)
+    try:
+        made = compiled(tokens, merges)
+    except VocabularyError:
+        # A second merge of a token may give it a higher rank than merges that it is a part of.
+        assert len({merge[2] for merge in merges}) < len(merges)
+        assume(False)
     vocabulary = Vocabulary(tokens, encoding=Encoding(merges))
     for token, data in enumerate(tokens):
         assert made.is_reachable[token] == (slow_bpe(vocabulary, data) == [token])
