@@ -16,6 +16,7 @@ import typing
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, TypedDict
 
 import annotated_types as at
@@ -433,8 +434,10 @@ PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "req
         {"type": "function", "name": "f", "parameters": PARAMETERS},
         {"name": "f", "description": "what", "input_schema": PARAMETERS},
         {"name": "f", "inputSchema": PARAMETERS},
+        SimpleNamespace(name="f", inputSchema=PARAMETERS),
+        SimpleNamespace(name="f", input_schema=PARAMETERS),
     ],
-    ids=["openai", "responses", "anthropic", "mcp"],
+    ids=["openai", "responses", "anthropic", "mcp", "mcp 1 object", "mcp 2 object"],
 )
 def test_a_tool_is_its_parameters(tool: Json) -> None:
     index = compiled(tool)
