@@ -170,6 +170,15 @@ def test_an_index_says_what_it_is(tmp_path: Path) -> None:
     assert repr(guided.Choice(["a", "b"])) == "<Choice of 2: a, b>"
 
 
+def test_notebooks_draw_small_automata() -> None:
+    small = guided.compile(guided.Regex("a<b|c"), ASCII)._repr_html_()
+    assert small.startswith("<pre>&lt;Index of Regex(&#x27;a&lt;b|c&#x27;)")
+    assert small.count("<svg") == 1
+    large = guided.compile(guided.Regex("[a-z]{200}"), ASCII)._repr_html_()
+    assert "<svg" not in large
+    assert "<svg" not in guided.compile(guided.JsonSchema(True), ASCII)._repr_html_()
+
+
 def test_a_function_model_says_what_it_is() -> None:
     model = FunctionModel(lambda tokens: [], ASCII, lambda text: [])
     check(repr(model))
