@@ -1,7 +1,7 @@
 """Hooks of the documentation site: links from pages of docs/ to other files of the repository.
 
 The pages are also read in the repository, where such links work. In the site, each example is a page with its source, an image outside
-docs/ is copied into ``figures/``, and a link to any other file that is no page becomes the file's path in code font.
+docs/ is copied into ``figures/``, and a link to another file outside the site becomes the file's path in code font.
 """
 
 import re

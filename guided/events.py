@@ -121,8 +121,8 @@ class Result(Generic[T_co]):
     forward_passes : int
         Number of calls of the model: forced tokens need none of their own.
     error : GuidedError or None
-        Why there is no value: `IncompleteError` if a stop string truncated the text, `SchemaError` if validators of a type refused
-        it. None: there is a value.
+        Reason for a missing value: `IncompleteError` if a stop string truncated the text, `SchemaError` if the type's validators rejected
+        it. None if there is a value.
     captures : Mapping of str to Any
         Values of the named parts of a composition (`guided.captures`); empty for other specs.
     scores : Scores or None

@@ -77,7 +77,7 @@ class Limits:
     Raises
     ------
     TypeError, ValueError
-        A budget is no int, is negative, or is above its maximum.
+        A budget is not an int, is negative, or is above its maximum.
     """
 
     pattern_length: int = 1_000_000

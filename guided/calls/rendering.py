@@ -237,7 +237,7 @@ def json_value(value: Any) -> Any:
     Raises
     ------
     TypeError
-        There is no JSON for the value.
+        The value cannot be written as JSON.
     """
     match value:
         case enum.Enum():

@@ -51,7 +51,7 @@ def fill_masks(guides: Sequence[Guide | None], out: Any, rows: Iterable[int] | N
     Raises
     ------
     TypeError
-        ``out`` is no such array, or a guide is neither a `Guide` nor None.
+        ``out`` is not such an array, or a guide is neither a `Guide` nor None.
     ValueError
         ``out`` is read-only or too narrow, or ``rows`` are not as many as the guides, not different, or beyond ``out``. Nothing was
         written.

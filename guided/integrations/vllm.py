@@ -156,7 +156,7 @@ def _differing_classes(places: SimpleNamespace) -> Iterator[str]:
         if missing:
             yield f"StructuredOutputsParams has no {', '.join(sorted(missing))}"
         if "auto" not in get_args(places.config.StructuredOutputsBackend):
-            yield "StructuredOutputsBackend is no Literal with 'auto'"
+            yield "StructuredOutputsBackend is not a Literal that contains 'auto'"
         config = places.config.StructuredOutputsConfig
         if "backend" not in config.__dataclass_fields__:
             yield "StructuredOutputsConfig has no field 'backend'"

@@ -5,8 +5,8 @@ last step (if any), how far each keyword has been spelled, and the lookbehind tr
 a backtracking matcher would try them only if this match failed. More preferred threads continue, and a later event overrides. The last
 event before the automaton dies is therefore the match that `re` finds.
 
-- A match with unmet obligations is a *pending* thread: it reads on until they are met and then fires its event, with the number of
-  characters read since its end (``back``). At the end of a text it counts if the end meets its obligations.
+- A match with unmet obligations is a *pending* thread. It keeps reading until they are met; then its event is reported, with the number
+  of characters read since the match ended (``back``). At the end of a text it counts if the end meets its obligations.
 - Left context: the lookbehind trackers run through the whole text, so a terminal's start state depends on its context and the trackers
   there. An event records the trackers at its end.
 - A *keyword* is a string terminal that a regex terminal matches whole; Lark gives the token the keyword's type.

@@ -167,7 +167,7 @@ def test_a_named_tool(server: Server, stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools_where_the_model_wants_them(server: Server, stream: bool) -> None:
-    """The model repeats what it is told: a call whose arguments are not valid, unless they are constrained."""
+    """Without constraints the model copies the invalid call from the conversation; with them, the arguments are valid."""
     wrong = json.dumps({"name": "add", "arguments": {"a": 12, "b": "thirty"}})
     text = f"<tool_call>\n{wrong}\n</tool_call>"
     messages = [{"role": role, "content": content} for content in ("Hi", text, text) for role in ("user", "assistant")][

@@ -80,7 +80,7 @@ class Constants:
         return self._all[number]
 
     def add(self, value: Any) -> int | None:
-        """Intern a value and return its number; None if it is no JSON value.
+        """Intern a value and return its number; None if it is not a JSON value.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Constants:
         return known[id(value)] if isinstance(value, dict | list) else self._scalar(value) or None
 
     def _scalar(self, value: Any) -> int:
-        """Return the number of a value without members; 0 if it is no JSON value."""
+        """Return the number of a value without members; 0 if it is not a JSON value."""
         if isinstance(value, str):
             text = value if type(value) is str else "".join(value)
             found = self._numbers.get(("string", text))
