@@ -178,7 +178,7 @@ class JsonSchema(Composable, Generic[T_co]):
         additional_properties: bool = True,
         eager: bool | Literal["auto"] = False,
     ) -> None:
-        if eager not in (False, True, "auto"):
+        if not isinstance(eager, bool) and eager != "auto":
             raise ValueError(f"eager must be True, False or 'auto', not {shown(eager)}")
         if engine not in ("nested", "lalr"):
             raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")

@@ -92,8 +92,9 @@ def test_eager_schemas_have_files_fingerprints_and_text_of_their_own(tmp_path: A
     assert isinstance(again.tables, RegularIndex)
     assert again.accepts('{"name": "Ada", "age": 36}')
     assert not again.accepts('{"name": "Augusta"}')
-    with pytest.raises(ValueError, match="eager must be True, False or 'auto', not 'always'"):
-        JsonSchema(_PERSON, eager="always")
+    for wrong in ("always", 1, None):
+        with pytest.raises(ValueError, match=f"eager must be True, False or 'auto', not {wrong!r}"):
+            JsonSchema(_PERSON, eager=wrong)
 
 
 def test_eager_schemas_are_parts_of_compositions() -> None:
