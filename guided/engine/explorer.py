@@ -14,6 +14,7 @@ Complexity: O(max_states x 256) steps of the index; the page's size is about tha
 import base64
 import html
 import json
+import re
 from collections.abc import Callable
 from heapq import heappop, heappush
 from pathlib import Path
@@ -95,8 +96,9 @@ def explorer_page(
         },
     }  # fmt: skip
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    page = _TEMPLATE.read_text(encoding="utf-8")
-    return page.replace("__TITLE__", html.escape(title)).replace("__DATA__", written)
+    contents = {"TITLE": html.escape(title), "DATA": written}
+    # Why in one pass: the title may contain a placeholder.
+    return re.sub("__(TITLE|DATA)__", lambda found: contents[found[1]], _TEMPLATE.read_text(encoding="utf-8"))
 
 
 def drawing_of(automaton: Automaton) -> str | None:

@@ -91,6 +91,12 @@ def test_the_page_is_safe_for_any_text() -> None:
     assert not re.search(r'(src|href)="', page), "the page loads nothing"
 
 
+def test_a_title_with_a_placeholder_is_only_a_title() -> None:
+    page = guided.compile(guided.Regex("__DATA__|__TITLE__"), VOCABULARY).explore_html()
+    assert page.count("<h1><code>Regex(&#x27;__DATA__|__TITLE__&#x27;)</code></h1>") == 1
+    assert page.count('"classes":') == 1
+
+
 def test_the_number_of_states_is_checked() -> None:
     with pytest.raises(ValueError, match="explore_html needs at least 1 state, not 0"):
         guided.compile(NUMBER, VOCABULARY).explore_html(0)
