@@ -1,32 +1,54 @@
-"""Python signatures by patterns and by schemas: ``python -m benchmarks.annotations [--tools N] [--vocabulary V]``
+"""Python signatures by patterns and by schemas: ``python -m benchmarks.annotations [--tools N] [--vocabulary V] [--types]``
 
 The same tools twice: as functions, whose annotations are lowered to patterns, and as definitions of their schemas. For each: to make the
 spec and compile it, then the same random calls token by token. A step is a mask and an advance; the first pass meets places that no text
 has met, the second none. Milliseconds of CPU, microseconds of wall time.
+
+``--types``: single annotations instead, as finite automata: of their pattern, and of all configurations of their schema (`JsonSchema` with
+``eager=True``). States, and the least CPU milliseconds of five builds.
 """
 
 import argparse
+import datetime
 import inspect
 import random
 import time
+import uuid
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from annotated_types import Ge, Le, MaxLen
+from annotated_types import Ge, Le, MaxLen, MultipleOf
 
 import guided
 from benchmarks.clock import no_collection, percentiles, settle
 from benchmarks.vocabularies import MAIN, NAMES, Cutter, vocabulary
+from guided.calls.constraints import Caps
+from guided.calls.types import Place, type_of
+from guided.calls.values import automaton_of
 
 Int64Array: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-__all__ = ["functions", "run"]
+__all__ = ["functions", "run", "types"]
 
 KINDS: tuple[Any, ...] = (
     int, float, bool, str, Annotated[int, Ge(1), Le(500)], Annotated[str, MaxLen(80)], Literal["celsius", "fahrenheit", "kelvin"],
     list[str], int | None, list[Annotated[int, Ge(0), Le(9)]],
 )  # fmt: skip
+
+
+class Point(NamedTuple):
+    """A record."""
+
+    x: int
+    y: float = 0.0
+
+
+TYPES: tuple[Any, ...] = (
+    *KINDS, Annotated[int, MultipleOf(7)], Annotated[float, Ge(0), Le(1)], datetime.date, datetime.datetime, uuid.UUID,
+    list[list[int]], Annotated[list[str], MaxLen(20)], set[int], tuple[int, str], dict[str, int], dict[str, Any], Any, Point, list[Point],
+)  # fmt: skip
+BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
 
 
 def functions(count: int) -> list[Callable[..., None]]:
@@ -105,12 +127,44 @@ def run(count: int, name: str) -> list[tuple[str, float, dict[str, float], dict[
     return found
 
 
+def types() -> list[tuple[str, str, str]]:
+    """Of each annotation: its name, and what its automaton takes by either way."""
+
+    def pattern(annotation: Any) -> int:
+        automaton_of.cache_clear()
+        return automaton_of(type_of(annotation, Place("", Caps())).node).n_states
+
+    def schema(annotation: Any) -> int:
+        options: dict[str, Any] = {"whitespace": "[ ]?", "numbers": "dumps", "escapes": "dumps"}
+        return guided.compile(guided.JsonSchema(annotation, eager=True, **options), BYTES).n_states
+
+    def taken(way: Callable[[Any], int], annotation: Any) -> str:
+        least, states = float("inf"), 0
+        for _ in range(5):
+            begin = time.process_time()
+            try:
+                states = way(annotation)
+            except guided.GuidedError as error:
+                return type(error).__name__
+            least = min(least, 1e3 * (time.process_time() - begin))
+        return f"{states:,} in {least:.1f} ms"
+
+    names = [one.__name__ if isinstance(one, type) else str(one) for one in TYPES]
+    return [(name, taken(pattern, one), taken(schema, one)) for name, one in zip(names, TYPES, strict=True)]
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tools", type=int, default=100)
     parser.add_argument("--vocabulary", choices=NAMES, default=MAIN)
+    parser.add_argument("--types", action="store_true", help="single annotations as finite automata")
     options = parser.parse_args()
+    if options.types:
+        print("| annotation | pattern | schema |\n|---|---|---|")
+        for name, *ways in types():
+            print(f"| `{name.replace('|', chr(92) + '|')}` | {' | '.join(ways)} |")
+        return
     run(10, options.vocabulary)  # what the process makes once
     print("| way | compile, ms | first pass: mean, p50, p99 us | second pass: mean, p50, p99 us |\n|---|---|---|---|")
     for way, spent, *passes in run(options.tools, options.vocabulary):
