@@ -39,6 +39,8 @@ from guided.calls.records import fields_of
 from guided.calls.scalars import boolean, choice, null, string
 from guided.calls.values import ValueType
 from guided.errors import SchemaError, annotation_text
+from guided.patterns.tree import Node
+from guided.schema.formats.pointers import uuid as uuid_text
 
 __all__ = ["Place", "type_of"]
 
@@ -284,26 +286,24 @@ def _name(annotation: Any) -> str:
 
 
 def _date() -> ValueType:
-    return _string_of(dates.date, (), "date", datetime.date.fromisoformat, "date")
+    return _string_of(dates.date, "date", datetime.date.fromisoformat, "date")
 
 
 def _time() -> ValueType:
-    return _string_of(dates.time, (False,), "time", datetime.time.fromisoformat, "time")
+    return _string_of(dates.time, "time", datetime.time.fromisoformat, "time")
 
 
 def _date_time() -> ValueType:
-    return _string_of(dates.date_time, (False,), "datetime", datetime.datetime.fromisoformat, "date-time")
+    return _string_of(dates.date_time, "datetime", datetime.datetime.fromisoformat, "date-time")
 
 
 def _uuid() -> ValueType:
-    return _string_of(dates.uuid, (), "UUID", uuid.UUID, "uuid")
+    return _string_of(uuid_text, "UUID", uuid.UUID, "uuid")
 
 
 @lru_cache(maxsize=4096)
-def _string_of(
-    node: Callable[..., Any], arguments: tuple[Any, ...], name: str, convert: Callable[[str], Any], format_name: str
-) -> ValueType:
-    return string(node(*arguments), name, convert, {"type": "string", "format": format_name})
+def _string_of(node: Callable[[], Node], name: str, convert: Callable[[str], Any], format_name: str) -> ValueType:
+    return string(node(), name, convert, {"type": "string", "format": format_name})
 
 
 _SIMPLE: dict[Any, Callable[[], ValueType]] = {

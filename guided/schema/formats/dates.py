@@ -10,13 +10,14 @@ from functools import cache
 from guided.patterns.tree import Literal, Node, alternate, concat
 from guided.schema.formats.syntax import pattern
 
-__all__ = ["date", "date_time", "duration", "time"]
+__all__ = ["CLOCK", "DATE", "date", "date_time", "duration", "time"]
 
-_DATE = (
+# Regular expressions of a date, and of hours and minutes.
+DATE = (
     "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
     "|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
 )
-_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _FRACTION = r"(?:\.[0-9]+)?"
 _LAST_MINUTE, _MINUTES_OF_DAY, _QUARTER = 23 * 60 + 59, 24 * 60, 15
 
@@ -24,13 +25,13 @@ _LAST_MINUTE, _MINUTES_OF_DAY, _QUARTER = 23 * 60 + 59, 24 * 60, 15
 @cache
 def date() -> Node:
     """``full-date``."""
-    return pattern(_DATE)
+    return pattern(DATE)
 
 
 @cache
 def time() -> Node:
     """``full-time``."""
-    usual = pattern(f"{_CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{_CLOCK})")
+    usual = pattern(f"{CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{CLOCK})")
     fraction = pattern(_FRACTION)
     leap: list[Node] = []
     for offset in range(0, _MINUTES_OF_DAY, _QUARTER):
