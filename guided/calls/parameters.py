@@ -249,6 +249,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
     lowered = Lowered()
     for name, inner, required in fields:
         inside = f"{pointer}/{name}"
+        lower: Callable[[], ValueType | SchemaType]
         if (override := overrides.get(name)) is None:
             lower = partial(type_of_schema, closed, f"/properties/{_escaped(name)}", inside, caps)
         else:
