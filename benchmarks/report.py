@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from benchmarks import inventory_report, maskbench_report, readme
+from benchmarks import behind, inventory_report, maskbench_report, readme
 from benchmarks.definitions import load
 from benchmarks.losses import losses
 from benchmarks.tables import Record, against, cell, milliseconds, parsed, refused, table, value
@@ -40,7 +40,7 @@ def records(folder: Path = RECORDS) -> dict[str, Any]:
     names = ("regex", "scaling", "footprint")
     found = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
     # Why not always of the folder: its files are no part of the checkout, and `python -m benchmarks` does without them.
-    for name in ("maskbench", "maskbench_engines", "inventory"):
+    for name in ("maskbench", "maskbench_engines", "inventory", "behind"):
         path = folder / f"{name}.json"
         path = path if path.exists() else RECORDS / f"{name}.json"
         found[name] = json.loads(path.read_text(encoding="utf-8"))
@@ -78,6 +78,7 @@ def documents(found: Mapping[str, Any]) -> dict[Path, str]:
     values |= {
         "schemas": _schemas(values["engines_verdicts"], values["engines_times"]),
         "languages": readme.peers(regex, footprint),
+        "behind": behind.shown(found["behind"]),
         "grammars": _grammars("\n".join(templates.values())),
         "tools": _columns(
             values["inventory_costs"], ("tools", "spec", "compile", "first masks", "add one", "memory MB")

@@ -6,6 +6,8 @@ docs/limits.md lists which inputs exceed each of them, and the cost of the worst
 """
 
 from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import cast
 
 from guided.keywords import suggest_keywords_of_class
 
@@ -113,15 +115,23 @@ class Limits:
         return f"Limits({', '.join(shown)}{more})"
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for name, default, most in _defaults():
+            value = getattr(self, name)
+            # PERF: schemas of many tools each take default limits.
+            if value is default:
+                continue
             if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{one.name} must be an int, not {type(value).__name__}")
+                raise TypeError(f"{name} must be an int, not {type(value).__name__}")
             if value < 0:
-                raise ValueError(f"{one.name} must not be negative")
-            most = one.metadata.get("most", value)
-            if value > most:
-                raise ValueError(f"{one.name} must be at most {most:,}, not {_number(value)}")
+                raise ValueError(f"{name} must not be negative")
+            if most is not None and value > most:
+                raise ValueError(f"{name} must be at most {most:,}, not {_number(value)}")
+
+
+@cache
+def _defaults() -> tuple[tuple[str, int, int | None], ...]:
+    """Name, default and maximum of each field."""
+    return tuple((one.name, cast("int", one.default), one.metadata.get("most")) for one in fields(Limits))
 
 
 def _number(value: int) -> str:

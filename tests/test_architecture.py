@@ -42,7 +42,8 @@ COMPILERS = {f"guided/kernels/{name}.py" for name in ("build", "compiler", "exte
 
 # Whose functions may import: whatever they need, or only packages that an install may lack. All other files show what
 # they need at their tops.
-# Progress lines import rich where one is shown, and kernels numba where no code compiled ahead of time fits: the core never waits for them.
+# Progress lines import rich where one is shown, kernels numba where no code compiled ahead of time fits, schemas pydantic for Python types:
+# the core never waits for them.
 LOCAL_IMPORTS = (
     "guided/cli/",
     "guided/engine/algebra.py",
@@ -51,6 +52,7 @@ LOCAL_IMPORTS = (
     "guided/kernels/copying.py",
     "guided/kernels/jit.py",
     "guided/progress.py",
+    "guided/schema/frontend/inputs.py",
 )
 LOCAL_OPTIONAL_IMPORTS = ("guided/vocabulary/", "guided/patterns/scripts.py")
 

@@ -28,6 +28,7 @@ from guided.patterns.tree import Alternate, Chars, Intersect, Literal, Node
 
 __all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_characters", "spend_together"]
 
+_LIMITS = Limits()
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -105,7 +106,7 @@ def one_budget(limits: Limits | None = None) -> Iterator[None]:
 
     A compile counts the cost of the operands in its tree again, so that a spec is refused or not regardless of caches.
     """
-    token = _together.set(_together.get() or Steps((limits or Limits()).steps))
+    token = _together.set(_together.get() or Steps((limits or _LIMITS).steps))
     try:
         yield
     finally:

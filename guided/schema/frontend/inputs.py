@@ -6,7 +6,7 @@ given                                                  is
 dict, bool, JSON text, path to a file of JSON          a JSON Schema
 a tool (OpenAI, Anthropic, MCP), a response format     the schema in it (`guided.schema.frontend.definitions`)
 an OpenAPI 3 operation, or a document and a name       the operation's arguments (`guided.schema.frontend.openapi`)
-a type, or pydantic's TypeAdapter of one               pydantic's schema of it (`guided.schema.frontend.typed`)
+a type, or pydantic's TypeAdapter of one               pydantic's schema of it (`guided.schema.frontend.python_types`)
 a function                                             its arguments by name (`guided.schema.frontend.signatures`)
 =====================================================  ==========================================================
 
@@ -14,25 +14,20 @@ If a type was given, it reads the generated values (`Input.reader`). Everything 
 the first row applies, without paths: no file is read, and nothing is interpreted as a tool or operation.
 """
 
-import inspect
 import os
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
-from typing import Any
-
-import pydantic
+from typing import TYPE_CHECKING, Any
 
 from guided.errors import SchemaError, shown
 from guided.files import read_text
 from guided.schema.frontend.definitions import is_operation, schema_in
 from guided.schema.frontend.json_values import check_levels_of_text, parse_json
 from guided.schema.frontend.openapi import operation_schema
-from guided.schema.frontend.reader import TypeReader
-from guided.schema.frontend.signatures import arguments_of
-from guided.schema.frontend.typed import schema_of
+
+if TYPE_CHECKING:
+    from guided.schema.frontend.reader import TypeReader
 
 __all__ = ["Input", "input_of"]
 
@@ -52,7 +47,7 @@ class Input:
     """
 
     schema: Any
-    reader: TypeReader | None = None
+    reader: "TypeReader | None" = None
     unenforced: tuple[tuple[str, str], ...] = ()
 
 
@@ -94,9 +89,10 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
             return Input(operation_schema(given, operation))
         schema = schema_in(given)
         return Input(schema if isinstance(schema, dict | bool) else dict(schema))
-    reader = TypeReader(_type_of(_without_operation(given, operation)))
-    schema, unenforced = schema_of(reader.adapter, reader.given)
-    return Input(schema, reader, unenforced)
+    # Why here: a JSON Schema does without pydantic, whose import takes 0.07 s.
+    from guided.schema.frontend.python_types import schema_of_type
+
+    return Input(*schema_of_type(_without_operation(given, operation)))
 
 
 def _plain_schema(given: Any) -> Any:
@@ -108,25 +104,6 @@ def _plain_schema(given: Any) -> Any:
     elif not isinstance(given, Mapping | bool):
         raise TypeError(f"source='schema' needs a dict, a bool or JSON text, not {type(given).__name__}")
     return given if isinstance(given, dict | bool) else dict(given)
-
-
-def _type_of(given: Any) -> Any:
-    """Return the type that values are read as."""
-    if isinstance(given, type | pydantic.TypeAdapter | typing.NewType) or typing.get_origin(given) is not None:
-        return given
-    if type(given).__module__ in ("typing", "typing_extensions") or (
-        hasattr(given, "__type_params__") and hasattr(given, "__value__")
-    ):
-        return given
-    if inspect.isroutine(given) or isinstance(given, partial):
-        return arguments_of(given)
-    if isinstance(given, pydantic.BaseModel):
-        raise TypeError(f"pass the model's class, not an instance: this is an instance of {type(given).__name__}")
-    if callable(given):
-        return arguments_of(given)
-    raise TypeError(
-        f"a schema must be a dict, a bool, JSON text, a path, a type or a function, not {'None' if given is None else type(given).__name__}"
-    )
 
 
 def _parsed(given: str | os.PathLike[str], advice: str = "; to read a file, give a pathlib.Path") -> Any:

@@ -169,7 +169,7 @@ def text_of(value: Any) -> str:
         A value is not of a JSON type.
     """
     try:
-        return json.dumps(value, default=_written)
+        return _ENCODER.encode(value)
     except ValueError as error:
         raise SchemaError(f"a number of the schema has too many digits: {error}", "", "schema") from error
     except (TypeError, RecursionError) as error:
@@ -201,3 +201,7 @@ def _written(value: object) -> object:
     if isinstance(value, Decimal):
         return {_DECIMAL: str(value)}
     raise TypeError(f"{type(value).__name__} is not a JSON type")
+
+
+# PERF: json.dumps makes an encoder for each call.
+_ENCODER = json.JSONEncoder(default=_written)

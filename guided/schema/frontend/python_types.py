@@ -1,0 +1,59 @@
+"""JSON Schemas of Python types and functions, by pydantic: all that imports it is below this module, and is imported on first use."""
+
+import inspect
+import typing
+from functools import partial
+from typing import Any
+
+import pydantic
+
+from guided.schema.frontend.reader import TypeReader
+from guided.schema.frontend.signatures import arguments_of
+from guided.schema.frontend.typed import schema_of
+
+__all__ = ["schema_of_type"]
+
+
+def schema_of_type(given: Any) -> tuple[Any, TypeReader, tuple[tuple[str, str], ...]]:
+    """Return the schema of a type or function, a reader of its values, and the constraints that the schema does not express.
+
+    Parameters
+    ----------
+    given : type, pydantic.TypeAdapter or callable
+
+    Returns
+    -------
+    schema : dict or bool
+    reader : TypeReader
+    unenforced : tuple of (str, str)
+        JSON Pointer and keyword of each.
+
+    Raises
+    ------
+    SchemaError
+        A type has no schema, or a signature cannot be read.
+    TypeError
+        The input is none of these.
+    """
+    reader = TypeReader(_type_of(given))
+    schema, unenforced = schema_of(reader.adapter, reader.given)
+    return schema, reader, unenforced
+
+
+def _type_of(given: Any) -> Any:
+    """Return the type that values are read as."""
+    if isinstance(given, type | pydantic.TypeAdapter | typing.NewType) or typing.get_origin(given) is not None:
+        return given
+    if type(given).__module__ in ("typing", "typing_extensions") or (
+        hasattr(given, "__type_params__") and hasattr(given, "__value__")
+    ):
+        return given
+    if inspect.isroutine(given) or isinstance(given, partial):
+        return arguments_of(given)
+    if isinstance(given, pydantic.BaseModel):
+        raise TypeError(f"pass the model's class, not an instance: this is an instance of {type(given).__name__}")
+    if callable(given):
+        return arguments_of(given)
+    raise TypeError(
+        f"a schema must be a dict, a bool, JSON text, a path, a type or a function, not {'None' if given is None else type(given).__name__}"
+    )
