@@ -4,7 +4,6 @@ The public names are listed once, in ``__init__.pyi``, which type checkers read 
 ``import guided`` imports neither numpy nor numba nor torch.
 """
 
-import gc
 import importlib
 import os
 from typing import Any
@@ -30,17 +29,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'guided' has no attribute {name!r}")
     from guided.interrupts import deferred
 
-    # PERF: nothing that an import makes is garbage, and searching all of it again and again takes an eighth of the time.
-    is_collected = gc.isenabled()
-    gc.disable()
-    try:
-        # Why: numpy and numba cannot be imported again once Ctrl-C has interrupted their import.
-        with deferred():
-            home = importlib.import_module(_HOMES[name])
-    finally:
-        if is_collected:
-            gc.enable()
-    value = home if _HOMES[name] == f"guided.{name}" else getattr(home, name)
+    # Why: numpy and numba cannot be imported again once Ctrl-C has interrupted their import.
+    with deferred():
+        home = importlib.import_module(_HOMES[name])
+        value = home if _HOMES[name] == f"guided.{name}" else getattr(home, name)
     globals()[name] = value
     return value
 
