@@ -106,12 +106,12 @@ def prompt_with_error(
         Returns the tokens of a prompt of messages.
     """
     if isinstance(prompt, str):
-        return prompt, [*tokens, *result.tokens, *model.encode(f"\n\nThis is invalid: {result.error}\nCorrected:\n")]
+        return prompt, [*tokens, *result.tokens, *model.encode(f"\n\nError: {result.error}\nCorrected:\n")]
     messages = [dict(message) for message in prompt]
     text = result.text
     if messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
         # The text continues this message.
         text = text_of(messages.pop()) + text
-    error = f"This is invalid: {result.error}\nAnswer again, corrected."
+    error = f"Error: {result.error}\nAnswer again, corrected."
     longer = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": error}]
     return longer, tokens_of(longer)
