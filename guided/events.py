@@ -15,12 +15,15 @@ All generators yield `Text` and `Done`; those of compositions also `Captured`; t
 `ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`. With ``retries``, those of compositions and JSON also yield `Refused`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from guided.calls.reads import Call
-from guided.errors import GuidedError, SchemaError, shown
+from guided.errors import GuidedError, SchemaError, brief, shown
+from guided.notebook import card, shaded, text_cell
 
 __all__ = [
     "Call",
@@ -208,6 +211,35 @@ class Result(Generic[T_co]):
             f"finish_reason={self.finish_reason!r})"
         )
 
+    def _repr_html_(self) -> str:
+        """The text, its value, and what else the result has, for notebooks; with ``logprobs``, unlikely tokens are shaded."""
+        tokens = shaded(
+            (
+                one.data.decode(errors="backslashreplace"),
+                math.exp(min(one.logprob, 0)),
+                f"token {one.token}: {math.exp(one.logprob):.3g}",
+            )
+            for one in self.logprobs
+        )
+        rows = {
+            "text": text_cell(self.text),
+            "value": text_cell(brief(self.value_or_none, 1_000)) if self.error is None else "",
+            "error": text_cell(self.error or ""),
+            "tokens": text_cell(f"{len(self.tokens):,}, finish reason {self.finish_reason!r}"),
+            "forward passes": text_cell(f"{self.forward_passes:,}"),
+            "probabilities of tokens": tokens,
+            "probabilities of texts": text_cell(
+                "\n".join(f"{share:.3f}  {shown(text)}" for text, share in islice(self.probabilities.items(), 20))
+            ),
+            "refused": text_cell("\n".join(f"{shown(one.text)}: {one.error}" for one in self.refused)),
+        }
+        rows |= {f"capture {shown(name)}": text_cell(brief(value, 400)) for name, value in self.captures.items()}
+        return card(type(self).__name__, rows | self._more_rows())
+
+    def _more_rows(self) -> dict[str, str]:
+        """Further rows for notebooks."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolsResult(Result[list[Call]]):
@@ -222,6 +254,9 @@ class ToolsResult(Result[list[Call]]):
     """
 
     calls: tuple[Call, ...] = ()
+
+    def _more_rows(self) -> dict[str, str]:
+        return {f"call {number}": text_cell(brief(call, 400)) for number, call in enumerate(self.calls, 1)}
 
 
 R_co = TypeVar("R_co", bound=Result[Any], covariant=True)

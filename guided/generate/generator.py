@@ -21,6 +21,7 @@ from guided.generate.search import beam, rejection, smc
 from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
+from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -489,6 +490,12 @@ class Generator(Generic[T_co]):
 
     def __repr__(self) -> str:
         return f"<Generator of {'free text' if self.index is None else self.index!r}>"
+
+    def _repr_html_(self) -> str:
+        """A summary for notebooks."""
+        constraint = text_cell("none" if self.index is None else repr(getattr(self, "spec", self.index)))
+        rows = {"model": text_cell(repr(self.model)), "constraint": constraint}
+        return card(type(self).__name__, rows, "" if self.index is None else self.index._repr_html_())
 
 
 def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tuple[str, ...]) -> R:
