@@ -70,8 +70,8 @@ from pydantic import AfterValidator
 tried = []
 
 def other(value: int) -> int:
-    if not tried or value == tried[0]:
-        tried.append(value)
+    tried.append(value)
+    if len(tried) < 3:
         raise ValueError("another\\x1b number, please")
     return value
 
@@ -80,13 +80,13 @@ Other = Annotated[int, AfterValidator(other)]
     (tmp_path / "types_of_run.py").write_text(source)
     arguments = ["run", "--json-schema", f"{tmp_path / 'types_of_run.py'}:Other", "Number: ", "--max-tokens", "3"]
     failed = call(*arguments)
-    assert failed.exit_code == 1
+    assert failed.exit_code == 2
+    assert "another" in failed.stderr
     done = call(*arguments, "--retries", "4", "--temperature", "1", "--seed", "1", "--stream")
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.stderr
-    assert done.stderr.count("refused, generating again: the value is invalid: Value error, another\\x1b number") == (
-        done.stdout.count("\n") - 1
-    )
+    refused = done.stderr.count("refused, generating again: the value is invalid: Value error, another\\x1b number")
+    assert 1 <= refused == done.stdout.count("\n") - 1
 
 
 @pytest.mark.model
