@@ -99,7 +99,11 @@ class SchemaError(GuidedError):
         JSON Pointer to the error; for signatures ``/tool/parameter``.
     keyword : str
         The refused keyword or annotation.
+    attempts : tuple of (str, SchemaError)
+        For a generation with ``retries`` that failed: all texts whose values were refused, each with its error. Otherwise empty.
     """
+
+    attempts: tuple[tuple[str, "SchemaError"], ...] = ()
 
     def __init__(self, reason: str, pointer: str, keyword: str) -> None:
         self.reason, self.pointer, self.keyword = reason, pointer, keyword

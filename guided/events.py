@@ -12,15 +12,18 @@ Match a stream by the classes of its events::
                 print(result.finish_reason)
 
 All generators yield `Text` and `Done`; those of compositions also `Captured`; those of JSON also `ValueCompleted`; those of tools also
-`ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`.
+`ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`. With ``retries``, those of compositions and JSON also yield `Refused`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from guided.calls.reads import Call
-from guided.errors import GuidedError, shown
+from guided.errors import GuidedError, SchemaError, brief, shown
+from guided.notebook import card, shaded, text_cell
 
 __all__ = [
     "Call",
@@ -28,6 +31,8 @@ __all__ = [
     "Done",
     "Event",
     "FinishReason",
+    "Logprob",
+    "Refused",
     "Result",
     "Sample",
     "Scores",
@@ -74,6 +79,29 @@ class Scores:
     def __add__(self, other: "Scores") -> "Scores":
         """The scores of two parts of a text together."""
         return Scores(self.log_probability + other.log_probability, self.log_masked + other.log_masked)
+
+
+@dataclass(frozen=True, slots=True)
+class Logprob:
+    """Log-probability of one token under the model at temperature 1, before mask and penalty.
+
+    Attributes
+    ----------
+    token : int
+        The token id.
+    data : bytes
+        Its bytes; empty for a special token.
+    logprob : float
+        Natural logarithm of its probability; minus infinity for a token that the model excludes.
+    top : tuple of Logprob
+        The most probable tokens of the model in its place, the best first, whether the constraint allows them or not: as many as
+        ``logprobs`` asked for, fewer if the model gives fewer a probability above 0. Empty for the entries of ``top``.
+    """
+
+    token: int
+    data: bytes
+    logprob: float
+    top: tuple["Logprob", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +161,11 @@ class Result(Generic[T_co]):
     log_z : float or None
         With ``method="smc"`` the logarithm of an unbiased estimate of the probability that the model's own output satisfies the
         constraint; with ``"beam"`` and ``probabilities=True`` a lower bound of that logarithm.
+    logprobs : tuple of Logprob
+        One for each of ``tokens``, with ``logprobs=k``; otherwise empty.
+    refused : tuple of Refused
+        The texts before this one whose values validators of the type refused, with ``retries``. ``tokens``, ``scores`` and the like are of
+        this text only; ``forward_passes`` counts those of all.
     """
 
     text: str
@@ -145,6 +178,8 @@ class Result(Generic[T_co]):
     scores: Scores | None = None
     samples: tuple[Sample, ...] = ()
     log_z: float | None = None
+    logprobs: tuple[Logprob, ...] = ()
+    refused: tuple["Refused", ...] = ()
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -176,6 +211,35 @@ class Result(Generic[T_co]):
             f"finish_reason={self.finish_reason!r})"
         )
 
+    def _repr_html_(self) -> str:
+        """The text, its value, and what else the result has, for notebooks; with ``logprobs``, unlikely tokens are shaded."""
+        tokens = shaded(
+            (
+                one.data.decode(errors="backslashreplace"),
+                math.exp(min(one.logprob, 0)),
+                f"token {one.token}: {math.exp(one.logprob):.3g}",
+            )
+            for one in self.logprobs
+        )
+        rows = {
+            "text": text_cell(self.text),
+            "value": text_cell(brief(self.value_or_none, 1_000)) if self.error is None else "",
+            "error": text_cell(self.error or ""),
+            "tokens": text_cell(f"{len(self.tokens):,}, finish reason {self.finish_reason!r}"),
+            "forward passes": text_cell(f"{self.forward_passes:,}"),
+            "probabilities of tokens": tokens,
+            "probabilities of texts": text_cell(
+                "\n".join(f"{share:.3f}  {shown(text)}" for text, share in islice(self.probabilities.items(), 20))
+            ),
+            "refused": text_cell("\n".join(f"{shown(one.text)}: {one.error}" for one in self.refused)),
+        }
+        rows |= {f"capture {shown(name)}": text_cell(brief(value, 400)) for name, value in self.captures.items()}
+        return card(type(self).__name__, rows | self._more_rows())
+
+    def _more_rows(self) -> dict[str, str]:
+        """Further rows for notebooks."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolsResult(Result[list[Call]]):
@@ -190,6 +254,9 @@ class ToolsResult(Result[list[Call]]):
     """
 
     calls: tuple[Call, ...] = ()
+
+    def _more_rows(self) -> dict[str, str]:
+        return {f"call {number}": text_cell(brief(call, 400)) for number, call in enumerate(self.calls, 1)}
 
 
 R_co = TypeVar("R_co", bound=Result[Any], covariant=True)
@@ -211,6 +278,24 @@ class Text(Event):
     """
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """Validators of the type refused the value of a complete text; the model reads the error.
+
+    The events that follow are of its next text.
+
+    Attributes
+    ----------
+    text : str
+        The refused text.
+    error : SchemaError
+        What was refused, and why.
+    """
+
+    text: str
+    error: SchemaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +411,14 @@ class Done(Event, Generic[R_co]):
 
 # For type checkers, which narrow unions: the events of a generator of values of type T, and those of tools.
 StreamEvent: TypeAlias = (
-    Text | Captured | ValueCompleted | ToolCallStarted | ToolArgument | ToolCall | ToolResult | Done[Result[T]]
+    Text
+    | Refused
+    | Captured
+    | ValueCompleted
+    | ToolCallStarted
+    | ToolArgument
+    | ToolCall
+    | ToolResult
+    | Done[Result[T]]
 )
 ToolEvent: TypeAlias = Text | ToolCallStarted | ToolArgument | ToolCall | ToolResult | Done[ToolsResult]

@@ -1,7 +1,10 @@
-"""Open and read untrusted files in bounded time and memory.
+"""Open and read untrusted files in bounded time and memory; replace files atomically.
 
 Only regular files are opened: a FIFO can block forever, and a device such as ``/dev/zero`` has no end. A file is read completely only up to
 a given number of bytes, and a text file only up to its first zero byte, so a sparse file takes no memory.
+
+A file is written under a temporary name in the same folder, flushed to disk and renamed: whoever reads it, and whatever interrupts the
+writer, it is the old file or the new one.
 
 Compressed parts of files are decompressed with a bound, which is checked before the result is kept.
 
@@ -10,14 +13,17 @@ Errors are `OSError` with a readable ``strerror``, or ValueError for damaged con
 
 import errno
 import os
+import secrets
 import stat
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from contextlib import suppress
 from io import BufferedReader
 
 from guided.limits import Limits
 
-__all__ = ["gunzip", "open_regular", "pack", "read_bytes", "read_open", "read_text", "unpack"]
+__all__ = ["gunzip", "open_regular", "pack", "read_bytes", "read_open", "read_text", "replace_file", "unpack"]
 
 _CHUNK = 1 << 20
 # Why: a blocking open of a FIFO waits for a writer; opening a terminal may make it the controlling terminal of the process.
@@ -106,6 +112,58 @@ def read_text(path: str | os.PathLike[str], most: int | None = None, encoding: s
     """
     text = read_bytes(path, most, is_text=True).decode(encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def replace_file(path: str | os.PathLike[str], content: str | Iterable[bytes]) -> None:
+    """Write a file atomically; on failure an existing file is unchanged, and nothing is left behind.
+
+    A symbolic link stays, and the file that it names is replaced. Anything but a regular file, such as ``/dev/stdout`` or a FIFO, is
+    written in place.
+
+    Parameters
+    ----------
+    path : path
+    content : str or iterable of bytes
+        A str is written as UTF-8.
+
+    Raises
+    ------
+    OSError
+        The path cannot be written.
+    """
+    pieces = [content.encode()] if isinstance(content, str) else content
+    try:
+        target = os.path.realpath(path)
+        is_special = os.path.exists(target) and not os.path.isfile(target)
+    except ValueError as error:  # a zero byte, or a character that file names cannot contain
+        raise OSError(errno.EINVAL, f"the path is invalid: {error}", os.fspath(path)) from error
+    if is_special:
+        with open(target, "wb") as file:
+            file.writelines(pieces)
+        return
+    folder = os.path.dirname(target)
+    # Why short: a name made longer than the file's own may be too long for the file system.
+    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
+    # The rename itself; some file systems cannot flush folders.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def pack(data: bytes, level: int = 1) -> str:

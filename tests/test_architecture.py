@@ -204,6 +204,16 @@ def test_states_of_containers_are_told_apart_by_their_interface() -> None:
     assert not found
 
 
+# They write files in new folders that are renamed or removed as a whole.
+WRITERS = {"guided/cli/warmup.py", "guided/files.py", "guided/generate/fetch.py", "guided/kernels/build.py"}
+WRITES = re.compile(r"\.write_(text|bytes)\(|\bopen\([^)]*['\"][wax]b?\+?['\"]|\bmkstemp\b|\bNamedTemporaryFile\b")
+
+
+def test_files_are_replaced_by_one_function() -> None:
+    found = {name for name in FILES if WRITES.search((ROOT / name).read_text(encoding="utf-8"))}
+    assert found == WRITERS, "guided.files.replace_file writes a file atomically"
+
+
 def test_no_pickle_anywhere() -> None:
     assert not offenders(lambda _, item: item.root in {"pickle", "marshal", "shelve", "dill"})
 

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, requires, ver
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -87,7 +88,71 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 def test_the_wheel_carries_its_licence_and_its_command(wheel: Path) -> None:
     assert read(wheel, "licenses/LICENSE") == (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "guided = guided.cli:main" in read(wheel, "entry_points.txt")
-    assert "License-Expression: Apache-2.0" in read(wheel, "METADATA")
+    metadata = read(wheel, "METADATA").splitlines()
+    # PEP 639: an expression and files, and no classifier.
+    assert "License-Expression: Apache-2.0" in metadata
+    assert "License-File: LICENSE" in metadata
+    assert not [line for line in metadata if line.startswith(("License:", "Classifier: License"))]
+    assert f"Version: {guided.__version__}" in metadata
+    extras = [line.removeprefix("Provides-Extra: ") for line in metadata if line.startswith("Provides-Extra: ")]
+    assert sorted(extras) == ["bench", "demo", "dev", "docs", "llama", "sglang", "torch", "vllm"]
+
+
+def test_one_version_everywhere() -> None:
+    """The version is in the source; tags, the changelog and the citation agree with it."""
+    citation = yaml.safe_load((ROOT / "docs/CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == guided.__version__
+    assert citation["license"] == PROJECT["license"]
+    changelog = (ROOT / "docs/changelog.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## ([\d.]+|Unreleased)", changelog, re.MULTILINE)[0] in (guided.__version__, "Unreleased")
+    if not (ROOT / ".git").exists():
+        pytest.skip("an archive has no tags")
+    tags = run("git", "tag", "--points-at", "HEAD", cwd=ROOT).split()
+    assert [tag for tag in tags if re.match(r"v\d", tag)] in ([], [f"v{guided.__version__}"])
+
+
+def test_a_tree_without_git_builds_the_same_version(built: Path, tmp_path: Path) -> None:
+    """As an archive of the sources does: nothing asks git for tags."""
+    (path,) = built.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    assert not (folder / ".git").exists()
+    (folder / "PKG-INFO").unlink()
+    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path / "out"), cwd=folder)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [
+        f"guided_decoding-{guided.__version__}-py3-none-any.whl"
+    ]
+
+
+FIELDS = {"markdown": {"value"}, "textarea": {"label"}, "input": {"label"}, "dropdown": {"label", "options"}}
+OPTIONAL_FIELDS = {"description", "placeholder", "render", "value", "multiple"}
+
+
+@pytest.mark.parametrize("name", ["bug", "feature", "question"])
+def test_issue_forms_are_valid(name: str) -> None:
+    """GitHub ignores a form with an error, silently."""
+    form = yaml.safe_load((ROOT / f".github/ISSUE_TEMPLATE/{name}.yml").read_text(encoding="utf-8"))
+    assert form.keys() == {"name", "description", "labels", "body"}
+    assert form["name"] == name.capitalize()
+    assert isinstance(form["description"], str)
+    ids = [item["id"] for item in form["body"] if item["type"] != "markdown"]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-z_-]+", one) for one in ids)
+    for item in form["body"]:
+        assert item.keys() <= {"type", "id", "attributes", "validations"}
+        needed, attributes = FIELDS[item["type"]], item["attributes"]
+        assert needed <= attributes.keys() <= needed | OPTIONAL_FIELDS
+        assert len(set(attributes.get("options", ()))) == len(attributes.get("options", ()))
+        assert item.get("validations", {}).keys() <= {"required"}
+    assert any(item.get("validations", {}).get("required") is True for item in form["body"])
+
+
+def test_the_forms_of_issues_are_all() -> None:
+    folder = ROOT / ".github/ISSUE_TEMPLATE"
+    assert {path.name for path in folder.iterdir()} == {"bug.yml", "config.yml", "feature.yml", "question.yml"}
+    config = yaml.safe_load((folder / "config.yml").read_text(encoding="utf-8"))
+    assert config == {"blank_issues_enabled": False}
 
 
 def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
@@ -95,7 +160,7 @@ def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "grammars/json.lark"} <= names
-    assert "tests/test_packaging.py" in names
+    assert {"tests/test_packaging.py", ".github/ISSUE_TEMPLATE/bug.yml"} <= names
     assert {".mkdocs.yml", "docs/hooks.py", "docs/pictures/call.svg", "docs/CITATION.cff"} <= names
     assert not [name for name in names if name.startswith((".venv", "dist", "site"))]
 
@@ -276,6 +341,10 @@ def test_a_clean_install_says_what_a_model_needs_and_downloads_nothing(wheel: Pa
     run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel), cwd=tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_"))}
     environment |= {"GUIDED_CACHE": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    environment |= {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home" / ".cache")}
+    assert (
+        run(str(python), "-m", "guided", "--version", cwd=tmp_path, **environment) == f"guided {guided.__version__}\n"
+    )
     for command in (["run", "--choice", "a", "Say a"], ["demo"]):
         done = subprocess.run(
             [str(python), "-m", "guided", *command],

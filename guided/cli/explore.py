@@ -27,6 +27,7 @@ from guided.cli.specs import (
     asked,
 )
 from guided.cli.vocabularies import read_vocabulary
+from guided.files import replace_file
 from guided.progress import progress
 
 __all__ = ["explore"]
@@ -87,7 +88,7 @@ def explore(
     words = read_vocabulary(vocabulary, eos)
     with progress(COMPILING):
         page = what.index(words).explore_html(max_states)
-    output.write_text(page, encoding="utf-8")
+    replace_file(output, page)
     if as_json:
         print_json({"file": str(output), "bytes": output.stat().st_size})
     else:

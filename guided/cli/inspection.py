@@ -9,6 +9,7 @@ from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import aligned, as_text, console, print_json, shown_bytes
 from guided.cli.specs import EosOption, JsonOption, VocabularyOption
 from guided.cli.vocabularies import read_vocabulary
+from guided.files import replace_file
 
 if TYPE_CHECKING:
     from guided.automata.automaton import Automaton
@@ -219,7 +220,7 @@ def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
             f"--graph: the graph has at least {count:,} states, and the limit is {limit:,}; raise it with --max-states. "
             "Patterns with \\d, \\w or \\s are much smaller when compiled with --ascii"
         )
-    path.write_text(writers[path.suffix](graph), encoding="utf-8")
+    replace_file(path, writers[path.suffix](graph))
 
 
 def _show(

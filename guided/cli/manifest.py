@@ -6,11 +6,8 @@ machine-specific paths. Entries of several runs are kept side by side, by name.
 An index is up to date if its entry has the same spec, vocabulary, format and release of guided, and its file has the hash in the entry.
 """
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -18,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guided.errors import GuidedError
-from guided.files import open_regular, read_text
+from guided.files import open_regular, read_text, replace_file
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
@@ -109,23 +106,10 @@ def write_manifest(folder: Path, entries: Iterable[Entry]) -> None:
     """
     ordered = sorted(entries, key=lambda entry: str(entry["name"]))
     text = json.dumps({"version": _VERSION, "indices": ordered}, indent=1, default=str) + "\n"
-    temporary = None
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{MANIFEST}.", dir=folder)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        # Why: mkstemp creates private files; the manifest gets the same permissions as the indices beside it.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, folder / MANIFEST)
-        temporary = None
+        replace_file(folder / MANIFEST, text)
     except OSError as error:
         raise GuidedError(f"{folder / MANIFEST} cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
 
 
 def is_up_to_date(folder: Path, entry: Entry, current: Mapping[str, Any]) -> bool:

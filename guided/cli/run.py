@@ -1,5 +1,6 @@
 """``guided run``: one constrained generation from the command line."""
 
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -10,7 +11,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.models import load_model
-from guided.cli.output import COMPILING, print_json
+from guided.cli.output import COMPILING, as_text, print_json, shown
 from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
@@ -82,6 +83,10 @@ def run(
     min_p: Annotated[
         float | None, typer.Option("--min-p", help="Sample from tokens with at least P times the mass of the best.")
     ] = None,
+    repetition_penalty: Annotated[
+        float | None,
+        typer.Option("--repetition-penalty", help="Make tokens of the prompt and the text less likely: above 1."),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Equal seeds give equal texts.")] = None,
     stop: Annotated[
         list[str] | None, typer.Option("--stop", metavar="TEXT", help="Stop before this text; may be repeated.")
@@ -102,6 +107,16 @@ def run(
     scores: Annotated[
         bool, typer.Option("--scores", help="Compute the text's log-probabilities (shown with --json) for mask too.")
     ] = False,
+    logprobs: Annotated[
+        int | None,
+        typer.Option(
+            "--logprobs", metavar="K", help="Compute each token's log-probability and the best K (for --json)."
+        ),
+    ] = None,
+    retries: Annotated[
+        int,
+        typer.Option("--retries", help="How often to generate again if a validator of the type refuses the value."),
+    ] = 0,
     tokenization: Annotated[
         str,
         typer.Option("--tokenization", help="any, or canonical: only tokens to which the tokenizer encodes the text."),
@@ -158,6 +173,9 @@ def run(
         "resample": cast("Resampling", resample),
         "scores": scores,
         "tokenization": cast("Tokenization", tokenization),
+        "repetition_penalty": repetition_penalty,
+        "logprobs": logprobs,
+        "retries": retries,
     }
     _check_options(options)
     # Why now: errors must be reported before the model is loaded.
@@ -195,12 +213,12 @@ def _check_options(options: "Options") -> None:
 
 
 # Fields of a result that few generations have.
-_IF_ANY = ("captures", "samples", "scores", "log_z")
+_IF_ANY = ("captures", "samples", "scores", "log_z", "logprobs", "refused")
 
 
 def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
     from guided.calls.rendering import render_result
-    from guided.events import Done, Text, ToolCall, ToolResult
+    from guided.events import Done, Refused, Text, ToolCall, ToolResult
 
     # Results that are not part of the text, which are those of required calls.
     results = []
@@ -213,6 +231,9 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
             print_json(_result(event.result))
         elif stream and isinstance(event, Text | ToolCall | ToolResult):
             print(event.text, end="", flush=True)
+        elif stream and isinstance(event, Refused):
+            print(flush=True)
+            print(f"refused, generating again: {shown(str(event.error))}", file=sys.stderr)
         elif isinstance(event, Done) and not as_json:
             print("" if stream else event.result.text)
             print("".join(f"{result}\n" for result in results), end="")
@@ -221,7 +242,7 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
 
 
 def _result(result: "Result[Any]") -> dict[str, Any]:
-    """Return a result as plain data, without the captures and scores that it lacks."""
+    """Return a result as plain data, without the fields that few generations have and it lacks."""
     found: dict[str, Any] = _plain(result)
     return {name: item for name, item in found.items() if item or name not in _IF_ANY}
 
@@ -239,4 +260,7 @@ def _plain(value: Any) -> Any:
         return {str(_plain(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(item) for item in value]
-    return value
+    if isinstance(value, bytes):
+        return as_text(value)
+    # JSON has no infinities.
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -11,6 +11,7 @@ from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
 from guided.cli.output import aligned, console, print_json, shown
 from guided.cli.specs import JsonOption
+from guided.files import replace_file
 
 if TYPE_CHECKING:
     from guided.engine.json_schema import JsonSchema
@@ -91,7 +92,7 @@ def _lark(spec: "JsonSchema[Any]", output: Path | None, max_rules: int | None, *
     most = MOST_RULES if max_rules is None else max_rules
     found = lark_grammar(spec.schema, spec.options, Limits(), spec.registry, most_rules=most)
     if output is not None:
-        output.write_text(found.text, encoding="utf-8")
+        replace_file(output, found.text)
     if as_json:
         counts = {"rules": found.n_rules, "terminals": found.n_terminals}
         print_json(counts | ({"grammar": found.text} if output is None else {"file": str(output)}))

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from html import escape
 from operator import index as as_index
 from typing import Any
 
@@ -23,6 +22,7 @@ from guided.index.pushdown_files import explored_arrays
 from guided.index.regular import KIND, RegularIndex
 from guided.index.storage import write_arrays
 from guided.limits import Limits
+from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["MOST_DATA", "Index", "Origin"]
@@ -118,10 +118,17 @@ class Index:
         return f"<Index of {self._spec_name}: {len(self.vocabulary):,} tokens, {states}{limits}>"
 
     def _repr_html_(self) -> str:
-        """The repr, and a drawing of a small automaton, for notebooks."""
+        """A summary, with a drawing of a small automaton, for notebooks."""
         tables = self.tables
         drawing = drawing_of(tables.automaton) if isinstance(tables, RegularIndex) else None
-        return f"<pre>{escape(repr(self))}</pre>{drawing or ''}"
+        rows = {
+            "tokens": text_cell(f"{len(self.vocabulary):,}"),
+            "states": text_cell(f"{self.n_states:,}{'' if self.origin is None else ' so far'}"),
+            "memory": text_cell(f"{self.n_bytes:,} bytes"),
+            "not enforced": text_cell("\n".join(f"{keyword} at {at or '/'}" for at, keyword in self.unenforced)),
+            "notes": text_cell("\n".join(self.notes)),
+        }
+        return card(f"Index of {self._spec_name}", rows, drawing or "")
 
     @property
     def _spec_name(self) -> str:

@@ -10,8 +10,8 @@ Invariants:
 - only allowed tokens are chosen, with the model's own probabilities renormalized over the allowed tokens;
 - with n tokens of budget left, only tokens from which n - 1 more reach an accepted text are chosen, so the text is complete when the
   budget ends; this set is computed only if the token drawn from the full mask is not in it;
-- a forced token costs no forward pass: the model reads it together with the next one. If only the end of sequence is possible, the text
-  ends without a call of the model.
+- a forced token costs no forward pass, unless its probability is asked for: the model reads it together with the next one. If only the
+  end of sequence is possible, the text ends without a call of the model.
 
 Complexity: one forward pass and O(size) per token that is a choice.
 
@@ -27,9 +27,9 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.errors import LimitError
-from guided.events import Event, FinishReason, Scores
+from guided.events import Event, FinishReason, Logprob, Scores
 from guided.generate.canonical import Canonical
-from guided.generate.likelihood import Step, step_of
+from guided.generate.likelihood import Step, logprob_of, step_of
 from guided.generate.model import Logits, check_context
 from guided.generate.sampler import Sampler
 from guided.generate.steering import Steering, token_mask
@@ -186,6 +186,8 @@ class Decoding:
         Whether to compute ``scores`` without a search; a forced token then costs a forward pass.
     is_canonical : bool
         Whether only the tokenizer's own encodings are allowed, of the text behind each guide that is given.
+    n_top : int, optional
+        Compute ``logprobs`` with so many alternatives, without a search; every token then costs a forward pass. None: do not.
 
     Attributes
     ----------
@@ -203,6 +205,10 @@ class Decoding:
         Number of forward passes so far.
     found : list of Found
         What each search found.
+    context : list of int
+        Tokens that the model has read.
+    logprobs : list of Logprob or None
+        One for each of ``tokens``; None if not computed.
 
     Raises
     ------
@@ -222,6 +228,7 @@ class Decoding:
         stops: tuple[str, ...] = (),
         has_scores: bool = False,
         is_canonical: bool = False,
+        n_top: int | None = None,
     ) -> None:
         if not prompt:
             raise ValueError("a prompt needs at least one token")
@@ -242,9 +249,11 @@ class Decoding:
         self._eos = frozenset(vocabulary.eos)
         self._text_words = ~token_mask(vocabulary.eos, vocabulary.size)
         self._max_tokens = max_tokens
-        # Number of tokens that the model has read, and how many of them the next request keeps.
-        self._read = 0
+        self.context: list[int] = []
+        # How many tokens of the context the next request keeps.
         self._keep: int | None = None
+        self.logprobs: list[Logprob] | None = None if n_top is None else []
+        self._n_top = n_top or 0
         # The model never reads the last token, so the text may be one token longer than the rest of the context.
         self._room = None if context_length is None else context_length - len(prompt) + 1
         self._check_budget()
@@ -271,7 +280,7 @@ class Decoding:
     @property
     def place(self) -> int:
         """Length of the context before the next token: tokens that the model has read or will read with its next request."""
-        return self._read + len(self.pending)
+        return len(self.context) + len(self.pending)
 
     def turn(self, guide: Steering, reserve: int) -> None:
         """Continue with another guide; raises LimitError if the remaining budget is too small for it."""
@@ -293,11 +302,12 @@ class Decoding:
 
     def forget(self, place: int) -> None:
         """Truncate the model's input at `place`; the budget does not change."""
-        if place < self._read:
-            self._keep = self._read = place
+        if place < len(self.context):
+            self._keep = place
+            del self.context[place:]
             self.pending.clear()
         else:
-            del self.pending[place - self._read :]
+            del self.pending[place - len(self.context) :]
 
     def probe(self, place: int, tokens: Sequence[int]) -> Generator[Feed, Logits, Logits]:
         """Return the logits after `tokens` at `place`; undo with `forget` or another probe."""
@@ -307,16 +317,22 @@ class Decoding:
 
     def read(self) -> Generator[Feed, Logits, Logits]:
         """Feed the pending tokens to the model; return the logits of the next token."""
+        if not self.pending:
+            # After `forget`, the last token is read again for its logits.
+            self.pending.append(self.context.pop())
+            self._keep = len(self.context)
         logits: Logits = yield Feed(tuple(self.pending), self._keep)
         self.forward_passes += 1
-        self._read += len(self.pending)
+        self.context += self.pending
         self._keep = None
         self.pending.clear()
         return logits
 
-    def take(self, token: int) -> None:
+    def take(self, token: int) -> Generator[Feed, Logits, None]:
         """Choose a token without the sampler; the guide advances, and the model will read it."""
         self._discard()
+        if self.logprobs is not None:
+            self.logprobs.append(logprob_of(token, (yield from self.read()), self._n_top, self._vocabulary))
         self._take(token)
 
     def _discard(self) -> None:
@@ -342,11 +358,12 @@ class Decoding:
             self.finish_reason = "length" if (self.guide.mask() & self._text_words).any() else "stop"
             return None
         token = _only(mask)
-        if token is None or self._scores is not None:
+        if token is None or self._scores is not None or self.logprobs is not None:
             logits = yield from self.read()
+            penalized = self.sampler.penalized(logits, self.context)
             step = None if self._scores is None else self._step(logits, left)
             if token is None:
-                token = self.sampler.sample(logits, mask)
+                token = self.sampler.sample(penalized, mask)
             # A second draw from the tokens that fit gives each its probability renormalized over these tokens.
             refused: Int32Array | None = None
             while not self.guide.fits(token, left):
@@ -360,9 +377,11 @@ class Decoding:
                 if not (mask & self._text_words).any():
                     self.finish_reason = "length"
                     return None
-                token = self.sampler.sample(logits, mask)
+                token = self.sampler.sample(penalized, mask)
             if self._scores is not None and step is not None:
                 self._scores += step.scores_of(self._vocabulary.eos[0] if token in self._eos else token)
+            if self.logprobs is not None and token not in self._eos:
+                self.logprobs.append(logprob_of(token, logits, self._n_top, self._vocabulary))
         if token in self._eos:
             self.guide.advance(token)
             self.finish_reason = "stop"

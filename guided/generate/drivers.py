@@ -129,8 +129,14 @@ def together(model: LanguageModel, scripts: Sequence[Script]) -> list[list[Event
             return events
         feeds = [request for request in requests if request is not None]
         if batch is None:
-            batch = model.batch(len(feeds))
-            answers = batch.start([feed.tokens for feed in feeds])
+            # Equal prompts are read once.
+            prompts = list(dict.fromkeys(feed.tokens for feed in feeds))
+            batch = model.batch(len(prompts))
+            places = [prompts.index(feed.tokens) for feed in feeds]
+            found = batch.start(prompts)
+            if len(prompts) < len(feeds):
+                batch.keep(places)
+            answers = [found[place] for place in places]
         else:
             if len(going_on) < len(rows):
                 batch.keep(going_on)

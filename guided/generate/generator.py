@@ -15,11 +15,13 @@ from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent
 from guided.generate.decoding import Decoding, Script, Search
 from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
+from guided.generate.retries import prompt_with_error, with_retries
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.search import beam, rejection, smc
 from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
+from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -60,6 +62,9 @@ class Options(TypedDict, total=False):
     resample: Resampling
     scores: bool
     tokenization: Tokenization
+    repetition_penalty: float | None
+    logprobs: int | None
+    retries: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,8 @@ class Settings:
 
     Attributes
     ----------
-    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, resample, scores, tokenization
+    max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, resample, scores, tokenization, \
+    repetition_penalty, logprobs, retries
         As in `Generator.__call__`.
     stops : tuple of str
         The stop strings as a tuple.
@@ -87,10 +93,18 @@ class Settings:
     resample: Resampling = "token"
     scores: bool = False
     tokenization: Tokenization = "any"
+    repetition_penalty: float | None = None
+    logprobs: int | None = None
+    retries: int = 0
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         whole_number(self.max_tokens, "max_tokens", least=1)
+        whole_number(self.retries, "retries", least=0)
+        if isinstance(self.logprobs, bool):
+            raise TypeError("logprobs must be an int, the number of alternatives to each token (0: none), not bool")
+        if self.logprobs is not None:
+            whole_number(self.logprobs, "logprobs", least=0)
         self.sampler()
         object.__setattr__(self, "stops", _stop_strings(self.stop))
         self._check_method()
@@ -105,7 +119,8 @@ class Settings:
     def sampler(self, place: int = 0) -> Sampler:
         """Return a sampler for the prompt at index `place` of a batch, with the seed ``seed + place``."""
         seed = self.seed if self.seed is None or not place else self.seed + place
-        return Sampler(self.temperature or 0.0, self.top_k, self.top_p, self.min_p, seed)
+        penalty = 1.0 if self.repetition_penalty is None else self.repetition_penalty
+        return Sampler(self.temperature or 0.0, self.top_k, self.top_p, self.min_p, seed, penalty)
 
     def search(self, sampler: Sampler) -> Search | None:
         """Return the search of the method, with the random numbers of a sampler; None for ``"mask"``."""
@@ -149,9 +164,11 @@ class Settings:
                 f"method={self.method!r} is about the model's own distribution: temperature must be 1 or left out, "
                 f"not {self.temperature!r}"
             )
-        for name in ("top_k", "top_p", "min_p"):
+        for name in ("top_k", "top_p", "min_p", "repetition_penalty"):
             if getattr(self, name) is not None:
                 raise ValueError(f"method={self.method!r} is about the model's own distribution: leave out {name}")
+        if self.logprobs is not None:
+            raise ValueError(f"method={self.method!r} chooses whole texts: result.scores has their log-probabilities")
 
 
 class Generator(Generic[T_co]):
@@ -207,6 +224,9 @@ class Generator(Generic[T_co]):
         resample: Resampling = "token",
         scores: bool = False,
         tokenization: Tokenization = "any",
+        repetition_penalty: float | None = None,
+        logprobs: int | None = None,
+        retries: int = 0,
     ) -> Result[T_co]:
         """Generate one text.
 
@@ -243,6 +263,15 @@ class Generator(Generic[T_co]):
         tokenization : {"any", "canonical"}
             ``"canonical"`` allows only the tokens to which the tokenizer itself encodes the generated text. With ``"any"``, the model may
             spell it in other tokens. See docs/sampling.md for the tokenizers supported.
+        repetition_penalty : float, optional
+            With a penalty above 1, tokens that occur in the prompt or in the text so far are less likely: their logits are divided by it if
+            positive, and multiplied by it if negative, before the mask and the temperature. For ``method="mask"`` only.
+        logprobs : int, optional
+            ``logprobs`` of the result has the log-probability of each token under the model, and this number of most probable tokens in its
+            place; 0: none of them. Each token then costs a forward pass, forced ones too. For ``method="mask"`` only.
+        retries : int
+            How often to generate again, each time with ``max_tokens``, if validators of the type refuse the value of a complete text. The
+            model reads the refused text and the error, as two messages or appended to a str prompt.
 
         Returns
         -------
@@ -252,6 +281,8 @@ class Generator(Generic[T_co]):
 
         Raises
         ------
+        SchemaError
+            Validators of the type refuse the value; ``attempts`` has all texts if there were ``retries``.
         LimitError
             ``max_tokens`` is below the length of the shortest accepted text, or the prompt leaves too little of the model's context; or
             ``attempts`` were not enough.
@@ -277,6 +308,9 @@ class Generator(Generic[T_co]):
             resample=resample,
             scores=scores,
             tokenization=tokenization,
+            repetition_penalty=repetition_penalty,
+            logprobs=logprobs,
+            retries=retries,
         )
         return self._returned(_result(list(events)))
 
@@ -295,7 +329,7 @@ class Generator(Generic[T_co]):
             ``Text`` events, then ``Done`` with the result. With a search, all events come when it is complete.
         """
         settings = Settings(**options)
-        events = alone(self.model, self.script(self.prompt_tokens(prompt), settings, settings.sampler()))
+        events = alone(self.model, self.script(prompt, settings, settings.sampler()))
         return cast("Iterator[StreamEvent[T_co]]", events)
 
     @suggest_keywords(Options)
@@ -309,7 +343,7 @@ class Generator(Generic[T_co]):
         asynchronous iterator of Event
         """
         settings = Settings(**options)
-        events = alone_async(self.model, self.script(self.prompt_tokens(prompt), settings, settings.sampler()))
+        events = alone_async(self.model, self.script(prompt, settings, settings.sampler()))
         return cast("AsyncIterator[StreamEvent[T_co]]", events)
 
     async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result[T_co]:
@@ -342,24 +376,67 @@ class Generator(Generic[T_co]):
             raise TypeError("batch needs a list of prompts, not a single str")
         settings = Settings(**options)
         whole_number(width, "width", least=1)
-        scripts = [
-            self.script(self.prompt_tokens(prompt), settings, settings.sampler(place))
-            for place, prompt in enumerate(prompts)
-        ]
+        scripts = [self.script(prompt, settings, settings.sampler(place)) for place, prompt in enumerate(prompts)]
         if width == 1 or settings.method != "mask":
             return [_result(list(alone(self.model, script))) for script in scripts]
         groups = (scripts[begin : begin + width] for begin in range(0, len(scripts), width))
         return [_result(events) for group in groups for events in together(self.model, group)]
 
+    @suggest_keywords(Options)
+    def sample(self, prompt: Prompt, n: int, width: int = 8, **options: Unpack[Options]) -> list[Result[T_co]]:
+        """Draw several independent texts for one prompt, which is read once for each group of ``width`` texts.
+
+        Parameters
+        ----------
+        prompt
+            As in `__call__`.
+        n : int
+            Number of texts.
+        width : int
+            Number of texts processed together, as in `batch`.
+        **options
+            As in `__call__`, but the default temperature is 1. The text at index i has the seed ``seed + i``.
+
+        Returns
+        -------
+        list of Result
+            ``n`` results; texts may be equal.
+
+        Raises
+        ------
+        ValueError
+            ``temperature=0`` or ``method="beam"``, which always give the same text.
+        """
+        whole_number(n, "n", least=1)
+        if options.get("temperature") is None:
+            options["temperature"] = 1.0
+        if n > 1 and (options["temperature"] == 0 or options.get("method") == "beam"):
+            what = "temperature=0" if options["temperature"] == 0 else "method='beam'"
+            raise ValueError(f"{what} gives the same text {n} times: call the generator once")
+        return self.batch([prompt] * n, width, **options)
+
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """The tokens of a prompt."""
         return self.model.prompt_tokens(prompt)
 
-    def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
+    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
         """Return the coroutine that generates one text; raises at once if an argument is invalid."""
-        return self._script(
-            self._decoding(prompt, settings, sampler, settings.search(sampler)), TextStream(settings.stops)
-        )
+        tokens = self.prompt_tokens(prompt)
+        first = self._attempt(tokens, settings, sampler)
+        if not settings.retries:
+            return first[1]
+
+        def again(result: Result[Any]) -> tuple[Decoding, Script]:
+            nonlocal prompt, tokens
+            prompt, tokens = prompt_with_error(self.model, prompt, tokens, result, self.prompt_tokens)
+            return self._attempt(tokens, settings, sampler)
+
+        return with_retries(first, again, settings.retries)
+
+    def _attempt(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> tuple[Decoding, Script]:
+        """One text after a prompt, and its state."""
+        decoding = self._decoding(prompt, settings, sampler, settings.search(sampler))
+        return decoding, self._script(decoding, TextStream(settings.stops))
 
     def _decoding(self, prompt: Sequence[int], settings: Settings, sampler: Sampler, search: Search | None) -> Decoding:
         """The state at the start of a text; stop strings end the texts of the search."""
@@ -380,6 +457,7 @@ class Generator(Generic[T_co]):
             settings.stops,
             settings.scores,
             settings.is_canonical,
+            settings.logprobs,
         )
 
     def _returned(self, result: Result[T_co]) -> Result[T_co]:
@@ -413,9 +491,15 @@ class Generator(Generic[T_co]):
     def __repr__(self) -> str:
         return f"<Generator of {'free text' if self.index is None else self.index!r}>"
 
+    def _repr_html_(self) -> str:
+        """A summary for notebooks."""
+        constraint = text_cell("none" if self.index is None else repr(getattr(self, "spec", self.index)))
+        rows = {"model": text_cell(repr(self.model)), "constraint": constraint}
+        return card(type(self).__name__, rows, "" if self.index is None else self.index._repr_html_())
+
 
 def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tuple[str, ...]) -> R:
-    """The result with the scores of its tokens, and with the samples if it comes from one search.
+    """The result with the scores and log-probabilities of its tokens, and with the samples if it comes from one search.
 
     Parameters
     ----------
@@ -428,7 +512,7 @@ def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tu
     stops : tuple of str
         Strings before which the samples end.
     """
-    if decoding.scores is None and not decoding.found:
+    if decoding.scores is None and not decoding.found and not decoding.logprobs:
         return result
     samples, log_z = tuple[Sample, ...](), None
     if len(decoding.found) == 1:
@@ -438,7 +522,8 @@ def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tu
             Sample(_text(text.tokens, vocabulary, stops), text.tokens, text.weight, text.scores, text.finish_reason)
             for text in found.texts
         )
-    return replace(result, scores=decoding.scores, samples=samples, log_z=log_z)
+    logprobs = tuple(decoding.logprobs or ())
+    return replace(result, scores=decoding.scores, samples=samples, log_z=log_z, logprobs=logprobs)
 
 
 def _text(tokens: Sequence[int], vocabulary: Vocabulary, stops: tuple[str, ...]) -> str:

@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from guided.arrays import Int32Array, Int64Array
 from guided.errors import ModelError
-from guided.events import Scores
+from guided.events import Logprob, Scores
 from guided.generate.sampler import unpack
+from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Step", "log_softmax", "step_of"]
+__all__ = ["Step", "log_softmax", "logprob_of", "step_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,39 @@ def step_of(logits: npt.NDArray[Any], mask: Int32Array, eos: Sequence[int]) -> S
     highest = float(logs.max())
     # Why min: rounding must not give a mass above 1.
     return Step(tokens, logs, min(highest + float(np.log(np.exp(logs - highest).sum())), 0.0))
+
+
+def logprob_of(token: int, logits: npt.NDArray[Any], n_top: int, vocabulary: Vocabulary) -> Logprob:
+    """Return the log-probability of a token under the model, with those of the most probable tokens. O(size).
+
+    Parameters
+    ----------
+    token : int
+    logits : ndarray[float], shape (size,)
+        The model's own, without mask and penalty.
+    n_top : int
+        How many of the most probable tokens.
+    vocabulary : Vocabulary
+        Spells the tokens.
+
+    Raises
+    ------
+    ModelError
+        No logit is finite.
+    """
+    logs = log_softmax(logits)
+    n_top = min(n_top, len(logs))
+    # Ties at the cut-off and in the order go to the lowest ids.
+    edge = np.partition(logs, len(logs) - n_top)[len(logs) - n_top] if n_top else np.inf
+    best = np.flatnonzero((logs >= edge) & (logs > -np.inf))
+    best = best[np.argsort(-logs[best], kind="stable")][:n_top]
+    top = tuple(Logprob(one, _data(one, vocabulary), float(logs[one])) for one in best.tolist())
+    return Logprob(token, _data(token, vocabulary), float(logs[token]), top)
+
+
+def _data(token: int, vocabulary: Vocabulary) -> bytes:
+    """The bytes of a token; empty for special and padding tokens."""
+    return (vocabulary[token] or b"") if token < len(vocabulary) else b""
 
 
 def log_softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["check_messages", "prepared_messages"]
+__all__ = ["check_messages", "prepared_messages", "text_of"]
 
 
 def check_messages(prompt: object) -> None:
@@ -48,7 +48,7 @@ def prepared_messages(messages: Any) -> list[dict[str, Any]]:
     check_messages(messages)
     found, names = [], dict[str, str]()
     for place, message in enumerate(messages):
-        mine = {**message, "content": _text_of(message.get("content"), "")}
+        mine = {**message, "content": text_of(message)}
         mine.pop("tool_calls", None)
         if calls := _calls_of(message, f"prompt[{place}]"):
             mine["tool_calls"] = calls
@@ -57,6 +57,11 @@ def prepared_messages(messages: Any) -> list[dict[str, Any]]:
             mine["name"] = names[mine["tool_call_id"]]
         found.append(mine)
     return found
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return the text of a checked message's content."""
+    return _text_of(message.get("content"), "")
 
 
 def _text_of(content: Any, place: str) -> str:

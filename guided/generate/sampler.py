@@ -1,4 +1,4 @@
-"""Sampling of one token from logits and a mask: mask, temperature, top-k, top-p, min-p, in that order.
+"""Sampling of one token from logits and a mask: repetition penalty, mask, temperature, top-k, top-p, min-p, in that order.
 
 With x the logits and A the allowed tokens whose logit is finite, the model's renormalized distribution is
 ``p(t) = exp(x_t / T) / sum of exp(x_s / T) over s in A`` for t in A, and exactly 0 elsewhere. Top-k keeps the k most
@@ -9,12 +9,14 @@ Invariants: a token that is not allowed, or whose logit is not finite, has mass 
 the greedy choice and at the cut-offs of top-k and top-p. Equal seeds give equal choices: one uniform number is drawn per
 sampled token, none at temperature 0.
 
-Complexity: O(size) per token; only top-p sorts, at most 16 times as many tokens as it keeps.
+Complexity: O(size) per token; only top-p sorts, at most 16 times as many tokens as it keeps. A repetition penalty adds O(length of the
+context).
 
-Not handled here: penalties, bias, end of sequence. Arithmetic is float64 for logits of any type.
+Not handled here: bias, end of sequence. Arithmetic is float64 for logits of any type.
 """
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -44,6 +46,9 @@ class Sampler:
         Keep tokens with at least this fraction of the best token's mass, from 0 to 1. None keeps all.
     seed : int, optional
         Seed of NumPy's PCG64, at least 0. None takes entropy from the system.
+    repetition_penalty : float
+        Divides positive logits of tokens that occur in the context, and multiplies negative ones: above 1 discourages repetition, below 1
+        encourages it. Above 0, finite.
 
     Raises
     ------
@@ -53,7 +58,7 @@ class Sampler:
         An argument is not a number.
     """
 
-    __slots__ = ("min_p", "random", "seed", "temperature", "top_k", "top_p")
+    __slots__ = ("min_p", "random", "repetition_penalty", "seed", "temperature", "top_k", "top_p")
 
     def __init__(
         self,
@@ -62,6 +67,7 @@ class Sampler:
         top_p: float | None = None,
         min_p: float | None = None,
         seed: int | None = None,
+        repetition_penalty: float = 1.0,
     ) -> None:
         self.temperature = _number(temperature, "temperature")
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
@@ -75,6 +81,34 @@ class Sampler:
             raise ValueError(f"min_p must be from 0 to 1, not {min_p!r}")
         self.seed = None if seed is None else whole_number(seed, "seed", least=0)
         self.random = np.random.Generator(np.random.PCG64(self.seed))
+        self.repetition_penalty = _number(repetition_penalty, "repetition_penalty")
+        if not (math.isfinite(self.repetition_penalty) and self.repetition_penalty > 0):
+            raise ValueError(
+                f"repetition_penalty must be a finite number above 0, not {repetition_penalty!r}; 1 changes nothing"
+            )
+
+    def penalized(self, logits: npt.NDArray[Any], context: Sequence[int]) -> npt.NDArray[Any]:
+        """Return the logits with the repetition penalty for the tokens of a context.
+
+        Parameters
+        ----------
+        logits : ndarray[float], shape (size,)
+            Of any float type.
+        context : sequence of int
+            All tokens before the next one: prompt, generated and inserted tokens. How often one occurs makes no difference.
+
+        Returns
+        -------
+        ndarray[float], shape (size,)
+            A copy; the logits themselves if the penalty is 1.
+        """
+        if self.repetition_penalty == 1 or not context:
+            return logits
+        seen = np.unique(np.asarray(context, dtype=np.int64))
+        found = logits.copy()
+        old = found[seen]
+        found[seen] = np.where(old > 0, old / self.repetition_penalty, old * self.repetition_penalty)
+        return found
 
     def sample(self, logits: npt.NDArray[Any], mask: Int32Array | None = None) -> int:
         """Choose one allowed token.

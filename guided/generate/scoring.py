@@ -22,7 +22,7 @@ from guided.events import Done, FinishReason, Text
 from guided.generate.decoding import Decoding, Feed, Script
 from guided.generate.generator import Generator, Settings, T_co
 from guided.generate.likelihood import log_softmax
-from guided.generate.model import LanguageModel, Logits, common_prefix
+from guided.generate.model import LanguageModel, Logits, Prompt, common_prefix
 from guided.generate.sampler import Sampler
 from guided.generate.search import enumeration
 from guided.generate.stops import TextStream
@@ -81,10 +81,11 @@ class ScoredChoice(Generator[T_co]):
             raise ValueError("select='score' cannot score the empty option: it has no tokens")
         self._candidates = [tuple(model.encode(option)) for option in spec.options]
 
-    def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
+    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
         if settings.method != "mask" or settings.scores or settings.is_canonical:
             raise ValueError("select='score' chooses whole options: leave out method, scores and tokenization")
+        _check_unused(settings, "select='score'")
         if settings.temperature:
             raise ValueError(f"select='score' takes the best option: temperature must be 0, not {settings.temperature}")
         shortest = min(map(len, self._candidates))
@@ -100,7 +101,7 @@ class ScoredChoice(Generator[T_co]):
         found = yield from scores(decoding, fitting)
         chosen = fitting[int(np.argmax(found))]
         for token in chosen:
-            decoding.take(token)
+            yield from decoding.take(token)
         option = self.model.vocabulary.decode(chosen).decode()
         stream.push(option.encode())
         stream.close()
@@ -135,14 +136,23 @@ class WeighedChoice(Generator[T_co]):
         super().__init__(model, index, spec.read)
         self._tolerance, self._prefixes = float(tolerance), prefixes
 
-    def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
+    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
         if settings.method != "mask":
             raise ValueError("probabilities=True is a method of its own: leave out method")
+        _check_unused(settings, "probabilities=True")
         if settings.temperature not in (None, 0, 1):
             raise ValueError(
                 f"probabilities=True takes the best option (temperature 0) or samples one (1), not {settings.temperature}"
             )
         random = sampler.random if settings.temperature else None
         search = partial(enumeration, tolerance=self._tolerance, prefixes=self._prefixes, random=random)
-        return self._script(self._decoding(prompt, settings, sampler, search), TextStream(settings.stops))
+        decoding = self._decoding(self.prompt_tokens(prompt), settings, sampler, search)
+        return self._script(decoding, TextStream(settings.stops))
+
+
+def _check_unused(settings: Settings, choosing: str) -> None:
+    """Raise ValueError for options of choosing token by token."""
+    for name in ("logprobs", "repetition_penalty"):
+        if getattr(settings, name) is not None:
+            raise ValueError(f"{choosing} chooses whole options by the model's own distribution: leave out {name}")

@@ -157,11 +157,16 @@ class ToolsGenerator(Generator[list[Call]]):
         resample: Resampling = "token",
         scores: bool = False,
         tokenization: Tokenization = "any",
+        repetition_penalty: float | None = None,
+        logprobs: int | None = None,
+        retries: int = 0,
     ) -> ToolsResult:
         """Generate one text like `Generator.__call__`. The result also has ``calls``.
 
         With a ``method`` that searches, each segment is searched for itself: the text up to and including a call, whose result the model
         then reads. Stop strings end the text that was chosen, but not the texts of the search.
+
+        ``retries`` must be 0: the model reads the error of a call in its result.
         """
         result = super().__call__(
             prompt,
@@ -178,6 +183,9 @@ class ToolsGenerator(Generator[list[Call]]):
             resample=resample,
             scores=scores,
             tokenization=tokenization,
+            repetition_penalty=repetition_penalty,
+            logprobs=logprobs,
+            retries=retries,
         )
         return cast("ToolsResult", result)
 
@@ -189,6 +197,11 @@ class ToolsGenerator(Generator[list[Call]]):
     def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[ToolsResult]:  # type: ignore[override]
         """Like `Generator.batch`."""
         return cast("list[ToolsResult]", super().batch(prompts, width, **options))
+
+    @suggest_keywords(Options)
+    def sample(self, prompt: Prompt, n: int, width: int = 8, **options: Unpack[Options]) -> list[ToolsResult]:  # type: ignore[override]
+        """Like `Generator.sample`."""
+        return cast("list[ToolsResult]", super().sample(prompt, n, width, **options))
 
     @suggest_keywords(Options)
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStream":
@@ -225,16 +238,18 @@ class ToolsGenerator(Generator[list[Call]]):
             raise LimitError("context", len(tokens) + 1, most, reason)
         return tokens
 
-    def script(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Script:
+    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
         """Return the coroutine that generates one text; raises at once if an argument is invalid."""
         return self._writing(prompt, settings, sampler).script()
 
     def _started(self, prompt: Prompt, options: Options) -> Writing:
         settings = Settings(**options)
-        return self._writing(self.prompt_tokens(prompt), settings, settings.sampler())
+        return self._writing(prompt, settings, settings.sampler())
 
-    def _writing(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> Writing:
+    def _writing(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Writing:
         select = self._config.select
+        if settings.retries:
+            raise ValueError("a generator with tools shows errors as results of calls: retries must be 0")
         if settings.method != "mask" and select != "greedy":
             raise ValueError(
                 f"select={select!r} chooses names by itself: method={settings.method!r} needs select='greedy'"
@@ -244,7 +259,8 @@ class ToolsGenerator(Generator[list[Call]]):
                 f"select={select!r} spells names by itself: tokenization='canonical' needs select='greedy'"
             )
         # Stop strings apply to free text only, which `Writing` knows.
-        decoding = self._decoding(prompt, replace(settings, stop=None), sampler, settings.search(sampler))
+        tokens = self.prompt_tokens(prompt)
+        decoding = self._decoding(tokens, replace(settings, stop=None), sampler, settings.search(sampler))
         return Writing(self._config, decoding, settings.stops)
 
     def __repr__(self) -> str:

@@ -318,7 +318,7 @@ class Writing:
 
     def _take(self, token: int) -> Script:
         """Choose a token for the model."""
-        self._decoding.take(token)
+        yield from self._decoding.take(token)
         yield from self._read(self._config.spelling[token] or b"")
 
     def _read(self, data: bytes) -> Script:

@@ -42,7 +42,7 @@ class EndTokens:
         self._closed = frozenset(own) - self._ends
         self._keep, self._add = ~_words(own, size), _words(ends, size)
         self._masks: dict[int, Int32Array] = {}
-        self.initial, self.final = steps.initial, steps.final
+        self.initial, self.final, self.vocabulary = steps.initial, steps.final, steps.vocabulary
 
     def mask(self, state: int) -> Int32Array:
         """Return the shared, read-only mask of a state."""

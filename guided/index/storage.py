@@ -18,12 +18,11 @@ Reading proceeds from small to large, and each step is checked before the next: 
 shapes fill the file exactly; the caller's own check of fields and shapes; the arrays. Rejecting a file that is not an index therefore
 takes little time at any size.
 
-Invariant: equal arrays and fields give equal bytes. A file is written to a temporary name, flushed to disk and renamed, so a reader never
-sees a partial file. Digests detect damage, not malice: an attacker who writes the file also writes its digest, so readers check
+Invariant: equal arrays and fields give equal bytes. A file is replaced atomically (`guided.files`), so a reader never sees a partial
+file. Digests detect damage, not malice: an attacker who writes the file also writes its digest, so readers check
 ranges too (`guided.engine.files`).
 """
 
-import contextlib
 import hashlib
 import io
 import json
@@ -31,16 +30,14 @@ import math
 import mmap as mapping
 import os
 import struct
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from guided.errors import IndexFormatError, shown
-from guided.files import open_regular
+from guided.files import open_regular, replace_file
 from guided.limits import Limits
 
 __all__ = ["FORMAT_VERSION", "ArrayShape", "CheckHeader", "read_arrays", "write_arrays"]
@@ -130,7 +127,10 @@ def write_arrays(
     padded = header.ljust(_aligned(_DIGEST_END + len(header)) - _DIGEST_END, b"\0")
     prefix = _PREFIX.pack(_MAGIC, FORMAT_VERSION, len(header), _DIGEST_END + len(padded) + offset)
     seal = hashlib.sha256(prefix + padded).digest()
-    _replace(Path(path), [prefix, seal, padded, *pieces])
+    try:
+        replace_file(path, [prefix, seal, padded, *pieces])
+    except OSError as error:
+        raise IndexFormatError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def read_arrays(
@@ -284,32 +284,3 @@ def _check_digest(path: str | os.PathLike[str], actual: str, expected: object) -
 
 def _aligned(offset: int) -> int:
     return -(-offset // _ALIGNMENT) * _ALIGNMENT
-
-
-def _replace(path: Path, pieces: list[bytes]) -> None:
-    """Write a temporary file in the same folder, flush it to disk, and rename it."""
-    temporary: str | None = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        # Why: mkstemp creates private files; an index gets the permissions of any other file of its owner.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-        temporary = None
-        with contextlib.suppress(OSError):
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    except OSError as error:
-        raise IndexFormatError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)

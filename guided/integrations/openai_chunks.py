@@ -7,6 +7,8 @@ unchanged; other spellings (``+5``, unquoted text, literals of other formats) ar
 In this protocol results are part of the next request. Results inserted into a text appear in no chunk; with ``execute=False`` a text ends
 with its first call, as clients expect.
 
+A chunk cannot be taken back, so a stream whose text is refused (``retries``) raises ValueError.
+
 This module does not import OpenAI's package, keeps no history, and counts no tokens.
 """
 
@@ -17,7 +19,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from guided.calls.rendering import argument_json
-from guided.events import Done, Event, FinishReason, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
+from guided.events import Done, Event, FinishReason, Refused, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 
 __all__ = ["ChunkWriter", "openai_chunks", "openai_chunks_async"]
 
@@ -108,6 +110,8 @@ class ChunkWriter:
                 yield self._fragment(opened + "]" * (self._list is not None) + "}")
             case ToolResult():
                 self._n_answered += 1
+            case Refused():
+                raise ValueError("the text of the chunks was refused and cannot be taken back: stream without retries")
             case Done():
                 yield self._chunk({}, self._finish_reason(event.result.finish_reason))
 

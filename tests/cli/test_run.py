@@ -53,6 +53,43 @@ def test_json() -> None:
 
 
 @pytest.mark.model
+def test_log_probabilities() -> None:
+    found = reply("run", "--regex", "[ab]{3}", "a", "--logprobs", "2", "--repetition-penalty", "1.3")
+    assert [one["token"] for one in found["logprobs"]] == found["tokens"]
+    assert "".join(one["data"] for one in found["logprobs"]) == found["text"]
+    assert [len(one["top"]) for one in found["logprobs"]] == [2] * len(found["tokens"])
+    assert all(one["logprob"] <= one["top"][0]["logprob"] < 0 for one in found["logprobs"])
+
+
+@pytest.mark.model
+def test_retries(tmp_path: Path) -> None:
+    source = """
+from typing import Annotated
+from pydantic import AfterValidator
+
+tried = []
+
+def other(value: int) -> int:
+    tried.append(value)
+    if len(tried) < 3:
+        raise ValueError("another\\x1b number, please")
+    return value
+
+Other = Annotated[int, AfterValidator(other)]
+"""
+    (tmp_path / "types_of_run.py").write_text(source)
+    arguments = ["run", "--json-schema", f"{tmp_path / 'types_of_run.py'}:Other", "Number: ", "--max-tokens", "3"]
+    failed = call(*arguments)
+    assert failed.exit_code == 2
+    assert "another" in failed.stderr
+    done = call(*arguments, "--retries", "4", "--temperature", "1", "--seed", "1", "--stream")
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.stderr
+    refused = done.stderr.count("refused, generating again: the value is invalid: Value error, another\\x1b number")
+    assert 1 <= refused == done.stdout.count("\n") - 1
+
+
+@pytest.mark.model
 def test_stream() -> None:
     arguments = ["run", "--regex", r" [A-Z][a-z]{2,8}, [a-z ]{10,20}\.", PROMPT, "--stream"]
     text = call(*arguments).stdout
@@ -114,6 +151,9 @@ def test_mistakes_are_found_before_the_model_is_loaded(monkeypatch: pytest.Monke
     assert errors_of(*regex, "--top-p", "2").startswith("Error: top_p must be above 0 and at most 1")
     assert errors_of(*regex, "--min-p", "2").startswith("Error: min_p must be from 0 to 1")
     assert errors_of(*regex, "--max-tokens", "0").startswith("Error: max_tokens must be at least 1")
+    assert errors_of(*regex, "--repetition-penalty", "0").startswith("Error: repetition_penalty must be a finite")
+    assert errors_of(*regex, "--logprobs", "-1").startswith("Error: logprobs must be at least 0")
+    assert errors_of(*regex, "--retries", "-1").startswith("Error: retries must be at least 0")
     assert errors_of(*regex, "--seed", "-1").startswith("Error: seed must be at least 0")
     assert errors_of(*regex, "--stop", "").startswith("Error: stop[0] is empty")
 

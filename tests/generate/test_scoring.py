@@ -37,7 +37,7 @@ def scoring_script(options: list[str], found: list[float]) -> Script:
     decoding = Decoding(FreeGuide(ASCII), Sampler(), ASCII, [7, 8], 50)
     found.extend((yield from scores(decoding, [list(option.encode()) for option in options])))
     for token in b"zz":
-        decoding.take(token)
+        list(decoding.take(token))
     yield from decoding.next()
     yield Text(f"{decoding.place} {decoding.forward_passes}")
 

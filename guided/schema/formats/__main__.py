@@ -1,5 +1,6 @@
 """``python -m guided.schema.formats``: write the automata of formats that are stored as data."""
 
+from guided.files import replace_file
 from guided.schema.formats import FORMATS
 from guided.schema.formats.stored import FOLDER, packed
 from guided.schema.strings.languages import of_format
@@ -9,7 +10,7 @@ def main() -> None:
     """Write all files."""
     FOLDER.mkdir(exist_ok=True)
     for name in FORMATS:
-        (FOLDER / f"{name}.bin").write_bytes(packed(of_format(name)))
+        replace_file(FOLDER / f"{name}.bin", [packed(of_format(name))])
 
 
 if __name__ == "__main__":
