@@ -22,9 +22,9 @@ tokens = build_token_enforcer_tokenizer_data(tokenizer)
 
 def generate(prompt: str, parser: CharacterLevelParser, max_new_tokens: int) -> str:
     allowed = build_transformers_prefix_allowed_tokens_fn(tokens, parser)
-    inputs = tokenizer(prompt, return_tensors="pt")
-    output = model.generate(**inputs, max_new_tokens=max_new_tokens, prefix_allowed_tokens_fn=allowed)
-    return tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+    ids = tokenizer.encode(prompt, return_tensors="pt")
+    output = model.generate(ids, max_new_tokens=max_new_tokens, prefix_allowed_tokens_fn=allowed)
+    return tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True)
 
 
 # --- person

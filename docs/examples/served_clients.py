@@ -8,6 +8,7 @@ Any client of the OpenAI API will do: the server enforces the schema, so an answ
 no client ever needs to ask again. Tools must be strict, since vLLM leaves the arguments of other tools free.
 """
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -55,11 +56,12 @@ def with_openai(url: str, model: str, text: str) -> tuple[Person, str]:
     return found.choices[0].message.parsed, label.choices[0].message.content
 
 
-def with_pydantic_ai(url: str, model: str, text: str) -> Person:
+async def with_pydantic_ai(url: str, model: str, text: str) -> Person:
     """A person by an agent. NativeOutput: by response_format, not by a call of a tool."""
-    chat = OpenAIChatModel(model, provider=OpenAIProvider(base_url=url, api_key="none"))
-    agent = Agent(chat, output_type=NativeOutput(Person, strict=True), model_settings={"max_tokens": 80})
-    return agent.run_sync(f"{text}\n{ASK}").output
+    async with openai.AsyncOpenAI(base_url=url, api_key="none") as client:
+        chat = OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client))
+        agent = Agent(chat, output_type=NativeOutput(Person, strict=True), model_settings={"max_tokens": 80})
+        return (await agent.run(f"{text}\n{ASK}")).output
 
 
 def with_langchain(url: str, model: str, text: str) -> tuple[Person, list[str]]:
@@ -76,7 +78,7 @@ def main(url: str, model: str, texts: Sequence[str]) -> None:
     for text in texts:
         print(text)
         print("    openai", *with_openai(url, model, text), sep=" | ")
-        print("    pydantic-ai", with_pydantic_ai(url, model, text), sep=" | ")
+        print("    pydantic-ai", asyncio.run(with_pydantic_ai(url, model, text)), sep=" | ")
         person, results = with_langchain(url, model, text)
         print("    langchain", person, *results, sep=" | ")
 

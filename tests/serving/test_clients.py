@@ -1,5 +1,6 @@
 """The recipe with clients on top of the openai package: each gets what the schema says from a real server."""
 
+import asyncio
 import importlib.util
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +32,8 @@ def test_openai(server: Server, recipe: ModuleType) -> None:
 
 
 def test_pydantic_ai(server: Server, recipe: ModuleType) -> None:
-    assert isinstance(recipe.with_pydantic_ai(f"{server.url}/v1", MODEL, recipe.QUESTIONS[0]), recipe.Person)
+    person = asyncio.run(recipe.with_pydantic_ai(f"{server.url}/v1", MODEL, recipe.QUESTIONS[0]))
+    assert isinstance(person, recipe.Person)
 
 
 def test_langchain(server: Server, recipe: ModuleType) -> None:
