@@ -47,7 +47,7 @@ def section(program: str, name: str) -> str:
     found = re.search(rf"^# --- {name}\n(.*?)(?=^# --- |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     if found is None:
         raise ValueError(f"{program}.py has no section {name!r}")
-    code = re.sub(r"^from benchmarks\.migration\.tasks import .*\n\n?", "", found[1], flags=re.MULTILINE)
+    code = re.sub(r"(?<=\n)\n?^from benchmarks\.migration\.tasks import .*\n(?=\n)", "", found[1], flags=re.MULTILINE)
     return code.strip() + "\n"
 
 
