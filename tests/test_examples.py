@@ -17,7 +17,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import default_model
 
 EXAMPLES = Path(guided.__file__).resolve().parent.parent / "docs" / "examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+# tests/serving/test_clients.py runs the recipe that needs a server.
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "served_clients")
 
 
 def example(name: str) -> ModuleType:
