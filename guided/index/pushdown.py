@@ -66,6 +66,8 @@ class PushdownIndex:
 
     last_bytes : bytes or None
         Bytes that may end a text; None if unknown.
+    last : int
+        Largest state number so far.
 
     ``masks`` builds the masks: by tokens, or by lexemes (`guided.index.lexeme_masks`). ``anew`` creates the automaton again; an index
     without it never evicts.
@@ -98,8 +100,7 @@ class PushdownIndex:
         self._is_whole = True
         # Origins of the explored states, and their masks.
         self._explored: tuple[dict[int, tuple[int, bytes]], dict[int, Int32Array]] = {}, {}
-        # Number of the next state.
-        self._free = 2
+        self.last = 1
         # Number of states that `explore` keeps: the first ones.
         self.explored = 0
         self._begin(automaton)
@@ -251,11 +252,6 @@ class PushdownIndex:
             raise StateEvicted(state)
         return found
 
-    @property
-    def last(self) -> int:
-        """Largest state number so far."""
-        return self._free - 1
-
     def reads(self, token: int) -> bool:
         """Return whether a token has bytes."""
         return token < len(self._tokens) and bool(self._tokens[token])
@@ -389,7 +385,8 @@ class PushdownIndex:
                 raise LimitError(
                     "states", len(self._configurations) + 1, self._limits.states, "the index has grown too large"
                 )
-            found, self._free = self._free, self._free + 1
+            self.last += 1
+            found = self.last
             self._enter(found, configuration, texts, how)
         return found
 
@@ -474,7 +471,7 @@ class PushdownIndex:
                 if configuration is None:
                     raise ValueError(f"state {state} is not reached by its recorded tokens")
                 self._enter(state, configuration, tuple(texts), (before, data))
-                self._free = max(self._free, state + 1)
+                self.last = max(self.last, state)
 
     def eos_tokens(self) -> Int32Array:
         """Return the mask of the tokens that end a text."""
