@@ -10,8 +10,10 @@ from guided.kernels.jit import kernel
 
 __all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs"]
 
-# 2^64 divided by the golden ratio; its multiples are the keys of the hash.
-_GOLDEN, _HALF, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFF)
+# Keys of the hash: an odd number, plus multiples of 2^64 divided by the golden ratio. Of multiples alone one would be twice another, and masks
+# of a single token would collide.
+_SEED, _GOLDEN = np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x9E3779B97F4A7C15)
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -74,7 +76,7 @@ def content_hash(words: Int32Array) -> int:
     # (`python -m benchmarks.maskbench`).
     half = len(words) // 2
     first, second = words[:half], words[half : 2 * half]
-    total = key = np.uint64(0)
+    total, key = np.uint64(0), _SEED
     for k in range(half):
         key += _GOLDEN
         total += np.uint64(np.uint32(first[k]) ^ np.uint32(key >> _HALF)) * np.uint64(
