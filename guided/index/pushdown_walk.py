@@ -39,11 +39,11 @@ class _Rows:
 
     def __init__(self) -> None:
         self.rows: Int32Array = np.empty((_FIRST_ROOM, 3), np.int32)
-        self.slots: Int32Array = np.full(2 * _FIRST_ROOM, -1, np.int32)
+        self.slots: Int32Array = np.empty(2 * _FIRST_ROOM, np.int32)
 
     def clear(self) -> None:
         """Remove all rows."""
-        self.slots.fill(-1)
+        kernel.enter_all(self.rows, self.slots, 0)
 
     def grow(self) -> None:
         """Double the capacity of full rows."""
