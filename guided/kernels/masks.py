@@ -10,8 +10,8 @@ from guided.kernels.jit import kernel
 
 __all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs"]
 
-# Keys of the hash: an odd number, plus multiples of 2^64 divided by the golden ratio. Of multiples alone one would be twice another, and masks
-# of a single token would collide.
+# Keys of the hash: an odd number, plus multiples of 2^64 divided by the golden ratio. Of multiples alone one would be twice another, and
+# masks of a single token would collide.
 _SEED, _GOLDEN = np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x9E3779B97F4A7C15)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
