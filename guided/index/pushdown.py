@@ -23,6 +23,7 @@ stack-independent part is done once per control (`guided.index.plans`).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -40,12 +41,16 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["PushdownIndex", "VocabularyData"]
 
+_Result = TypeVar("_Result")
+
 _MOST_FORCED = 1000
 _BYTES = tuple(bytes([byte]) for byte in range(256))
 # A text is read in parts of this many bytes; each part may use all steps of a call.
 _PART = 1024
 # Measured bytes of memory of a state with its number and origin, and of a known successor.
 _PER_STATE, _PER_STEP = 700, 120
+# Memory is checked once in this many calls, and at each call if fewer would fill what is left; few calls need this many bytes.
+_MOST_UNCHECKED, _PER_CALL = 16, 1 << 17
 
 
 class PushdownIndex:
@@ -61,6 +66,8 @@ class PushdownIndex:
 
     last_bytes : bytes or None
         Bytes that may end a text; None if unknown.
+    last : int
+        Largest state number so far.
 
     ``masks`` builds the masks: by tokens, or by lexemes (`guided.index.lexeme_masks`). ``anew`` creates the automaton again; an index
     without it never evicts.
@@ -93,8 +100,7 @@ class PushdownIndex:
         self._is_whole = True
         # Origins of the explored states, and their masks.
         self._explored: tuple[dict[int, tuple[int, bytes]], dict[int, Int32Array]] = {}, {}
-        # Number of the next state.
-        self._free = 2
+        self.last = 1
         # Number of states that `explore` keeps: the first ones.
         self.explored = 0
         self._begin(automaton)
@@ -120,6 +126,8 @@ class PushdownIndex:
         self._masks: dict[int, Int32Array] = {self.final: freeze(np.zeros(mask_words(self.size), np.int32))}
         self._budgets = Budgets(self, self._tokens, self._eos, self._masker)
         self._settled = self.n_bytes
+        # Number of calls that may still pass before the memory in use is compared with the budget.
+        self._n_unchecked = 0
 
     @property
     def n_bytes(self) -> int:
@@ -152,19 +160,48 @@ class PushdownIndex:
             if is_within:
                 yield self.configuration(state)
                 return
-            # An interrupt or a lack of memory may have left tables incomplete.
-            if not self._is_whole and self._anew is not None:
-                self._begin_anew(state)
-            self._is_whole = False
-            self.automaton.tables.steps.begin()
             try:
-                if self._anew is not None and self.n_bytes - self._settled > self._limits.growth_bytes:
-                    self._begin_anew(state)
+                self._begin_call(state)
                 yield self.configuration(state)
             except (GuidedError, ValueError):
                 self._is_whole = True
                 raise
             self._is_whole = True
+
+    def _filled(self, state: int, compute: Callable[..., _Result], *arguments: int) -> _Result:
+        """Return ``compute(state, configuration, *arguments)``, called as in a block of `_filling`.
+
+        PERF: a block with a generator costs 2 us more, which every new mask and token would pay (`python -m benchmarks.maskbench`).
+        """
+        is_within: bool = self._lock._is_owned()  # type: ignore[attr-defined]
+        with self._lock:
+            if is_within:
+                return compute(state, self.configuration(state), *arguments)
+            try:
+                self._begin_call(state)
+                found = compute(state, self.configuration(state), *arguments)
+            except (GuidedError, ValueError):
+                self._is_whole = True
+                raise
+            self._is_whole = True
+            return found
+
+    def _begin_call(self, state: int) -> None:
+        """Start an outermost call: make room if needed, and restart the count of steps."""
+        # An interrupt or a lack of memory may have left tables incomplete.
+        if not self._is_whole and self._anew is not None:
+            self._begin_anew(state)
+        self._is_whole = False
+        self.automaton.tables.steps.begin()
+        if self._n_unchecked > 0:
+            self._n_unchecked -= 1
+        elif self._anew is not None:
+            left = self._limits.growth_bytes - (self.n_bytes - self._settled)
+            if left < 0:
+                self._begin_anew(state)
+            else:
+                # PERF: adding up the sizes takes as long as reading a byte (`python -m benchmarks.maskbench`).
+                self._n_unchecked = min(left // _PER_CALL, _MOST_UNCHECKED)
 
     def _begin_anew(self, state: int) -> None:
         """Discard everything but the explored states and one state, which keeps its number."""
@@ -214,11 +251,6 @@ class PushdownIndex:
         if found is None:
             raise StateEvicted(state)
         return found
-
-    @property
-    def last(self) -> int:
-        """Largest state number so far."""
-        return self._free - 1
 
     def reads(self, token: int) -> bool:
         """Return whether a token has bytes."""
@@ -307,16 +339,16 @@ class PushdownIndex:
     def mask(self, state: int) -> Int32Array:
         """Return the shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
         found = self._masks.get(state)
-        if found is None:
-            with self._filling(state) as configuration:
-                found = self._masker.mask(configuration, self._texts.get(state, ()))
-                if self.is_accepting(state):
-                    found = found.copy()
-                    for token in self._eos:
-                        found[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
-                found = self._masker.intern(found)
-                if self._masker.room > 0:
-                    self._masks[state] = found
+        return self._filled(state, self._mask) if found is None else found
+
+    def _mask(self, state: int, configuration: Configuration) -> Int32Array:
+        words = self._masker.mask(configuration, self._texts.get(state, ()))
+        if self._is_end(state, configuration):
+            for token in self._eos:
+                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+        found = self._masker.intern(words)
+        if self._masker.room > 0:
+            self._masks[state] = found
         return found
 
     def next(self, state: int, token: int) -> int:
@@ -326,19 +358,24 @@ class PushdownIndex:
         if found is None:
             if key < 0:
                 return DEAD
-            with self._filling(state) as configuration:
-                found = self._next[key] = self._step(state, configuration, token)
+            found = self._filled(state, self._step, token)
         return found
 
     def _step(self, state: int, start: Configuration, token: int) -> int:
+        found = self._next[state << 24 | token] = self._after(state, start, token)
+        return found
+
+    def _after(self, state: int, start: Configuration, token: int) -> int:
         if state == self.final:
             return DEAD
         if token in self._eos:
-            return self.final if self.is_accepting(state) else DEAD
+            return self.final if self._is_end(state, start) else DEAD
         data = self._tokens[token] if token < len(self._tokens) else None
+        if not data:
+            return DEAD
         texts = list(self._texts.get(state, ()))
-        configuration = self.stacks.read(start, data, texts) if data else None
-        return DEAD if configuration is None else self._state(configuration, tuple(texts), (state, data or b""))
+        configuration = self.stacks.read(start, data, texts)
+        return DEAD if configuration is None else self._state(configuration, tuple(texts), (state, data))
 
     def _state(self, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> int:
         """Return the number of a configuration. ``how``: predecessor state and bytes."""
@@ -348,7 +385,8 @@ class PushdownIndex:
                 raise LimitError(
                     "states", len(self._configurations) + 1, self._limits.states, "the index has grown too large"
                 )
-            found, self._free = self._free, self._free + 1
+            self.last += 1
+            found = self.last
             self._enter(found, configuration, texts, how)
         return found
 
@@ -433,7 +471,7 @@ class PushdownIndex:
                 if configuration is None:
                     raise ValueError(f"state {state} is not reached by its recorded tokens")
                 self._enter(state, configuration, tuple(texts), (before, data))
-                self._free = max(self._free, state + 1)
+                self.last = max(self.last, state)
 
     def eos_tokens(self) -> Int32Array:
         """Return the mask of the tokens that end a text."""
@@ -455,9 +493,12 @@ class PushdownIndex:
     def is_accepting(self, state: int) -> bool:
         """Return whether a text may end in this state."""
         found = self._ends.get(state)
+        return self._filled(state, self._is_end) if found is None else found
+
+    def _is_end(self, state: int, configuration: Configuration) -> bool:
+        found = self._ends.get(state)
         if found is None:
-            with self._filling(state) as configuration:
-                found = self._ends[state] = self.stacks.is_end(configuration)
+            found = self._ends[state] = self.stacks.is_end(configuration)
         return found
 
     def remaining(self, state: int) -> int:

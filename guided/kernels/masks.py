@@ -6,10 +6,14 @@ A mask has the bit of token t at ``t & 31`` of word ``t >> 5``, least significan
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.kernels.hashing import OFFSET, PRIME
 from guided.kernels.jit import kernel
 
 __all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs"]
+
+# Keys of the hash: an odd number, plus multiples of 2^64 divided by the golden ratio. Of multiples alone one would be twice another, and
+# masks of a single token would collide.
+_SEED, _GOLDEN = np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x9E3779B97F4A7C15)
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -68,24 +72,25 @@ def keep_below(mask: Int32Array, class_of: Int32Array, bounds: Int32Array, limit
 @kernel
 def content_hash(words: Int32Array) -> int:
     """Return a hash of a mask's words. O(words)."""
-    # PERF: four independent chains, since each multiplication waits for the one before (`python -m benchmarks.maskbench`).
-    a = b = c = d = OFFSET
-    n = len(words) // 4 * 4
-    for k in range(0, n, 4):
-        a = (a ^ np.uint64(np.uint32(words[k]))) * PRIME
-        b = (b ^ np.uint64(np.uint32(words[k + 1]))) * PRIME
-        c = (c ^ np.uint64(np.uint32(words[k + 2]))) * PRIME
-        d = (d ^ np.uint64(np.uint32(words[k + 3]))) * PRIME
-    for k in range(n, len(words)):
-        a = (a ^ np.uint64(np.uint32(words[k]))) * PRIME
-    h = ((a * PRIME ^ b) * PRIME ^ c) * PRIME ^ d
-    return int(np.int64(h >> np.uint64(1)))
+    # PERF: sums of products are computed by vector instructions (NH, Black et al. 1999), and a chain of multiplications is not
+    # (`python -m benchmarks.maskbench`).
+    half = len(words) // 2
+    first, second = words[:half], words[half : 2 * half]
+    total, key = np.uint64(0), _SEED
+    for k in range(half):
+        key += _GOLDEN
+        total += np.uint64(np.uint32(first[k]) ^ np.uint32(key >> _HALF)) * np.uint64(
+            np.uint32(second[k]) ^ np.uint32(key & _LOW)
+        )
+    for k in range(2 * half, len(words)):
+        total = (total ^ np.uint64(np.uint32(words[k]))) * _GOLDEN
+    return int(np.int64(total >> np.uint64(1)))
 
 
 @kernel
 def are_equal(first: Int32Array, second: Int32Array) -> bool:
-    """Return whether two masks of one width are equal."""
+    """Return whether two masks of one width are equal. They mostly are, so nothing is gained by stopping early."""
+    differing = np.int32(0)
     for k in range(len(first)):
-        if first[k] != second[k]:
-            return False
-    return True
+        differing |= first[k] ^ second[k]
+    return bool(differing == 0)

@@ -358,11 +358,11 @@ class Lowering:
         place = (id(schema), id(context))
         found = self._inside.get(place)
         if found is None:
+            entered = self.references.entered(schema, context, location)
+            self._take_notes(schema, entered, location)
             if self.nested >= _DEEPEST:
                 return self.formulas.atom(("schema", self._key(schema, context, location, depth)))
-            found = self._inside[place] = self._lower(
-                schema, self.references.entered(schema, context, location), location, depth
-            )
+            found = self._inside[place] = self._lower(schema, entered, location, depth)
         return found
 
     def referred(self, keyword: str, reference: str, context: Context, location: Location, depth: int) -> int:
@@ -457,7 +457,7 @@ class Lowering:
     def _lower(
         self, schema: dict[str, Any], context: Context, location: Location, depth: int, closes: bool = False
     ) -> int:
-        self._take_notes(schema, context, location)
+        """Return the formula of a schema whose notes have been taken."""
         site = Site(self, schema, context, location, depth)
         dialect = context.dialect
         handlers = dialect.handlers

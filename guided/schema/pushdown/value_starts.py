@@ -203,13 +203,18 @@ class ValueStarts:
         for _, states in start.views:
             rows[states[:, None], letters] = start.row[letters]
 
-    def _as_actions(self, entries: int | Int32Array) -> Int32Array:
+    def _as_actions(self, entries: int | Int32Array) -> int | Int32Array:
         """Return the same entries as actions, which registers do not count."""
-        found = np.atleast_1d(np.array(entries, np.int32))
-        for control in set(found[found >= 0].tolist()):
-            if control not in self._begun:
-                self._begun[control] = direct(self.tables, Reaction(0, -1, control))
-            found[found == control] = self._begun[control]
+        if isinstance(entries, int):
+            return self._as_action(entries)
+        return np.array([self._as_action(entry) for entry in entries.tolist()], np.int32)
+
+    def _as_action(self, entry: int) -> int:
+        if entry < 0:
+            return entry
+        found = self._begun.get(entry)
+        if found is None:
+            found = self._begun[entry] = direct(self.tables, Reaction(0, -1, entry))
         return found
 
     def _entries(self, query: ValueQuery, kind: str, is_known: bool) -> int | Int32Array:

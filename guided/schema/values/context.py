@@ -170,7 +170,10 @@ class SchemaContext:
             return found
         # PERF: most formulas of values name one type, and all seven are queried (`python -m benchmarks.first_mask`).
         nodes = self.formulas.nodes
-        for member in self.formulas.members(formula):
+        node, written = nodes[formula], formula
+        if node[0] == "schema":
+            written = self.lowering.expand(node[1])
+        for member in self.formulas.members(written):
             node = nodes[member]
             if node[0] == "type" and node[1] != kind:
                 memo[formula] = FALSE
