@@ -31,6 +31,7 @@ from benchmarks.tooldec.plan import DEFAULT, JOBS, SHARES, Size
 from benchmarks.tooldec.plots import draw
 from benchmarks.tooldec.reproduction import compare, described
 from benchmarks.tooldec.rows import Journal
+from benchmarks.tooldec.searched import searched_tables
 
 __all__ = ["main"]
 
@@ -59,10 +60,11 @@ def main(arguments: list[str] | None = None) -> int:
         _measure(chosen, given, data, rows, label)
     if given.is_worker:
         return 0
-    for name, text in report.tables(rows).items():
+    made = searched_tables(report.record_of(label), rows) if given.search else report.tables(rows)
+    for name, text in made.items():
         print(f"\n== {name}\n{text}")
     if given.record:
-        report.write(rows, report.record_of(label))
+        report.write(rows, report.record_of(label) / "searches" if given.search else report.record_of(label))
     print(f"\nfigures: {', '.join(str(rows / f'{name}.png') for name in draw(rows, rows))}")
     outside = given.compare is not None and _compare(rows, given.compare or report.record_of(label))
     wrong = [row for name in JOBS for row in results.guided_errors(results.read_rows(rows, name))]

@@ -220,20 +220,23 @@ class Canonical:
     def _search(self, guide: Steering, at: int, last: int, budget: int) -> _Answer:
         """Search for a completion of at most ``budget`` tokens; without one, say whether there is none of any length."""
         # A stack of generators: recursion would be as deep as a completion is long.
-        stack, answer = [self._explore(guide, at, last, budget)], None
-        while True:
+        stack = [self._explore(guide, at, last, budget)]
+        answer: _Answer | None = None
+        while stack:
             try:
                 request = stack[-1].send(answer)
             except StopIteration as done:
                 answer = done.value
                 stack.pop()
-                if not stack:
-                    return answer
             else:
                 stack.append(self._explore(*request))
                 answer = None
+        assert answer is not None
+        return answer
 
-    def _explore(self, guide: Steering, at: int, last: int, budget: int) -> Generator[_Request, _Answer, _Answer]:
+    def _explore(
+        self, guide: Steering, at: int, last: int, budget: int
+    ) -> Generator[_Request, _Answer | None, _Answer]:
         """Answer one request of `_search`; yield those after each token."""
         try:
             needed = guide.remaining
@@ -262,7 +265,9 @@ class Canonical:
                 raise _OutOfSteps
             after = guide.fork()
             after.advance(token)
-            found, is_everything = yield after, self._segmentation.next(at, last, token), token, budget - 1
+            answer = yield after, self._segmentation.next(at, last, token), token, budget - 1
+            assert answer is not None
+            found, is_everything = answer
             if found is not None:
                 self._found.completions[key] = _Completion(token, found, found.n_tokens + 1)
                 return self._found.completions[key], True
