@@ -10,8 +10,8 @@ Without it, guided's rows are measured alone. Small models are tables of pseudo-
 is that of the libraries. ``--lm`` takes the default model in float32 instead, with its own key-value caches in each library.
 
 All texts of a task are listed here by hand or by a product, and all their spellings in tokens by a search of the vocabulary: neither
-library takes part. Every text ends with a byte that occurs nowhere else in it, at which generation ends (genlm-control's
-``terminate_when``), so neither asks the model for an end of sequence, and both have the same target. The distance is the total variation
+library takes part. No text is a prefix of another one, and generation ends where one is complete (genlm-control's ``terminate_when``), so
+neither asks the model for an end of sequence, and both have the same target. The distance is the total variation
 distance between the target and the weighted samples of one run, averaged over runs; that of ``mask`` is exact.
 
 genlm-control's samplers: ``direct`` computes the mask of all tokens, ``eager`` draws a token byte by byte, ``AWRS`` by rejection; JSON
@@ -94,13 +94,6 @@ class Task:
     def spec(self) -> Any:
         """guided's spec."""
         return guided.Regex(self.constraint) if isinstance(self.constraint, str) else guided.JsonSchema(self.constraint)
-
-    @property
-    def last(self) -> bytes:
-        """The byte that ends every text."""
-        (last,) = {text[-1:] for text in self.texts}
-        assert all(text.index(last) == len(text) - 1 for text in self.texts)
-        return last
 
 
 def _product(*parts: Sequence[str]) -> list[bytes]:

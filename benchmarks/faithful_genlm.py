@@ -52,10 +52,10 @@ def draws_of(model: PromptedLLM, task: Any, stack: ExitStack) -> dict[str, Any]:
     if is_pattern:
         samplers["genlm direct"] = direct_token_sampler(model * coerced)
         samplers["genlm eager"] = eager_token_sampler(model, constraint)
-    return {name: _draw(sampler, task.last, stack) for name, sampler in samplers.items()}
+    return {name: _draw(sampler, frozenset(task.texts), stack) for name, sampler in samplers.items()}
 
 
-def _draw(sampler: Any, last: bytes, stack: ExitStack) -> Any:
+def _draw(sampler: Any, texts: frozenset[bytes], stack: ExitStack) -> Any:
     loop = asyncio.new_event_loop()
     stack.callback(loop.close)
     stack.callback(lambda: loop.run_until_complete(sampler.cleanup()))
@@ -70,7 +70,7 @@ def _draw(sampler: Any, last: bytes, stack: ExitStack) -> Any:
                     n_particles=particles,
                     ess_threshold=0.5,
                     max_tokens=40,
-                    terminate_when=lambda context: bytes(context[-1]).endswith(last),
+                    terminate_when=lambda context: b"".join(context) in texts,
                 )
             )
         except AssertionError:

@@ -19,6 +19,8 @@ __all__ = ["claims", "searched_tables"]
 _NOTHING = "Not run."
 # Arms of the record that are shown beside.
 _BESIDE = ("backtrace", "guided, whole names")
+# Fewer problems decide nothing.
+_LEAST = 10
 # Problems that the data have.
 _AVAILABLE = {"E2": 60, "E9": 96}
 
@@ -75,7 +77,7 @@ def _claims_table(record: Path, folder: Path) -> str:
         p, needed = mcnemar(left, right), problems_needed(gained / len(pairs), lost / len(pairs))
         lines.append([
             experiment, claim, arm, f"{sum(left)} against {sum(right)} of {len(pairs)}", f"{gained} / {lost}",
-            p_value(p).removeprefix("= "), "**not decided**" if p > 0.05 else "**held**" if gained > lost else "**the opposite holds**",
+            p_value(p).removeprefix("= "), "**not decided**" if p > 0.05 or len(pairs) < _LEAST else "**held**" if gained > lost else "**the opposite holds**",
             "-" if needed is None else f"{needed:,}", str(_AVAILABLE[experiment]),
         ])  # fmt: skip
     heads = ["", "claim", "arm", "right", "gained / lost", "p", "verdict", "needed", "there are"]
