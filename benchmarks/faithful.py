@@ -11,8 +11,8 @@ is that of the libraries. ``--lm`` takes the default model in float32 instead, w
 
 All texts of a task are listed here by hand or by a product, and all their spellings in tokens by a search of the vocabulary: neither
 library takes part. No text is a prefix of another one, and generation ends where one is complete (genlm-control's ``terminate_when``), so
-neither asks the model for an end of sequence, and both have the same target. The distance is the total variation
-distance between the target and the weighted samples of one run, averaged over runs; that of ``mask`` is exact.
+neither asks the model for an end of sequence, and both have the same target. The distance is the total variation distance between the
+target and the weighted samples of one run, averaged over runs; that of masking is exact.
 
 genlm-control's samplers: ``direct`` computes the mask of all tokens, ``eager`` draws a token byte by byte, ``AWRS`` by rejection; JSON
 Schemas take ``AWRS`` only, since the others evaluate its parser for every token or byte. Their options are those of its documentation: a
@@ -198,7 +198,7 @@ class Spellings:
         self.masked: dict[tuple[int, ...], float] = masked
 
     def distance(self, found: Mapping[tuple[int, ...], float]) -> float:
-        """Total variation distance to the target.
+        """Total variation distance to the target; 1 without samples.
 
         Raises
         ------
@@ -206,6 +206,8 @@ class Spellings:
             A sample is no text of the task.
         """
         assert set(found) <= set(self.target), sorted(set(found) - set(self.target))[:3]
+        if not found:
+            return 1.0
         return sum(abs(share - found.get(tokens, 0.0)) for tokens, share in self.target.items()) / 2
 
 

@@ -74,10 +74,13 @@ def _claims_table(record: Path, folder: Path) -> str:
     for experiment, claim, arm, pairs in claims(record, folder):
         left, right = zip(*pairs, strict=True)
         gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-        p, needed = mcnemar(left, right), problems_needed(gained / len(pairs), lost / len(pairs))
+        p = mcnemar(left, right)
+        is_open = p > 0.05 or len(pairs) < _LEAST
+        verdict = "not decided" if is_open else "held" if gained > lost else "the opposite holds"
+        needed = problems_needed(gained / len(pairs), lost / len(pairs))
         lines.append([
             experiment, claim, arm, f"{sum(left)} against {sum(right)} of {len(pairs)}", f"{gained} / {lost}",
-            p_value(p).removeprefix("= "), "**not decided**" if p > 0.05 or len(pairs) < _LEAST else "**held**" if gained > lost else "**the opposite holds**",
+            p_value(p).removeprefix("= "), f"**{verdict}**",
             "-" if needed is None else f"{needed:,}", str(_AVAILABLE[experiment]),
         ])  # fmt: skip
     heads = ["", "claim", "arm", "right", "gained / lost", "p", "verdict", "needed", "there are"]

@@ -22,6 +22,7 @@ def test_the_texts_are_those_of_the_constraint(task: Task) -> None:
     assert not any(other != text and other.startswith(text) for text in task.texts for other in task.texts)
 
 
+@pytest.mark.slow
 def test_the_target_is_that_of_the_definition() -> None:
     task = SMALL[2]
     words = guided.Vocabulary([*task.pieces, None], eos=[len(task.pieces)])
