@@ -2,7 +2,7 @@
 
 Rows of a search are compared with those of the record by setting, problem and digest: the record's greedy arms are deterministic, so they
 are not run again. *needed* is the number of problems with which McNemar's exact test at 5 % finds a difference in 80 % of runs, if single
-problems go one way or the other as often as here; a dash if they go both ways equally often, or never.
+problems go one way or the other as often as here; a dash if they go both ways equally often, or never, or if fewer than ten were asked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def _claims_table(record: Path, folder: Path) -> str:
         p = mcnemar(left, right)
         is_open = p > 0.05 or len(pairs) < _LEAST
         verdict = "not decided" if is_open else "held" if gained > lost else "the opposite holds"
-        needed = problems_needed(gained / len(pairs), lost / len(pairs))
+        needed = problems_needed(gained / len(pairs), lost / len(pairs)) if len(pairs) >= _LEAST else None
         lines.append([
             experiment, claim, arm, f"{sum(left)} against {sum(right)} of {len(pairs)}", f"{gained} / {lost}",
             p_value(p).removeprefix("= "), f"**{verdict}**",
