@@ -31,6 +31,7 @@ ADVICE = {
     "nfa_states": "lower counts, fewer or shorter texts",
     "states": "lower counts; no `.*` before long counts; another language",
     "transitions": "lower counts of Unicode classes (`[a-z]` for `\\w`); fewer different sets",
+    "encoding_steps": '`tokenization="any"`; pass larger limits for long texts with hardly any choice',
     "prefixes": "a higher `tolerance`",
     "steps": "less ambiguity: fewer `.*`, lookaheads, intersections, complements",
     "tokens": "check the width of the logits",
@@ -65,6 +66,7 @@ def limits_table() -> list[str]:
             "call_steps": "`LimitError`; of `mask_within`, tokens are left out whose completion would take more",
             "growth_bytes": "no error, but for a text that alone takes three quarters of it: `LimitError`",
             "configurations": '`LimitError`; with `eager="auto"` no error: the schema keeps its stack',
+            "encoding_steps": "no error: the token counts as a dead end; `VocabularyError` if the whole text is one",
             "file_bytes": "`IndexFormatError`, or the error of what reads the file",
         }.get(field.name, "`LimitError`")
         rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")

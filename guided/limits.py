@@ -73,6 +73,8 @@ class Limits:
         error: the schema keeps its stack.
     readings : int
         Ways to divide what has been read of a Lark text into terminals, as long as the text does not decide.
+    encoding_steps : int
+        Tokens that one search for a completion in the tokenizer's own encoding reads (``tokenization="canonical"``), about 10 us each.
     prefixes : int
         Prefixes of options, in tokens, that one choice by exact probabilities computes; each takes a forward pass.
 
@@ -106,6 +108,7 @@ class Limits:
     whitespace_states: int = 500
     configurations: int = 20_000
     readings: int = 256
+    encoding_steps: int = 500
     prefixes: int = 10_000
 
     def __repr__(self) -> str:

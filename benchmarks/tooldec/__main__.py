@@ -5,7 +5,8 @@
 --budget MINUTES   for the experiments with a model; a run that is repeated goes on where it stood (45)
 --part SHARE       of the problems of each setting: 0.5 for half of them
 --all              all problems, no budget
---search           single calls of E2, E3 and E4 by masks, whole names, and searches (smc, beam) only; rows in a folder of their own
+--search [WHAT]    single calls of E2, E3 and E4 and paths of E9 by masks and searches only: smc and beam with 8 or 32 particles, names by
+                   their probabilities (names,8,32 by default); rows in a folder of their own
 --data DIR         the papers' data (GUIDED_DATA, or ../shared/data); where it is not, problems of our own are asked
 --rows DIR         where rows are kept (.cache/tooldec/MODEL)
 --report           measure nothing; tables and figures out of the rows there are
@@ -24,12 +25,13 @@ from typing import Any
 import guided
 from benchmarks import machine
 from benchmarks.tooldec import report, results
-from benchmarks.tooldec.arms import Bench
+from benchmarks.tooldec.arms import SEARCHES, Bench
 from benchmarks.tooldec.once import ONCE, measure
 from benchmarks.tooldec.plan import DEFAULT, JOBS, SHARES, Size
 from benchmarks.tooldec.plots import draw
 from benchmarks.tooldec.reproduction import compare, described
 from benchmarks.tooldec.rows import Journal
+from benchmarks.tooldec.searched import searched_tables
 
 __all__ = ["main"]
 
@@ -58,10 +60,11 @@ def main(arguments: list[str] | None = None) -> int:
         _measure(chosen, given, data, rows, label)
     if given.is_worker:
         return 0
-    for name, text in report.tables(rows).items():
+    made = searched_tables(report.record_of(label), rows) if given.search else report.tables(rows)
+    for name, text in made.items():
         print(f"\n== {name}\n{text}")
     if given.record:
-        report.write(rows, report.record_of(label))
+        report.write(rows, report.record_of(label) / "searches" if given.search else report.record_of(label))
     print(f"\nfigures: {', '.join(str(rows / f'{name}.png') for name in draw(rows, rows))}")
     outside = given.compare is not None and _compare(rows, given.compare or report.record_of(label))
     wrong = [row for name in JOBS for row in results.guided_errors(results.read_rows(rows, name))]
@@ -112,7 +115,7 @@ def _in_processes(groups: list[list[str]], given: argparse.Namespace, rows: Path
     options = ["--is-worker", "--budget", str(given.budget), "--data", str(given.data), "--rows", str(rows)]
     options += ["--part", str(given.part)]
     options += ["--all"] if given.all else []
-    options += ["--search"] if given.search else []
+    options += ["--search", ",".join(given.search)] if given.search else []
     options += ["--model", given.model] if given.model else []
     command = [sys.executable, "-m", "benchmarks.tooldec", *options, "--experiment"]
     running = [subprocess.Popen([*command, ",".join(group)], cwd=ROOT) for group in groups]
@@ -139,6 +142,13 @@ def _run(name: str, model: Any, label: str, size: Size, rows: Path, end: float) 
     print(f"{name}: {made} rows measured, {known} known", flush=True)
 
 
+def _searches(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    if not set(found) <= set(SEARCHES):
+        raise argparse.ArgumentTypeError(f"must be some of {', '.join(SEARCHES)}, with commas between them")
+    return found
+
+
 def _part(text: str) -> float:
     value = float(text)
     if not 0 < value <= 1:
@@ -154,7 +164,14 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=45.0, help="minutes")
     parser.add_argument("--part", type=_part, default=1.0, help="of the problems of each setting, from 0 to 1")
     parser.add_argument("--all", action="store_true", help="all problems, no budget")
-    parser.add_argument("--search", action="store_true", help="masks against searches")
+    parser.add_argument(
+        "--search",
+        type=_searches,
+        nargs="?",
+        const=tuple(SEARCHES),
+        default=(),
+        help="masks against searches: some of 8, 32, names",
+    )
     parser.add_argument("--data", type=Path, default=folder)
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--workers", type=int, default=2, help="processes, of one thread each")

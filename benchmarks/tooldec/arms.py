@@ -6,12 +6,15 @@ backtrace                  the same; a call that the acceptor refuses is begun a
 suffix match, edit ratio   the unconstrained line with its name matched (`benchmarks.tooldec.fuzzy`)
 guided                     the index's masks, greedy
 guided, whole names        masks, and the tool chosen by the scores of whole names
+guided, exact names        masks, and the tool with the highest probability over all spellings of its name (``--search``)
 guided, smc 8              the whole call by sequential Monte Carlo with 8 particles; also 32 (``--search``)
+guided, smc 8, heaviest    of the same particles the tool with the most weight, and the heaviest of its calls; it costs nothing more
 guided, beam 8             the whole call by a beam search of width 8; also 32 (``--search``)
 =========================  =====================================================================================================
 
 ``unconstrained, sampled`` and ``guided, sampled`` draw at temperature 0.7 with the row's seed; the others are greedy, and their seed is 0.
-``guided, smc`` draws from the model's own distribution of calls.
+``guided, smc`` draws one call from the model's own distribution of calls, as sampling at temperature 1 would; ``heaviest`` and ``beam``
+look for its most probable one, as greedy masks do.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +33,20 @@ from guided.generate.model import LanguageModel
 from guided.generate.sampler import Sampler
 from guided.generate.tools import ToolsGenerator
 
-__all__ = ["GREEDY", "GUIDED", "SAMPLED", "SEARCHED", "TEMPERATURE", "TRIES", "Bench", "call_jobs"]
+__all__ = [
+    "EXACT_NAMES",
+    "GREEDY",
+    "GUIDED",
+    "HEAVIEST",
+    "SAMPLED",
+    "SEARCHED",
+    "SEARCHES",
+    "TEMPERATURE",
+    "TRIES",
+    "Bench",
+    "call_jobs",
+    "heaviest",
+]
 
 TEMPERATURE, TRIES = 0.7, 5
 _METHODS: tuple[Literal["smc", "beam"], ...] = ("smc", "beam")
@@ -39,7 +55,22 @@ SAMPLED = ("unconstrained, sampled", "guided, sampled")
 SEARCHED: Mapping[str, tuple[Literal["smc", "beam"], int]] = {
     f"guided, {method} {particles}": (method, particles) for particles in (8, 32) for method in _METHODS
 }
-GUIDED = ("guided", "guided, whole names", "guided, sampled", *SEARCHED)
+# Arms that choose among the particles of another one.
+HEAVIEST = {f"{arm}, heaviest": arm for arm, (method, _) in SEARCHED.items() if method == "smc"}
+EXACT_NAMES = "guided, exact names"
+GUIDED = ("guided", "guided, whole names", EXACT_NAMES, "guided, sampled", *SEARCHED, *HEAVIEST)
+# How the tool is chosen, if not greedily.
+_SELECTED = {"guided, whole names": "score", EXACT_NAMES: "probability"}
+
+
+# What ``--search`` measures: names by their probabilities, and searches with so many particles.
+SEARCHES: Mapping[str, tuple[str, ...]] = {
+    "names": (EXACT_NAMES,),
+    **{
+        count: (f"guided, smc {count}", f"guided, smc {count}, heaviest", f"guided, beam {count}")
+        for count in ("8", "32")
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,28 +126,52 @@ def _measure(
 ) -> Mapping[str, Any]:
     if arm in MATCHES:
         return _matched(bench, experiment, setting, problem, arm)
-    write: Callable[[], tuple[str, int]]
+    if arm in HEAVIEST:
+        searched = bench.journal.found(experiment, setting.name, HEAVIEST[arm], problem.name, 0)
+        assert searched is not None, "a search comes before the arm that chooses among its particles"
+        costs = {key: searched[key] for key in ("passes", "cpu_ms", "wall_ms")}
+        return {**scored(searched["heaviest"], problem, setting), **costs}
+    write: Callable[[], tuple[Any, ...]]
     sampler = Sampler(TEMPERATURE, seed=seed) if arm in SAMPLED else Sampler()
     if arm in GUIDED:
-        generator = bench.generator(setting, "score" if arm == "guided, whole names" else "greedy")
+        generator = bench.generator(setting, _SELECTED.get(arm, "greedy"))
         write = partial(_guided, generator, problem, setting, arm, seed)
     else:
         tries = TRIES if arm == "backtrace" else 1
         write = partial(_unguided, bench.model, problem, setting, sampler, tries)
-    (text, passes), cpu, wall = timed(write)
+    (text, passes, *rest), cpu, wall = timed(write)
     is_at_limit = arm not in GUIDED and "\n" not in text and len(bench.model.encode(text)) >= setting.max_tokens
     row = scored(text, problem, setting, is_at_limit=is_at_limit)
-    return {**row, "passes": passes, "cpu_ms": round(cpu), "wall_ms": round(wall)}
+    return {
+        **row,
+        "passes": passes,
+        "cpu_ms": round(cpu),
+        "wall_ms": round(wall),
+        **({"heaviest": rest[0]} if rest else {}),
+    }
 
 
-def _guided(generator: ToolsGenerator, problem: Problem, setting: Setting, arm: str, seed: int) -> tuple[str, int]:
+def _guided(
+    generator: ToolsGenerator, problem: Problem, setting: Setting, arm: str, seed: int
+) -> tuple[str, int] | tuple[str, int, str]:
     if arm in SEARCHED:
         method, particles = SEARCHED[arm]
         found = generator(problem.prompt, max_tokens=setting.max_tokens, seed=seed, method=method, particles=particles)
-        return found.text, found.forward_passes
+        if method == "beam":
+            return found.text, found.forward_passes
+        return found.text, found.forward_passes, heaviest(found, lambda text: text.partition("(")[0])
     temperature = TEMPERATURE if arm in SAMPLED else 0.0
     result = generator(problem.prompt, max_tokens=setting.max_tokens, temperature=temperature, seed=seed)
     return result.text, result.forward_passes
+
+
+def heaviest(result: guided.Result[Any], kind_of: Callable[[str], str]) -> str:
+    """The heaviest text of the heaviest kind among the samples of a search."""
+    kinds = dict[str, float]()
+    for text, weight in result.probabilities.items():
+        kinds[kind_of(text)] = kinds.get(kind_of(text), 0.0) + weight
+    best = max(kinds, key=kinds.__getitem__)
+    return next(text for text in result.probabilities if kind_of(text) == best)
 
 
 def _unguided(

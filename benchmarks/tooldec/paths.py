@@ -5,18 +5,19 @@ the prompt with what its document says of it in a line; without it the names alo
 the examples and are not asked.
 
 *unconstrained* is the model's own line; *edit ratio* puts the most alike name in the place of each that does not exist; *guided* is the
-regular expression of one to five names. A tool error is a path with a name that does not exist, or none.
+regular expression of one to five names; *guided, smc* and *guided, beam* search it for whole paths (``--search``). A tool error is a path
+with a name that does not exist, or none.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import guided
 from benchmarks.clock import timed
-from benchmarks.tooldec.arms import Bench
+from benchmarks.tooldec.arms import HEAVIEST, SEARCHED, Bench, heaviest
 from benchmarks.tooldec.fuzzy import by_ratio
 from benchmarks.tooldec.restbench import Api
 from benchmarks.tooldec.rows import Job, digest
@@ -77,13 +78,13 @@ def requests_of(api: Api, name_set: str, *, is_documented: bool) -> Requests:
     return Requests(f"{name_set}, {'documented' if is_documented else 'names alone'}", tuple(names.values()), asked)
 
 
-def path_jobs(bench: Bench, requests: Requests, place: int) -> list[Job]:
-    """One greedy job per arm of one request."""
+def path_jobs(bench: Bench, requests: Requests, place: int, arms: Sequence[str] = ARMS) -> list[Job]:
+    """One job per arm of one request."""
     number, prompt, gold = requests.asked[place]
     mark = digest(bench.label, prompt, *requests.names)
     return [
         Job(("E9", requests.name, arm, number, 0), mark, partial(_measure, bench, requests, number, prompt, gold, arm))
-        for arm in ARMS
+        for arm in arms
     ]
 
 
@@ -102,15 +103,29 @@ def _measure(
         path = [by_ratio(name, requests.names) for name in _names(written["line"])]
         costs = {key: written[key] for key in ("passes", "cpu_ms", "wall_ms")}
         return _scored(", ".join(path), requests, gold, **costs)
-    is_guided = arm == "guided"
-    write = partial(_guided, bench, requests, prompt) if is_guided else partial(_unguided, bench, prompt)
-    (line, passes), cpu, wall = timed(write)
-    return _scored(line, requests, gold, passes=passes, cpu_ms=round(cpu), wall_ms=round(wall))
+    if arm in HEAVIEST:
+        searched = bench.journal.found("E9", requests.name, HEAVIEST[arm], number, 0)
+        assert searched is not None, "a search comes before the arm that chooses among its particles"
+        costs = {key: searched[key] for key in ("passes", "cpu_ms", "wall_ms")}
+        return _scored(searched["heaviest"], requests, gold, **costs)
+    is_guided = arm != "unconstrained"
+    write: Callable[[], tuple[Any, ...]]
+    write = partial(_guided, bench, requests, prompt, arm) if is_guided else partial(_unguided, bench, prompt)
+    (line, passes, *rest), cpu, wall = timed(write)
+    row = _scored(line, requests, gold, passes=passes, cpu_ms=round(cpu), wall_ms=round(wall))
+    return {**row, **({"heaviest": rest[0]} if rest else {})}
 
 
-def _guided(bench: Bench, requests: Requests, prompt: str) -> tuple[str, int]:
-    result = requests.generator(bench)(prompt, max_tokens=_MAX_TOKENS)
-    return result.text, result.forward_passes
+def _guided(bench: Bench, requests: Requests, prompt: str, arm: str) -> tuple[str, int] | tuple[str, int, str]:
+    generator = requests.generator(bench)
+    if arm not in SEARCHED:
+        result = generator(prompt, max_tokens=_MAX_TOKENS)
+        return result.text, result.forward_passes
+    method, particles = SEARCHED[arm]
+    found = generator(prompt, max_tokens=_MAX_TOKENS, seed=0, method=method, particles=particles)
+    if method == "beam":
+        return found.text, found.forward_passes
+    return found.text, found.forward_passes, heaviest(found, str.strip)
 
 
 def _unguided(bench: Bench, prompt: str) -> tuple[str, int]:

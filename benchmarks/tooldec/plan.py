@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.tooldec import funcqa, kamel
-from benchmarks.tooldec.arms import GREEDY, SAMPLED, SEARCHED, Bench, call_jobs
+from benchmarks.tooldec.arms import EXACT_NAMES, GREEDY, SAMPLED, SEARCHES, Bench, call_jobs
 from benchmarks.tooldec.chains import chain_jobs
-from benchmarks.tooldec.paths import path_jobs, requests_of
+from benchmarks.tooldec.paths import ARMS, path_jobs, requests_of
 from benchmarks.tooldec.problems import Problem, Setting
 from benchmarks.tooldec.restbench import NAME_SETS, api
 from benchmarks.tooldec.rows import Job
@@ -45,18 +45,24 @@ class Size:
         As `DEFAULT`; what is missing has no bound.
     seeds : tuple of int
         Of the sampled arms.
-    searches : bool
-        Whether calls are also written by `SEARCHED`, and by ``guided`` and ``guided, whole names`` for comparison, instead of by all arms.
+    searches : tuple of str
+        Keys of `SEARCHES`. If there are any, single calls and paths are written by their arms, and for comparison by ``guided``, instead
+        of by the other arms.
     """
 
     data: Path | None
     problems: Mapping[str, int]
     seeds: tuple[int, ...] = (0,)
-    searches: bool = False
+    searches: tuple[str, ...] = ()
 
     def arms(self, usual: tuple[str, ...]) -> tuple[str, ...]:
         """The arms of single calls."""
-        return ("guided", "guided, whole names", *SEARCHED) if self.searches else usual
+        return ("guided", *self.searched) if self.searches else usual
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The arms of the searches."""
+        return tuple(arm for key in self.searches for arm in SEARCHES[key])
 
     def folder(self, name: str) -> Path | None:
         """The folder of one of the data sets."""
@@ -113,15 +119,18 @@ def e5(bench: Bench, size: Size) -> Iterator[Job]:
 
 
 def e9(bench: Bench, size: Size) -> Iterator[Job]:
-    """RestBench's TMDB: with and without documentation, and four sets of names without it."""
+    """RestBench's TMDB: with and without documentation, and four sets of names without it; searches of the first of these only."""
     tmdb = api(size.folder("restbench"), "tmdb")
     settings = [requests_of(tmdb, NAME_SETS[0], is_documented=True)]
     settings += [requests_of(tmdb, name_set, is_documented=False) for name_set in NAME_SETS]
+    if size.searches:
+        settings = settings[1:2]
     pairs = [
         [(requests, place) for place in range(min(size.most("requests"), len(requests.asked)))] for requests in settings
     ]
+    arms = ("guided", *(arm for arm in size.searched if arm != EXACT_NAMES)) if size.searches else ARMS
     # Why larger blocks: prompts of a setting begin alike, and are read anew when it is its turn again.
-    yield from _in_blocks(pairs, lambda item, _: path_jobs(bench, *item), 2 * _BLOCK)
+    yield from _in_blocks(pairs, lambda item, _: path_jobs(bench, *item, arms), 2 * _BLOCK)
 
 
 # Experiments with a model, and their shares of the budget; what one leaves is the next one's.

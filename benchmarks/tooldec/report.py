@@ -17,12 +17,14 @@ from benchmarks.tooldec.once import read
 from benchmarks.tooldec.plots import draw
 from benchmarks.tooldec.results import arm_table, names_table, of, read_rows
 from benchmarks.tooldec.rows import Row
+from benchmarks.tooldec.searched import searched_tables
 from benchmarks.tooldec.verdicts import NOT_RUN, UNTESTED, verdicts
 
-__all__ = ["DOCUMENT", "RECORD", "document", "record_of", "tables", "write"]
+__all__ = ["DOCUMENT", "RECORD", "SEARCHES", "document", "record_of", "tables", "write"]
 
 ROOT = Path(__file__).parent.parent.parent
 RECORD = ROOT / "benchmarks" / "record" / "tooldec"
+SEARCHES = RECORD / "searches"
 DOCUMENT = ROOT / "docs" / "tooldec.md"
 _TEMPLATE = Path(__file__).parent / "document.md.template"
 _NOTHING = "Not run."
@@ -75,7 +77,11 @@ def record_of(label: str) -> Path:
 def document() -> str:
     """The whole document."""
     others = sorted(RECORD.parent.glob(f"{RECORD.name}-*"))
-    made = {**tables(RECORD), "others": "\n\n".join(map(_beside, others)) or _NOTHING}
+    made = {
+        **tables(RECORD),
+        **searched_tables(RECORD, SEARCHES),
+        "others": "\n\n".join(map(_beside, others)) or _NOTHING,
+    }
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(made)
 
 

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Estimate", "binomial", "estimate", "mcnemar", "paired_difference", "ratio_of_sums"]
+__all__ = [
+    "Estimate",
+    "binomial",
+    "estimate",
+    "mcnemar",
+    "paired_difference",
+    "power",
+    "problems_needed",
+    "ratio_of_sums",
+]
 
 RESAMPLES = 4_000
 _SEED = 20_231_009
@@ -70,6 +79,54 @@ def mcnemar(left: Sequence[bool], right: Sequence[bool]) -> float:
     n, least = only_left + only_right, min(only_left, only_right)
     tail = sum(math.comb(n, k) for k in range(least + 1))
     return min(1.0, 2 * tail / 2**n)
+
+
+def power(n: int, gained: float, lost: float) -> float:
+    """Probability that McNemar's exact test at 5 % rejects, for the side of ``gained``, with n problems.
+
+    Parameters
+    ----------
+    n : int
+        Problems.
+    gained, lost : float
+        Probabilities that a problem is solved by one side alone, and by the other alone; not both 0.
+    """
+    both = gained + lost
+    total = 0.0
+    for k in range(n + 1):
+        chance = math.exp(_log_binomial(n, k, both))
+        if chance < 1e-12:
+            continue
+        # The fewest of k problems solved by one side alone that reject.
+        ways, least = 0, k + 1
+        for others in range(k // 2 + 1):
+            ways += math.comb(k, others)
+            if 40 * ways > 2**k:
+                break
+            least = k - others
+        total += chance * math.fsum(math.exp(_log_binomial(k, i, gained / both)) for i in range(least, k + 1))
+    return total
+
+
+def problems_needed(gained: float, lost: float, most: int = 2_000) -> int | None:
+    """The least multiple of ten problems with a `power` of 80 %; None if there is no difference, or more than ``most`` are needed."""
+    if gained == lost:
+        return None
+    better, worse = max(gained, lost), min(gained, lost)
+    low, high = 0, most // 10
+    if power(10 * high, better, worse) < 0.8:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(10 * middle, better, worse) >= 0.8 else (middle, high)
+    return 10 * high
+
+
+def _log_binomial(n: int, k: int, chance: float) -> float:
+    if chance in (0, 1):
+        return 0.0 if k == n * chance else -math.inf
+    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return ways + k * math.log(chance) + (n - k) * math.log1p(-chance)
 
 
 def _resamples(n: int) -> np.ndarray:

@@ -187,9 +187,9 @@ def generator(
     if isinstance(spec_or_index, Tools):
         return ToolsGenerator(model, spec_or_index, limits=limits)
     if spec_or_index is None or isinstance(spec_or_index, Index):
-        return Generator(model, spec_or_index)
+        return Generator(model, spec_or_index, limits=limits)
     if isinstance(spec_or_index, JsonSpec):
-        return JsonGenerator(model, index_of(spec_or_index, model, None, limits), spec_or_index)
+        return JsonGenerator(model, index_of(spec_or_index, model, None, limits), spec_or_index, limits)
     if isinstance(spec_or_index, Choice):
-        return Generator(model, index_of(spec_or_index, model, None, limits), spec_or_index.read)
-    return Generator(model, index_of(spec_or_index, model, None, limits))
+        return Generator(model, index_of(spec_or_index, model, None, limits), spec_or_index.read, limits=limits)
+    return Generator(model, index_of(spec_or_index, model, None, limits), limits=limits)

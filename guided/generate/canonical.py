@@ -6,9 +6,9 @@ before it in the prompt. Any guide can be restricted: of regular languages, sche
 
 Dead ends. A token that both the guide and the segmentation allow may be a dead end: if ``hello`` is one token and must follow, ``hel`` is
 not part of any encoding. Whether a token can be completed is decided by a search for a completion, shortest first as the guide counts
-tokens. It is exact where it ends by itself: where texts are forced, the tokens that can follow are few. A search reads at most `_STEPS`
-tokens; a token without a completion by then counts as a dead end, so nothing that is allowed is one. A completion is kept and followed
-until another token is chosen, so there always is a token to choose.
+tokens. It is exact where it ends by itself: where texts are forced, the tokens that can follow are few. A search reads at most
+`Limits.encoding_steps` tokens; a token without a completion by then counts as a dead end, so nothing that is allowed is one. A completion
+is kept and followed until another token is chosen, so there always is a token to choose.
 
 Masks with few tokens (`_FEW`) contain only tokens that can be completed. Larger masks are not searched token by token, since nearly all of
 their tokens can be completed. So a token must be checked by `fits` before it is taken, and another one chosen if it does not fit; the
@@ -18,26 +18,41 @@ Complexity: per step three passes over the mask's words, and one search for each
 start; what a search has found is kept for the text and its forks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from guided.arrays import Int32Array
 from guided.errors import GuidedError, LimitError, VocabularyError
 from guided.generate.steering import Steering, token_mask
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Canonical"]
 
 # Masks with up to this many tokens are searched token by token.
 _FEW = 32
-# Tokens that one search reads at most, about 5 ms.
-_STEPS = 500
-# Completions that are kept, about 200 bytes each.
+# Searches whose outcome is kept, about 200 bytes each.
 _KEPT = 50_000
-# A completion of the start may be this many tokens longer than the guide's shortest one.
-_LONGER = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Completion:
+    """A token and the completion after it, which other completions share; ``_END`` is the empty one."""
+
+    token: int
+    rest: "_Completion | None"
+    n_tokens: int
+
+
+_END = _Completion(-1, None, 0)
+
+# What is searched: a guide, the state of the segmentation, the last token, a budget in tokens.
+_Request: TypeAlias = tuple[Steering, int, int, int]
+# A completion, if there is one; without one, whether there is none of any length.
+_Answer: TypeAlias = tuple[_Completion | None, bool]
 
 
 @dataclass(slots=True)
@@ -52,7 +67,7 @@ class _Found:
         The largest budget for which there is none.
     """
 
-    completions: dict[tuple[int, int, int], tuple[int, ...]] = field(default_factory=dict)
+    completions: dict[tuple[int, int, int], _Completion] = field(default_factory=dict)
     failed: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def make_room(self) -> None:
@@ -74,6 +89,8 @@ class Canonical:
         At the beginning of a text. It is advanced together with this one.
     vocabulary : Vocabulary
         Of the model.
+    limits : Limits
+        ``encoding_steps`` bounds each search.
 
     Raises
     ------
@@ -81,13 +98,14 @@ class Canonical:
         The encoding of the vocabulary is unknown or not supported.
     """
 
-    def __init__(self, guide: Steering, vocabulary: Vocabulary) -> None:
+    def __init__(self, guide: Steering, vocabulary: Vocabulary, limits: Limits) -> None:
         self._guide, self._segmentation = guide, vocabulary.segmentation
         self._text_words = ~token_mask(vocabulary.eos, vocabulary.size)
         self._at, self._last = self._segmentation.initial, -1
         self._found = _Found()
         # A completion from here, if one is known.
-        self._completion: tuple[int, ...] | None = None
+        self._completion: _Completion | None = None
+        self._most_steps = limits.encoding_steps
         self._steps = 0
 
     @property
@@ -104,10 +122,13 @@ class Canonical:
         VocabularyError
             No completion was found.
         """
-        found = self._known(self._guide.remaining + _LONGER)
+        found = self._known(self._longest())
         if found is None:
-            raise VocabularyError("no text of the constraint was found that the tokenizer encodes to allowed tokens")
-        return len(found)
+            raise VocabularyError(
+                "no text of the constraint was found that the tokenizer encodes to allowed tokens, by a search of "
+                f"{self._most_steps:,} tokens (Limits.encoding_steps)"
+            )
+        return found.n_tokens
 
     def mask(self) -> Int32Array:
         """The tokens that may follow; with `fits`, those that can be completed."""
@@ -135,8 +156,8 @@ class Canonical:
     def advance(self, token: int) -> None:
         """Take a token of the guide; a new segmentation begins after one that no encoding contains, which only callers choose."""
         self._guide.advance(token)
-        if self._completion and self._completion[0] == token:
-            self._completion = self._completion[1:]
+        if self._completion is not None and self._completion.token == token:
+            self._completion = self._completion.rest
         else:
             self._completion = None
         after = self._segmentation.next(self._at, self._last, token)
@@ -148,7 +169,7 @@ class Canonical:
     def fork(self) -> "Canonical":
         """Return an independent guide in the same state."""
         twin = Canonical.__new__(Canonical)
-        for name in ("_segmentation", "_text_words", "_at", "_last", "_found", "_completion", "_steps"):
+        for name in ("_segmentation", "_text_words", "_at", "_last", "_found", "_completion", "_most_steps", "_steps"):
             setattr(twin, name, getattr(self, name))
         twin._guide = self._guide.fork()
         return twin
@@ -158,17 +179,21 @@ class Canonical:
         words = mask & self._segmentation.mask(self._at, self._last)
         if int(np.bitwise_count(words.view(np.uint32)).sum()) > _FEW:
             return words
-        limit = self._guide.remaining + _LONGER if budget is None else budget
+        limit = self._longest() if budget is None else budget
         own = self._known(limit)
         for token in _tokens(words & self._text_words):
             after = self._segmentation.next(self._at, self._last, token)
-            if not (own and own[0] == token) and not self._fits(token, after, limit):
+            if not (own is not None and own.token == token) and not self._fits(token, after, limit):
                 words[token >> 5] &= ~np.int32(np.uint32(1 << (token & 31)))
         return words
 
-    def _known(self, budget: int) -> tuple[int, ...] | None:
+    def _longest(self) -> int:
+        """Length of the longest completion that is searched for; what is known already may be longer."""
+        return self._guide.remaining + self._most_steps
+
+    def _known(self, budget: int) -> _Completion | None:
         """Return a completion from here of at most ``budget`` tokens, if one is found."""
-        if self._completion is None or len(self._completion) > budget:
+        if self._completion is None or self._completion.n_tokens > budget:
             self._completion = self._complete(self._guide, self._at, self._last, budget)
         return self._completion
 
@@ -177,10 +202,10 @@ class Canonical:
         guide.advance(token)
         return self._complete(guide, after, token, budget - 1) is not None
 
-    def _complete(self, guide: Steering, at: int, last: int, budget: int) -> tuple[int, ...] | None:
+    def _complete(self, guide: Steering, at: int, last: int, budget: int) -> _Completion | None:
         """Return a completion of at most ``budget`` tokens: first of the guide's shortest length, then longer ones."""
         self._found.make_room()
-        self._steps = _STEPS
+        self._steps = self._most_steps
         try:
             longest = max(guide.remaining, 1)
             more = 1
@@ -192,17 +217,36 @@ class Canonical:
         except _OutOfSteps:
             return None
 
-    def _search(self, guide: Steering, at: int, last: int, budget: int) -> tuple[tuple[int, ...] | None, bool]:
+    def _search(self, guide: Steering, at: int, last: int, budget: int) -> _Answer:
         """Search for a completion of at most ``budget`` tokens; without one, say whether there is none of any length."""
+        # A stack of generators: recursion would be as deep as a completion is long.
+        stack = [self._explore(guide, at, last, budget)]
+        answer: _Answer | None = None
+        while stack:
+            try:
+                request = stack[-1].send(answer)
+            except StopIteration as done:
+                answer = done.value
+                stack.pop()
+            else:
+                stack.append(self._explore(*request))
+                answer = None
+        assert answer is not None
+        return answer
+
+    def _explore(
+        self, guide: Steering, at: int, last: int, budget: int
+    ) -> Generator[_Request, _Answer | None, _Answer]:
+        """Answer one request of `_search`; yield those after each token."""
         try:
             needed = guide.remaining
         except GuidedError:
             return None, False
         if not needed and self._segmentation.may_end(at):
-            return (), True
+            return _END, True
         key = guide.state, at, last
         known = self._found.completions.get(key)
-        if known is not None and len(known) <= budget:
+        if known is not None and known.n_tokens <= budget:
             return known, True
         failed = self._found.failed.get(key, -1)
         if failed >= budget:
@@ -221,9 +265,11 @@ class Canonical:
                 raise _OutOfSteps
             after = guide.fork()
             after.advance(token)
-            found, is_everything = self._search(after, self._segmentation.next(at, last, token), token, budget - 1)
+            answer = yield after, self._segmentation.next(at, last, token), token, budget - 1
+            assert answer is not None
+            found, is_everything = answer
             if found is not None:
-                self._found.completions[key] = (token, *found)
+                self._found.completions[key] = _Completion(token, found, found.n_tokens + 1)
                 return self._found.completions[key], True
             is_all &= is_everything
         self._found.failed[key] = _ENDLESS if is_all else budget

@@ -117,7 +117,7 @@ class CompositionGenerator(Generator[str]):
     """
 
     def __init__(self, model: LanguageModel, index: Index, spec: Composition, limits: Limits | None = None) -> None:
-        super().__init__(model, index)
+        super().__init__(model, index, limits=limits)
         self.spec = spec
         self._spelling = with_markers(model.vocabulary, markers_in(spec.markers, model.vocabulary))
         self._captures = Captures(spec, limits or Limits())

@@ -33,6 +33,7 @@ from guided.generate.likelihood import Step, logprob_of, step_of
 from guided.generate.model import Logits, check_context
 from guided.generate.sampler import Sampler
 from guided.generate.steering import Steering, token_mask
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -184,8 +185,9 @@ class Decoding:
         Stop strings, for a search; the script handles them otherwise.
     has_scores : bool
         Whether to compute ``scores`` without a search; a forced token then costs a forward pass.
-    is_canonical : bool
-        Whether only the tokenizer's own encodings are allowed, of the text behind each guide that is given.
+    canonical : Limits, optional
+        Only the tokenizer's own encodings are allowed, of the text behind each guide that is given; these limits bound the searches for
+        them. None: any tokens that spell the text.
     n_top : int, optional
         Compute ``logprobs`` with so many alternatives, without a search; every token then costs a forward pass. None: do not.
 
@@ -227,13 +229,13 @@ class Decoding:
         search: Search | None = None,
         stops: tuple[str, ...] = (),
         has_scores: bool = False,
-        is_canonical: bool = False,
+        canonical: Limits | None = None,
         n_top: int | None = None,
     ) -> None:
         if not prompt:
             raise ValueError("a prompt needs at least one token")
         check_context(len(prompt), context_length)
-        self._is_canonical, self._vocabulary = is_canonical, vocabulary
+        self._canonical, self._vocabulary = canonical, vocabulary
         self.guide = self._restricted(guide)
         self.reserve = 0
         self.tokens: list[int] = []
@@ -289,7 +291,7 @@ class Decoding:
         self._check_budget()
 
     def _restricted(self, guide: Steering) -> Steering:
-        return Canonical(guide, self._vocabulary) if self._is_canonical else guide
+        return guide if self._canonical is None else Canonical(guide, self._vocabulary, self._canonical)
 
     def replace(self, place: int, tokens: Sequence[int]) -> None:
         """Truncate the model's input at `place` and append `tokens`."""

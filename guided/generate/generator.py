@@ -21,6 +21,7 @@ from guided.generate.search import beam, rejection, smc
 from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
+from guided.limits import Limits
 from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -184,6 +185,8 @@ class Generator(Generic[T_co]):
         Index of the spec over the model's vocabulary. None: free text.
     value : callable, optional
         Converts a complete text to its value; by default the text itself.
+    limits : Limits, optional
+        ``encoding_steps`` bounds the searches of ``tokenization="canonical"``; the others count while the index is compiled.
 
     Raises
     ------
@@ -192,17 +195,28 @@ class Generator(Generic[T_co]):
     """
 
     @overload
-    def __init__(self: "Generator[str]", model: LanguageModel, index: Index | None) -> None: ...
+    def __init__(
+        self: "Generator[str]", model: LanguageModel, index: Index | None, *, limits: Limits | None = None
+    ) -> None: ...
 
     @overload
-    def __init__(self, model: LanguageModel, index: Index | None, value: Callable[[str], T_co]) -> None: ...
+    def __init__(
+        self, model: LanguageModel, index: Index | None, value: Callable[[str], T_co], *, limits: Limits | None = None
+    ) -> None: ...
 
-    def __init__(self, model: LanguageModel, index: Index | None, value: Callable[[str], Any] = str) -> None:
+    def __init__(
+        self,
+        model: LanguageModel,
+        index: Index | None,
+        value: Callable[[str], Any] = str,
+        *,
+        limits: Limits | None = None,
+    ) -> None:
         check_model(model)
         if index is not None:
             index.check_vocabulary(model.vocabulary)
         self.model, self.index = model, index
-        self._value = value
+        self._value, self._limits = value, limits or Limits()
         # The vocabulary in which special tokens that a spec names have bytes.
         self._spelling = model.vocabulary
         self._free = FreeGuide(model.vocabulary) if index is None else None
@@ -456,7 +470,7 @@ class Generator(Generic[T_co]):
             search,
             settings.stops,
             settings.scores,
-            settings.is_canonical,
+            self._limits if settings.is_canonical else None,
             settings.logprobs,
         )
 

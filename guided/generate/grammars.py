@@ -103,4 +103,4 @@ def grammar(
             raise TypeError("a Grammar has its own start, postlex, lexer, import_paths, allow_files and max_ignored")
     else:
         spec = Grammar(grammar, start, postlex, lexer, import_paths, allow_files=allow_files, max_ignored=max_ignored)
-    return Generator(model, index_of(spec, model, index, limits), spec.parse)
+    return Generator(model, index_of(spec, model, index, limits), spec.parse, limits=limits)

@@ -43,6 +43,11 @@ class Step:
         """The step without the tokens at some indices; ``log_mass`` stays, so the rest are drawn in proportion to it."""
         return Step(np.delete(self.tokens, places), np.delete(self.logs, places), self.log_mass)
 
+    @property
+    def log_left(self) -> float:
+        """Logarithm of the share of the mass that the tokens have: 0 unless tokens were taken out; minus infinity without tokens."""
+        return float(np.log(np.exp(self.logs - self.log_mass).sum())) if len(self.logs) else -np.inf
+
     def scores(self, place: int) -> Scores:
         """The scores of the token at index ``place``."""
         log = float(self.logs[place])

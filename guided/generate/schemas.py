@@ -119,4 +119,4 @@ def json(
         spec = schema
     else:
         spec = JsonSchema(schema, **options)
-    return JsonGenerator(model, index_of(spec, model, index, limits), spec)
+    return JsonGenerator(model, index_of(spec, model, index, limits), spec, limits)

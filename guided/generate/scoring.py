@@ -26,6 +26,7 @@ from guided.generate.model import LanguageModel, Logits, Prompt, common_prefix
 from guided.generate.sampler import Sampler
 from guided.generate.search import enumeration
 from guided.generate.stops import TextStream
+from guided.limits import Limits
 
 __all__ = ["ScoredChoice", "WeighedChoice", "scores"]
 
@@ -124,17 +125,19 @@ class WeighedChoice(Generator[T_co]):
         The options.
     tolerance : float
         Greatest error of a probability, from 0, below 1.
-    prefixes : int
-        Maximum number of forward passes for one choice.
+    limits : Limits, optional
+        ``prefixes`` is the maximum number of forward passes for one choice.
     """
 
-    def __init__(self, model: LanguageModel, index: Index, spec: Choice[T_co], tolerance: float, prefixes: int) -> None:
+    def __init__(
+        self, model: LanguageModel, index: Index, spec: Choice[T_co], tolerance: float, limits: Limits | None
+    ) -> None:
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float):
             raise TypeError(f"tolerance must be a number, not {type(tolerance).__name__}")
         if not 0 <= tolerance < 1:
             raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance!r}")
-        super().__init__(model, index, spec.read)
-        self._tolerance, self._prefixes = float(tolerance), prefixes
+        super().__init__(model, index, spec.read, limits=limits)
+        self._tolerance = float(tolerance)
 
     def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
@@ -146,7 +149,7 @@ class WeighedChoice(Generator[T_co]):
                 f"probabilities=True takes the best option (temperature 0) or samples one (1), not {settings.temperature}"
             )
         random = sampler.random if settings.temperature else None
-        search = partial(enumeration, tolerance=self._tolerance, prefixes=self._prefixes, random=random)
+        search = partial(enumeration, tolerance=self._tolerance, prefixes=self._limits.prefixes, random=random)
         decoding = self._decoding(self.prompt_tokens(prompt), settings, sampler, search)
         return self._script(decoding, TextStream(settings.stops))
 

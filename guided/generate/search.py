@@ -172,12 +172,13 @@ def smc(
     -------
     Found
         The distinct samples with their weights, the heaviest first; one of them is chosen with its weight. ``log_z`` is the logarithm of an
-        unbiased estimate of Z.
+        unbiased estimate of Z, as long as not all particles were at dead ends at once: then they are drawn again, and in
+        expectation the estimate is too large, by about the share of such runs.
 
     Raises
     ------
     ModelError
-        The model gives no allowed token a probability above 0.
+        The weights of all particles are 0: after each of their prefixes, the model gives no allowed token a probability above 0.
     """
     texts = Texts(start)
     groups = [_Group(texts.root, particles, 0.0, 0.0)]
@@ -192,10 +193,14 @@ def smc(
             if not by_segment or texts.ends_segment(group.node) or group.log_weight == -np.inf:
                 group.log_compared = group.log_weight
         kept = _resampled(groups, particles, random)
-        # Particles at a dead end have the weight 0. If all are, they are drawn again, without the tokens that led there.
+        # Particles at a dead end have the weight 0. If all are, they are drawn again, without the tokens that led there and their mass.
+        before = [group.log_weight for group in kept]
         while not (groups := list(_extended(texts, kept, random))):
-            if all(group.step is None or not len(group.step.tokens) for group in kept):
-                raise _no_text()
+            for group, log_weight in zip(kept, before, strict=True):
+                assert group.step is not None
+                group.log_weight = log_weight + group.step.log_left
+            if all(group.log_weight == -np.inf for group in kept):
+                raise _no_particle()
     weights, log_mean = _weights([group.log_weight for group in groups], groups, particles)
     shares = weights / weights.sum()
     chosen = int(_systematic(shares, 1, random).argmax())
@@ -221,7 +226,7 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
     Raises
     ------
     ModelError
-        The model gives no allowed token a probability above 0.
+        After each of the prefixes kept, the model gives no allowed token a probability above 0.
     """
     texts = Texts(start)
     # Prefixes, each with the row of its parent.
@@ -250,7 +255,7 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
             if (child := one.node if one.step is None else texts.child(one.node, one.step, one.place)) is not None
         ]
         if not kept:
-            raise _no_text()
+            raise _no_particle()
     nodes = [node for _, node in kept]
     logs = np.array([node.scores.log_probability for node in nodes])
     masses = np.exp(logs - logs[0])
@@ -527,7 +532,7 @@ def _weights(log_weights: list[float], groups: list[_Group], particles: int) -> 
     logs = np.array(log_weights)
     highest = float(logs.max())
     if highest == -np.inf:
-        raise _no_text()
+        raise _no_particle()
     weights = np.exp(logs - highest) * [group.count for group in groups]
     return weights, highest + math.log(weights.sum() / particles)
 
@@ -585,6 +590,12 @@ def _found(
     ]
     order = np.argsort(-weights, kind="stable")
     return Found(texts[chosen], tuple(texts[place] for place in order), log_z, n_passes)
+
+
+def _no_particle() -> ModelError:
+    return ModelError(
+        "the model gives every text of the constraint that was tried a probability of 0: pass more particles, or method='rejection'"
+    )
 
 
 def _no_text() -> ModelError:

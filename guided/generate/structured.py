@@ -17,6 +17,7 @@ from guided.generate.generator import Generator, T_co, no_value
 from guided.generate.model import LanguageModel
 from guided.generate.partial_json import Completed, JsonReader
 from guided.generate.stops import TextStream
+from guided.limits import Limits
 
 __all__ = ["JsonGenerator", "JsonSpec"]
 
@@ -47,6 +48,8 @@ class JsonGenerator(Generator[T_co]):
         Index of the spec over the model's vocabulary.
     spec : JsonSpec
         Reads the values.
+    limits : Limits, optional
+        As in `Generator`.
 
     Raises
     ------
@@ -54,9 +57,9 @@ class JsonGenerator(Generator[T_co]):
         The index was compiled for another vocabulary.
     """
 
-    def __init__(self, model: LanguageModel, index: Index, spec: JsonSpec[T_co]) -> None:
+    def __init__(self, model: LanguageModel, index: Index, spec: JsonSpec[T_co], limits: Limits | None = None) -> None:
         # The values come from `_script`, which reads them while the text is generated.
-        super().__init__(model, index, no_value)
+        super().__init__(model, index, no_value, limits=limits)
         self.spec = spec
 
     def _script(self, decoding: Decoding, stream: TextStream) -> Script:

@@ -74,7 +74,7 @@ def regex(
         spec = pattern
     else:
         spec = Regex(pattern, ascii=ascii)
-    return Generator(model, index_of(spec, model, index, limits))
+    return Generator(model, index_of(spec, model, index, limits), limits=limits)
 
 
 @overload
@@ -168,11 +168,10 @@ def choice(
     if probabilities:
         if select != "greedy":
             raise ValueError("probabilities=True and select='score' are two ways to choose: pass one")
-        prefixes = (limits or Limits()).prefixes
-        return WeighedChoice(model, index_of(spec, model, index, limits), spec, tolerance, prefixes)
+        return WeighedChoice(model, index_of(spec, model, index, limits), spec, tolerance, limits)
     if select == "score":
         return ScoredChoice(model, index_of(spec, model, index, limits), spec)
-    return Generator(model, index_of(spec, model, index, limits), spec.read)
+    return Generator(model, index_of(spec, model, index, limits), spec.read, limits=limits)
 
 
 def index_of(

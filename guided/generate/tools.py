@@ -116,7 +116,7 @@ class ToolsGenerator(Generator[list[Call]]):
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
         segments = Segments(model, spec, has_segments, index, until, limits)
         # The values come from `Writing`.
-        super().__init__(model, segments.index, no_value)
+        super().__init__(model, segments.index, no_value, limits=limits)
         self.spec = spec
         is_shown = show_tools != "never" and bool(spec.layouts)
         self._tool_prompt = ToolPrompt(spec, show_tools, until, model) if is_shown else None
@@ -133,7 +133,7 @@ class ToolsGenerator(Generator[list[Call]]):
             select=select,
             timeout=seconds(timeout),
             confirm=confirm,
-            prefixes=(limits or Limits()).prefixes,
+            prefixes=self._limits.prefixes,
         )
 
     def few_shot(self, question: str, plain: Iterable[Example | Mapping[str, Any] | tuple[str, str]] = ()) -> str:

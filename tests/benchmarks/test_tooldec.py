@@ -11,7 +11,17 @@ import pytest
 import guided
 from benchmarks.tooldec import funcqa, kamel, logs, paths, report
 from benchmarks.tooldec.__main__ import main
-from benchmarks.tooldec.arms import GREEDY, SAMPLED, Bench, call_jobs
+from benchmarks.tooldec.arms import (
+    EXACT_NAMES,
+    GREEDY,
+    HEAVIEST,
+    SAMPLED,
+    SEARCHED,
+    SEARCHES,
+    Bench,
+    call_jobs,
+    heaviest,
+)
 from benchmarks.tooldec.chains import chain_jobs
 from benchmarks.tooldec.fuzzy import by_ratio, by_suffix, is_ambiguous, renamed
 from benchmarks.tooldec.plan import JOBS, Size
@@ -20,7 +30,9 @@ from benchmarks.tooldec.restbench import NAME_SETS, api
 from benchmarks.tooldec.results import arm_table, guided_errors, has_error, of, read_rows
 from benchmarks.tooldec.rows import Job, Journal, Row
 from benchmarks.tooldec.scoring import read_line
+from benchmarks.tooldec.searched import claims, searched_tables
 from benchmarks.tooldec.verdicts import verdicts
+from guided.events import Sample, Scores
 
 DATA = Path(os.environ.get("GUIDED_DATA") or os.devnull)
 BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
@@ -88,6 +100,52 @@ def test_errors_have_their_classes(tmp_path: Path) -> None:
         "sqrt(2, 3)": ("argument", False),
     }
     assert asked(parrot(" add(" + "2, " * 40 + "3)\n"), tmp_path / "cut")["unconstrained"]["error"] == "cut"
+
+
+def test_searches_write_the_call_that_the_model_prefers(tmp_path: Path) -> None:
+    problem = Problem("0", PROMPT_END.decode(), "add", "add(2, 3)", 5.0)
+    setting = Setting("one", funcqa.TOOLS, (problem,), max_tokens=24)
+    bench = Bench(parrot(" add(2, 3)"), "parrot", Journal(tmp_path / "rows.jsonl"), {})
+    arms = (EXACT_NAMES, *(arm for arms in SEARCHES.values() for arm in arms if arm != EXACT_NAMES))
+    rows = {job.key[2]: bench.journal.add(job) for job in call_jobs(bench, "E2", setting, problem, arms, (0,))}
+    assert set(rows) == {EXACT_NAMES, *SEARCHED, *HEAVIEST}
+    assert {row["line"] for row in rows.values()} == {" add(2, 3)"}
+    assert all(row["right_answer"] and not row["error"] for row in rows.values())
+    assert {arm: rows[arm]["passes"] for arm in HEAVIEST} == {
+        arm: rows[other]["passes"] for arm, other in HEAVIEST.items()
+    }
+
+
+def test_the_heaviest_kind_is_that_of_all_its_texts() -> None:
+    samples = tuple(
+        Sample(text, (place,), weight, Scores(), "stop")
+        for place, (text, weight) in enumerate([("a(1)", 0.4), ("b(1)", 0.25), ("b(2)", 0.35)])
+    )
+    result = guided.Result("a(1)", "a(1)", (), "stop", 1, samples=samples)
+    assert heaviest(result, lambda text: text[0]) == "b(2)"
+    assert heaviest(result, str) == "a(1)"
+
+
+@pytest.mark.slow
+def test_searches_are_compared_with_the_record(tmp_path: Path) -> None:
+    model = parrot("", 1)
+    small = {"one call": 2, "four shown": 1, "relations": 1, "requests": 2, "scored": 1}
+    for name in ("E2", "E3", "E4", "E9"):
+        for folder, searches in (("record", ()), ("searches", ("names", "8"))):
+            bench = Bench(model, "noise", Journal(tmp_path / folder / f"{name}.jsonl"), {})
+            jobs = JOBS[name](bench, Size(None, {**small, "chains": 0, "scored, large": 0}, searches=searches))
+            rows = [bench.journal.add(job) for job in jobs if name == "E2" or job.key[2] != "backtrace"]
+            assert guided_errors(rows) == []
+            assert bool(searches) == any(row["arm"] in SEARCHED for row in rows)
+    found = claims(tmp_path / "record", tmp_path / "searches")
+    assert {experiment for experiment, *_ in found} == {"E2", "E9"}
+    assert all(len(pairs) == 2 for *_, pairs in found)
+    tables = searched_tables(tmp_path / "record", tmp_path / "searches")
+    assert "| guided, beam 8 | 2 |" in tables["searched_e2"]
+    assert "| unconstrained | 2 |" in tables["searched_e9"]
+    assert "guided, smc 8, heaviest" in tables["searched_e3"]
+    assert "| E2 | more right answers than backtrace | guided, beam 8 |" in tables["searched_claims"]
+    assert set(searched_tables(tmp_path / "record", tmp_path / "none").values()) == {"Not run."}
 
 
 @pytest.mark.slow

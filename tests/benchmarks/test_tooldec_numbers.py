@@ -9,7 +9,15 @@ import pytest
 from benchmarks.tooldec import sizes
 from benchmarks.tooldec.arithmetic import TOOLS, written_problems
 from benchmarks.tooldec.scoring import is_near
-from benchmarks.tooldec.statistics import binomial, estimate, mcnemar, paired_difference, ratio_of_sums
+from benchmarks.tooldec.statistics import (
+    binomial,
+    estimate,
+    mcnemar,
+    paired_difference,
+    power,
+    problems_needed,
+    ratio_of_sums,
+)
 from benchmarks.tooldec.trigger import Places, fired, placed, tuned_row
 
 
@@ -39,6 +47,25 @@ def test_mcnemar_counts_all_ways() -> None:
     extreme = sum(abs(sum(ways) - 4.5) >= 2.5 for ways in product((0, 1), repeat=9))
     assert mcnemar(left, right) == pytest.approx(extreme / 2**9)
     assert mcnemar([True, False], [True, False]) == 1.0
+
+
+@pytest.mark.parametrize(("n", "gained", "lost"), [(6, 0.7, 0.1), (9, 0.6, 0.2), (9, 1.0, 0.0), (5, 0.9, 0.0)])
+def test_power_sums_the_outcomes_that_reject(n: int, gained: float, lost: float) -> None:
+    chances = {1: gained, -1: lost, 0: 1 - gained - lost}
+    total = 0.0
+    for outcome in product((1, -1, 0), repeat=n):
+        if mcnemar([each == 1 for each in outcome], [each == -1 for each in outcome]) <= 0.05 and sum(outcome) > 0:
+            total += math.prod(chances[each] for each in outcome)
+    assert power(n, gained, lost) == pytest.approx(total)
+
+
+def test_problems_needed_are_the_fewest_tens() -> None:
+    needed = problems_needed(0.2, 0.05)
+    assert needed is not None
+    assert power(needed, 0.2, 0.05) >= 0.8 > power(needed - 10, 0.2, 0.05)
+    assert problems_needed(0.05, 0.2) == needed
+    assert problems_needed(0.1, 0.1) is None
+    assert problems_needed(0.1, 0.099) is None, "more than the most"
 
 
 def test_binomial_sums_what_is_no_likelier() -> None:

@@ -4,6 +4,7 @@ import math
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -275,3 +276,55 @@ def test_chosen_tokens_of_large_masks_are_checked() -> None:
     for seed in range(30):
         result = generate("", temperature=1, seed=seed + rng.randrange(10), tokenization="canonical")
         assert is_canonical(WORDS, result.tokens)
+
+
+def test_z_is_estimated_when_most_particles_are_at_dead_ends() -> None:
+    # After "he", which the model likes best, nothing of the encoding of "hello" can follow.
+    letters = "".join(chr(value) for value in range(48, 123) if chr(value) not in "h\\]^[")
+    favoured = WORDS.tokens.index(b"he")
+    logits = np.zeros(WORDS.size)
+    logits[favoured] = math.log(9 * (WORDS.size - 1))
+    logits[WORDS.tokens.index(b"x")] = 3
+    shares = np.exp(logits) / np.exp(logits).sum()
+    generate = guided.regex(FunctionModel(lambda _: logits, WORDS, lambda _: [0]), f"[{letters}]x|hello")
+    z = shares[WORDS.tokens.index(b"hello")] + shares[WORDS.tokens.index(b"x")] * sum(
+        shares[WORDS.tokens.index(letter.encode())] for letter in letters
+    )
+
+    def estimates(particles: int, n_runs: int) -> np.ndarray:
+        options: dict[str, Any] = {"method": "smc", "particles": particles, "tokenization": "canonical"}
+        return np.exp([generate("", seed=seed, **options).log_z for seed in range(n_runs)])
+
+    found = estimates(64, 150)
+    assert abs(found.mean() - z) < 4.5 * found.std() / math.sqrt(len(found))
+    # Where all particles are at dead ends they are drawn again: the estimate is too large, but by less than a factor of 2.
+    single = estimates(1, 300)
+    assert z < single.mean() < 2.2 * z
+
+
+def test_limits_bound_the_search_for_an_encoding() -> None:
+    # One text, longer than Python's stack is deep.
+    model, count = BytesModel(WORDS), 1_200
+    options: dict[str, Any] = {"max_tokens": count, "tokenization": "canonical"}
+    limits = guided.Limits(encoding_steps=count)
+    assert guided.regex(model, f"c{{{count}}}", limits=limits)("", **options).text == "c" * count
+    with pytest.raises(VocabularyError, match=r"by a search of 500 tokens \(Limits.encoding_steps\)"):
+        guided.regex(model, f"c{{{count}}}")("", **options)
+    few = guided.Limits(encoding_steps=2)
+    makers: list[Callable[[guided.Limits | None], Generator[Any]]] = [
+        lambda limits: guided.generator(model, guided.Regex("ccc"), limits=limits),
+        lambda limits: guided.choice(model, ["ccc"], limits=limits),
+        lambda limits: guided.choice(model, ["ccc"], probabilities=True, limits=limits),
+        lambda limits: guided.grammar(model, 'start: "ccc"', limits=limits),
+        lambda limits: guided.json(model, {"const": "c"}, limits=limits),
+        lambda limits: guided.generator(model, guided.Choice(["cc"]) + "c", limits=limits),
+        lambda limits: guided.tools(model, [ccc], tool_choice="required", limits=limits),
+    ]
+    for make in makers:
+        make(None)("", max_tokens=60, tokenization="canonical")
+        with pytest.raises(VocabularyError, match="by a search of 2 tokens"):
+            make(few)("", max_tokens=60, tokenization="canonical")
+
+
+def ccc() -> None:
+    """Does nothing."""
