@@ -179,14 +179,16 @@ class Stacks:
             while True:
                 entry = rows.item(control, byte)
                 if entry >= 0:
-                    if info.item(control, COUNTS) == 1:
-                        if allowed == 0:
+                    # PERF: most texts are not counted (`python -m benchmarks.soak`).
+                    if needed or allowed != UNLIMITED:
+                        if info.item(control, COUNTS) == 1:
+                            if allowed == 0:
+                                return None
+                            allowed -= allowed != UNLIMITED
+                            needed -= needed > 0
+                        if allowed < info.item(entry, NEEDS):
                             return None
-                        allowed -= allowed != UNLIMITED
-                        needed -= needed > 0
                     control = entry
-                    if allowed < info.item(control, NEEDS):
-                        return None
                     if info.item(control, GUARD) >= 0 and not self.is_open(control, node):
                         return None
                     break

@@ -117,7 +117,7 @@ class Budgets:
         self._tokens = tokens
         self._eos = eos
         self._classifier = TokenClassifier(configurations.stacks, masker)
-        self._completions = Completions(configurations.stacks, tokens, masker.shared.trie)
+        self._completions = Completions(configurations.stacks, masker.shared)
         self._key_bounds = DistinctKeyBounds(configurations.stacks, self._completions)
         self._evaluated: dict[int, _Evaluated] = {}
         self._n_evaluated_bytes = 0
