@@ -3,7 +3,8 @@
 Items that differ, names that are counted, items that several keywords count: what comes next depends on all values so far, so an index
 makes states that no other text needs. Each index, in a process of its own, reads random texts of 100 to 9,900 tokens until it has read
 ``--tokens`` or used ``--seconds``. Every step asks for the mask and the bound of what is left; every twentieth one, and those near the
-end of the budget, for the mask within the budget; with ``--masks-only``, for the mask alone. Tokens are drawn so that texts have many short values: mostly punctuation and digits,
+end of the budget, for the mask within the budget; with ``--masks-only``, for the mask alone.
+Tokens are drawn so that texts have many short values: mostly punctuation and digits,
 and rarely what closes a container.
 
 Times are CPU time. Memory is the resident set of the process, beyond what it had after a first text of 100 tokens, which is not counted.
@@ -15,6 +16,7 @@ import multiprocessing
 import random
 import resource
 import sys
+from array import array
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -116,7 +118,8 @@ def resident() -> float:
 def soak(name: str, words: Vocabulary, n_tokens: int, seconds: float, masks_only: bool) -> dict[str, Any]:
     """What one index cost while it read so many tokens, or for so many seconds of CPU time."""
     index = guided.compile(guided.JsonSchema(SCHEMAS[name], whitespace="compact"), words)
-    draw, times, errors = Draw(words, name), {kind: list[float]() for kind in KINDS}, Counter[str]()
+    # Why arrays: lists of a million numbers would count as growth.
+    draw, times, errors = Draw(words, name), {kind: array("f") for kind in KINDS}, Counter[str]()
     before, most, spent, texts, longest = 0.0, 0.0, 0.0, 0, 0
 
     def ask(kind: str, work: Any, *arguments: Any) -> Any:
@@ -155,7 +158,7 @@ def soak(name: str, words: Vocabulary, n_tokens: int, seconds: float, masks_only
     settle()
     before, most, spent = resident(), 0.0, 0.0
     for row in times.values():
-        row.clear()
+        del row[:]
     while len(times["advance"]) < n_tokens and spent < seconds:
         longest = max(longest, read(BUDGETS[texts % len(BUDGETS)]))
         texts += 1
@@ -183,7 +186,9 @@ def main() -> int:
     parser.add_argument(
         "--schema", action="append", choices=sorted(SCHEMAS), help="only this one; may come several times"
     )
-    parser.add_argument("--masks-only", action="store_true", help="ask for masks alone, not for what is left of budgets")
+    parser.add_argument(
+        "--masks-only", action="store_true", help="ask for masks alone, not for what is left of budgets"
+    )
     given = parser.parse_args()
     words = BYTES if given.vocabulary == "bytes" else vocabulary(given.vocabulary)
     warm(lambda _: None)

@@ -59,7 +59,19 @@ class VocabularyData:
         By common control, and whether code points were counted.
     """
 
-    __slots__ = ("_below", "_beginnings", "_paths", "_suffixes", "counts", "escapes", "lock", "plans", "stays", "trie", "vocabulary")
+    __slots__ = (
+        "_beginnings",
+        "_below",
+        "_paths",
+        "_suffixes",
+        "counts",
+        "escapes",
+        "lock",
+        "plans",
+        "stays",
+        "trie",
+        "vocabulary",
+    )
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary

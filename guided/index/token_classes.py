@@ -103,7 +103,7 @@ class TokenClasses:
             self._listed.append((tokens, classes))
 
     def listed(self, scratch: Int32Array) -> tuple[Int32Array, Int32Array]:
-        """Return the tokens whose classes were set one by one, and these classes; a token may be repeated. ``scratch``: one word a token."""
+        """Return the tokens whose classes were set one by one, and these classes. ``scratch``: one word a token."""
         if not self._listed:
             return _NONE, _NONE
         if len(self._listed) > 1:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array
+from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, RUN, WIDTH, PushdownTables
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
