@@ -1,7 +1,8 @@
 """Hostile inputs, measured: the tables of docs/limits.md.
 
-``python -m benchmarks.hostile`` prints them: the limits, what comes of each large or exploding spec (CPU time, peak of memory), and
-what comes of random hostile inputs. ``--fuzz SECONDS`` is how much CPU time these get (600 by default, 0 for none), ``--seed`` the
+``python -m benchmarks.hostile`` prints them: the limits, what comes of each large or exploding spec (CPU time, peak of memory), what
+calls cost on indices of hostile schemas (`benchmarks.hostile_calls`), and what comes of random hostile inputs.
+``--fuzz SECONDS`` is how much CPU time these get (600 by default, 0 for none), ``--seed`` the
 first seed, ``--write`` puts the tables into the document.
 
 Every spec is compiled in a process of its own (`tests.hostile_specs`); random inputs come from `tests.hostile` and are judged by
@@ -17,6 +18,7 @@ from inspect import getdoc
 from pathlib import Path
 
 from benchmarks import machine
+from benchmarks.hostile_calls import calls_table
 from guided.limits import Limits
 
 __all__ = ["DOCUMENT", "limits_table", "main"]
@@ -130,7 +132,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--fuzz", type=float, default=600, metavar="SECONDS", help="CPU time for random inputs")
     parser.add_argument("--seed", type=int, default=1, help="the first seed of the random inputs")
-    parser.add_argument("--only", choices=("limits", "specs", "fuzz"), help="one table")
+    parser.add_argument("--only", choices=("limits", "specs", "calls", "fuzz"), help="one table")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/limits.md")
     chosen = parser.parse_args()
     tables: dict[str, list[str]] = {}
@@ -139,6 +141,8 @@ def main() -> int:
     if chosen.only in (None, "specs"):
         tables["about"] = about()
         tables["specs"] = specs_table()
+    if chosen.only in (None, "calls"):
+        tables["calls"] = calls_table(done=lambda row: print(row, file=sys.stderr))
     if chosen.only in (None, "fuzz") and chosen.fuzz > 0:
         tables["fuzz"] = fuzz_table(chosen.fuzz, chosen.seed)
     text = DOCUMENT.read_text(encoding="utf-8") if chosen.write else ""

@@ -3,7 +3,8 @@
 Items that differ, names that are counted, items that several keywords count: what comes next depends on all values so far, so an index
 makes states that no other text needs. Each index, in a process of its own, reads random texts of 100 to 9,900 tokens until it has read
 ``--tokens`` or used ``--seconds``. Every step asks for the mask and the bound of what is left; every twentieth one, and those near the
-end of the budget, for the mask within the budget. Tokens are drawn so that texts have many short values: mostly punctuation and digits,
+end of the budget, for the mask within the budget; with ``--masks-only``, for the mask alone.
+Tokens are drawn so that texts have many short values: mostly punctuation and digits,
 and rarely what closes a container.
 
 Times are CPU time. Memory is the resident set of the process, beyond what it had after a first text of 100 tokens, which is not counted.
@@ -15,6 +16,7 @@ import multiprocessing
 import random
 import resource
 import sys
+from array import array
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -113,10 +115,11 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
-def soak(name: str, words: Vocabulary, n_tokens: int, seconds: float) -> dict[str, Any]:
+def soak(name: str, words: Vocabulary, n_tokens: int, seconds: float, masks_only: bool) -> dict[str, Any]:
     """What one index cost while it read so many tokens, or for so many seconds of CPU time."""
     index = guided.compile(guided.JsonSchema(SCHEMAS[name], whitespace="compact"), words)
-    draw, times, errors = Draw(words, name), {kind: list[float]() for kind in KINDS}, Counter[str]()
+    # Why arrays: lists of a million numbers would count as growth.
+    draw, times, errors = Draw(words, name), {kind: array("f") for kind in KINDS}, Counter[str]()
     before, most, spent, texts, longest = 0.0, 0.0, 0.0, 0, 0
 
     def ask(kind: str, work: Any, *arguments: Any) -> Any:
@@ -129,14 +132,16 @@ def soak(name: str, words: Vocabulary, n_tokens: int, seconds: float) -> dict[st
     def read(left: int) -> int:
         nonlocal most
         guide = index.guide()
-        left = max(left, 2 * guide.remaining)
+        left = left if masks_only else max(left, 2 * guide.remaining)
         try:
             while left and len(times["advance"]) < n_tokens and spent < seconds:
-                mask, least = ask("mask", guide.mask), ask("remaining", lambda: guide.remaining)
-                if left < least:
-                    break  # A token drawn where the budget was not asked for can need more than was left.
-                if len(guide) % OFTEN == 0 or left < least + NEAR:
-                    mask = ask("mask_within", guide.mask_within, left)
+                mask = ask("mask", guide.mask)
+                if not masks_only:
+                    least = ask("remaining", lambda: guide.remaining)
+                    if left < least:
+                        break  # A token drawn where the budget was not asked for can need more than was left.
+                    if len(guide) % OFTEN == 0 or left < least + NEAR:
+                        mask = ask("mask_within", guide.mask_within, left)
                 token = draw.token(mask)
                 if token in words.eos:
                     break
@@ -153,13 +158,15 @@ def soak(name: str, words: Vocabulary, n_tokens: int, seconds: float) -> dict[st
     settle()
     before, most, spent = resident(), 0.0, 0.0
     for row in times.values():
-        row.clear()
+        del row[:]
     while len(times["advance"]) < n_tokens and spent < seconds:
         longest = max(longest, read(BUDGETS[texts % len(BUDGETS)]))
         texts += 1
     return {
         "tokens": len(times["advance"]), "texts": texts, "longest": longest, "states": index.n_states, "MB": most,
-        "times": {kind: [float(np.mean(row)), float(np.percentile(row, 99)), max(row)] for kind, row in times.items()},
+        "times": {
+            kind: [float(np.mean(row)), float(np.percentile(row, 99)), max(row)] for kind, row in times.items() if row
+        },
         "errors": errors,
     }  # fmt: skip
 
@@ -179,6 +186,9 @@ def main() -> int:
     parser.add_argument(
         "--schema", action="append", choices=sorted(SCHEMAS), help="only this one; may come several times"
     )
+    parser.add_argument(
+        "--masks-only", action="store_true", help="ask for masks alone, not for what is left of budgets"
+    )
     given = parser.parse_args()
     words = BYTES if given.vocabulary == "bytes" else vocabulary(given.vocabulary)
     warm(lambda _: None)
@@ -191,11 +201,13 @@ def main() -> int:
     context, all_errors, total = multiprocessing.get_context("fork"), {}, 0
     for name in given.schema or SCHEMAS:
         queue = context.SimpleQueue()
-        process = context.Process(target=_child, args=(queue, name, words, given.tokens, given.seconds))
+        process = context.Process(
+            target=_child, args=(queue, name, words, given.tokens, given.seconds, given.masks_only)
+        )
         process.start()
         found = queue.get()
         process.join()
-        shown = [" / ".join(f"{value:,.0f}" for value in found["times"][kind]) for kind in KINDS]
+        shown = [" / ".join(f"{value:,.0f}" for value in found["times"].get(kind, ())) for kind in KINDS]
         cells = [
             name,
             *(f"{found[key]:,}" for key in ("tokens", "texts", "longest", "states")),

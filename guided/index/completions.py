@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeAlias
 from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
 from guided.automata.stacks import Record, Stacks, TextConfiguration
 from guided.errors import SchemaError
-from guided.index.plans import WalkTrie
+from guided.index.pushdown_masks import VocabularyData
 
 __all__ = ["NO_COMPLETION", "TOO_LONG", "Completions", "Step"]
 
@@ -37,6 +37,8 @@ _LONGEST = 1 << 16
 _MOST_CONFIGURATIONS = 1 << 20
 # Number of steps after which the weight of a completion is computed before it is materialized further.
 _MANY_STEPS = 256
+# Most bytes of a step whose rests are cached.
+_MOST_WITHIN = 32
 # Steps of a call charged for each step of a completion.
 _STEPS = 10
 # Measured bytes of memory of a cached step and of a cached bound.
@@ -120,20 +122,17 @@ class Completions:
     Parameters
     ----------
     stacks : Stacks
-    tokens : sequence of (bytes or None)
-    trie : WalkTrie
+    shared : VocabularyData
     """
 
-    def __init__(self, stacks: Stacks, tokens: tuple[bytes | None, ...], trie: WalkTrie) -> None:
+    def __init__(self, stacks: Stacks, shared: VocabularyData) -> None:
         self._stacks = stacks
         self._automaton = stacks.automaton
-        self._tokens = tokens
-        self._trie = trie
+        self._shared = shared
         self._targets: dict[int, Hashable] = {}
         self._steps: dict[TextConfiguration, Step] = {}
         self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[TextConfiguration, int] = {}
-        self._by_prefix: dict[bytes, tuple[frozenset[bytes], int]] = {}
 
     @property
     def n_bytes(self) -> int:
@@ -282,7 +281,24 @@ class Completions:
         for before, step in reversed(path):
             weight = min(weight + step.own, _NO_COMPLETION_WEIGHT)
             self._steps[before] = step._replace(weight=weight)
+        if path:
+            self._note_within(path[0][0])
         return weight
+
+    def _note_within(self, text_configuration: TextConfiguration) -> None:
+        """Cache the rests of a step, as the steps of the configurations within it: other tokens of a mask often lead there."""
+        step = self._steps[text_configuration]
+        (control, node, needed, allowed), texts = text_configuration
+        if needed or texts or step.tokens or len(step.text) > _MOST_WITHIN or step.weight >= _NO_COMPLETION_WEIGHT:
+            return
+        rows = self._automaton.tables.rows
+        for at, byte in enumerate(step.text[:-1], 1):
+            control = rows.item(control, byte)
+            if control < 0:
+                break
+            self._steps.setdefault(
+                ((control, node, 0, allowed), ()), Step(step.text[at:], step.after, max(step.weight - at, 0))
+            )
 
     def _step(self, text_configuration: TextConfiguration) -> Step | None:
         """Return the next step of a completion, without its weight; None if there is none.
@@ -316,8 +332,8 @@ class Completions:
 
     def _longest_of(self, byte: bytes) -> bytes:
         """Return the longest token, up to the length of a run, that repeats a single byte."""
-        spelled, most = self._tokens_with(byte + byte)
-        longest = max((length for length in range(2, min(most, RUN) + 1) if byte * length in spelled), default=1)
+        spelled, lengths = self._shared.beginning(byte + byte)
+        longest = max((length for length in lengths if length <= RUN and byte * length in spelled), default=1)
         return byte * longest
 
     def _far_weight(self, text_configuration: TextConfiguration) -> int:
@@ -389,24 +405,14 @@ class Completions:
         prefix = ahead.text(at, 2)
         if len(prefix) < 2:
             return len(prefix)
-        spelled, most = self._tokens_with(prefix)
-        text = ahead.text(at, most)
-        for length in range(len(text), 1, -1):
-            if text[:length] in spelled:
+        spelled, lengths = self._shared.beginning(prefix)
+        if not lengths:
+            return 1
+        text = ahead.text(at, lengths[0])
+        for length in lengths:
+            if length <= len(text) and text[:length] in spelled:
                 return length
         return 1
-
-    def _tokens_with(self, prefix: bytes) -> tuple[frozenset[bytes], int]:
-        """Return the tokens that begin with two bytes, and the length of the longest."""
-        found = self._by_prefix.get(prefix)
-        if found is None:
-            trie, spelled = self._trie, frozenset[bytes]()
-            node = int(trie.child[prefix[0] + 1, prefix[1]])
-            if node >= 0:
-                ids = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]]
-                spelled = frozenset(self._tokens[token] or b"" for token in ids.tolist())
-            found = self._by_prefix[prefix] = spelled, max(map(len, spelled), default=1)
-        return found
 
     # Texts on top of recording cells
 

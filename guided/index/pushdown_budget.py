@@ -32,7 +32,10 @@ from guided.kernels.masks import count_classes, keep_below
 
 __all__ = ["Budgets", "StateConfigurations"]
 
-_MOST_EVALUATED = 4
+# Bytes of memory of the states whose classes and bounds are kept, and measured bytes of a state and of each of its classes.
+_MOST_EVALUATED, _PER_EVALUATED, _PER_CLASS = 1 << 22, 600, 150
+# Number of states whose exact bounds are kept.
+_MOST_REFINED = 4
 # Share of a call's steps (one in this many) for tokens other than the completion's next.
 _SHARE = 4
 # Up to this many tokens whose result depends on texts are read one by one; of larger classes one representative is read.
@@ -54,11 +57,40 @@ class StateConfigurations(Protocol):
 
 
 class _Evaluated(NamedTuple):
-    """Classes of the allowed tokens of a state, an upper bound for each class, and the classes whose tokens may have smaller bounds."""
+    """Bounds after the allowed tokens of a state.
 
-    classes: TokenClasses
+    Attributes
+    ----------
+    stays : ndarray[int32], shape (size,) or (0,)
+        `TokenClasses.stays`.
+    least, most : int
+        Range of the bounds of the classes in ``stays``.
+    tokens, classes : ndarray[int32], shape (n,)
+        Tokens with another class, and that class.
+    bounds : ndarray[int32], shape (n_classes,)
+        An upper bound for each class.
+    rough : list of int
+        The classes whose tokens may have smaller bounds.
+    """
+
+    stays: Int32Array
+    least: int
+    most: int
+    tokens: Int32Array
+    classes: Int32Array
     bounds: Int32Array
     rough: list[int]
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate bytes of memory, without ``stays``, which states share."""
+        return _PER_EVALUATED + self.tokens.nbytes + self.classes.nbytes + _PER_CLASS * len(self.bounds)
+
+    def keep(self, mask: Int32Array, budget: int, words: Int32Array) -> int:
+        """Write the tokens that fit to ``words``, and return the largest bound."""
+        return keep_below(
+            mask, self.stays, self.least, self.most, self.tokens, self.classes, self.bounds, budget, words
+        )
 
 
 class Budgets:
@@ -85,16 +117,17 @@ class Budgets:
         self._tokens = tokens
         self._eos = eos
         self._classifier = TokenClassifier(configurations.stacks, masker)
-        self._completions = Completions(configurations.stacks, tokens, masker.shared.trie)
+        self._completions = Completions(configurations.stacks, masker.shared)
         self._key_bounds = DistinctKeyBounds(configurations.stacks, self._completions)
         self._evaluated: dict[int, _Evaluated] = {}
-        self._refinements: dict[int, tuple[Int32Array, Int32Array]] = {}
+        self._n_evaluated_bytes = 0
+        self._refinements: dict[int, _Evaluated] = {}
         self.peaks: dict[int, int] = {}
 
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory in use for texts."""
-        return self._completions.n_bytes
+        return self._completions.n_bytes + self._n_evaluated_bytes
 
     def bound(self, state: int) -> int:
         """Return the number of tokens of a state's completion: 0 exactly where a text may end.
@@ -127,7 +160,8 @@ class Budgets:
             return mask
         steps = self._stacks.automaton.tables.steps
         # First the completion's next token: only other tokens may be omitted for lack of steps.
-        self._bound_or_no_completion(self._own_after(state))
+        if state not in self._evaluated:
+            self._bound_or_no_completion(self._own_after(state))
         try:
             with steps.at_most(steps.limit // _SHARE):
                 words = self._kept(state, mask, budget)
@@ -147,9 +181,9 @@ class Budgets:
             if peak < budget:
                 return mask
         words: Int32Array = np.empty(len(mask), np.int32)
-        peak = self.peaks[state] = keep_below(mask, found.classes.class_of, found.bounds, budget, words)
+        peak = self.peaks[state] = found.keep(mask, budget, words)
         if peak >= budget and any(found.bounds.item(number) >= budget for number in found.rough):
-            peak = self.peaks[state] = keep_below(mask, *self._refined(state), budget, words)
+            peak = self.peaks[state] = self._refined(state).keep(mask, budget, words)
         return mask if peak < budget else words
 
     def _own(self, state: int, mask: Int32Array, budget: int) -> Int32Array:
@@ -186,10 +220,19 @@ class Budgets:
                 if text_dependent or classes.deferred
                 else []
             )
-            found = _Evaluated(classes, np.array(bounds, np.int32), rough)
-            while len(self._evaluated) >= _MOST_EVALUATED:
-                del self._evaluated[next(iter(self._evaluated))]
+            of_stays = [bounds[i] for i in range(1, classes.n_stays + 1) if classes.configurations[i]]
+            found = _Evaluated(
+                classes.stays if of_stays else classes.stays[:0],
+                min(of_stays, default=0),
+                max(of_stays, default=0),
+                *self._classifier.listed(classes),
+                np.array(bounds, np.int32),
+                rough,
+            )
             self._evaluated[state] = found
+            self._n_evaluated_bytes += found.n_bytes
+            while self._n_evaluated_bytes > _MOST_EVALUATED:
+                self._n_evaluated_bytes -= self._evaluated.pop(next(iter(self._evaluated))).n_bytes
         return found
 
     def _bound_text_dependent(
@@ -198,10 +241,11 @@ class Budgets:
         """Fill in the bounds of text-dependent classes and of tokens without a class; return the classes with an upper bound only."""
         text_configuration, rough = self._text_configuration(state), list[int]()
         single: dict[int, int] = {}
-        first, counts = self._first_of(state, classes)
+        class_of = self._classifier.class_of(classes)
+        first, counts = self._first_of(state, classes, class_of)
         for number in text_dependent:
             if counts.item(number) <= _FEW:
-                for token in self._spelled(state, classes, number):
+                for token in self._spelled(state, class_of, number):
                     single[token] = self._bound_or_no_completion(self._after(text_configuration, token))
                 continue
             bound = self._most(self._after(text_configuration, first.item(number)))
@@ -214,13 +258,13 @@ class Budgets:
         mine = [token for token in deferred if self._tokens[token] == own]
         single.update((token, self._bound_or_no_completion(self._own_after(state))) for token in mine)
         numbers: dict[int, int] = {}
-        for token, bound in single.items():
+        for bound in single.values():
             if bound not in numbers:
                 numbers[bound] = len(bounds)
                 bounds.append(abs(bound))
                 if bound < 0:
                     rough.append(numbers[bound])
-            classes.class_of[token] = numbers[bound]
+        classes.add(np.array(list(single), np.int32), np.array([numbers[bound] for bound in single.values()], np.int32))
         return rough
 
     def _deferred(self, state: int, classes: TokenClasses) -> list[int]:
@@ -228,16 +272,15 @@ class Budgets:
         mask = self._configurations.mask(state)
         return [token for token in sorted(set(classes.deferred)) if mask.item(token >> 5) >> (token & 31) & 1]
 
-    def _first_of(self, state: int, classes: TokenClasses) -> tuple[Int32Array, Int32Array]:
+    def _first_of(self, state: int, classes: TokenClasses, class_of: Int32Array) -> tuple[Int32Array, Int32Array]:
         """Return the first allowed token of each class, and the number of its tokens."""
-        classes.class_of[classes.deferred] = 0
         first, counts = np.zeros((2, len(classes.configurations)), np.int32)
-        count_classes(self._configurations.mask(state), classes.class_of, first, counts)
+        count_classes(self._configurations.mask(state), class_of, first, counts)
         return first, counts
 
-    def _spelled(self, state: int, classes: TokenClasses, number: int) -> list[int]:
+    def _spelled(self, state: int, class_of: Int32Array, number: int) -> list[int]:
         """Return the allowed tokens of a class."""
-        tokens = np.flatnonzero(classes.class_of == number)
+        tokens = np.flatnonzero(class_of == number)
         allowed: list[int] = tokens[self._configurations.mask(state)[tokens >> 5] >> (tokens & 31) & 1 > 0].tolist()
         return allowed
 
@@ -273,27 +316,35 @@ class Budgets:
         except GuidedError:
             return [NO_COMPLETION] * len(texts)
 
-    def _refined(self, state: int) -> tuple[Int32Array, Int32Array]:
-        """Return classes of tokens and their bounds, made exact for some tokens that had only an upper bound.
+    def _refined(self, state: int) -> _Evaluated:
+        """Return the bounds of a state, made exact for some tokens that had only an upper bound.
 
         These are the first such tokens and the completion's next token.
         """
         found = self._refinements.get(state)
         if found is None:
-            classes, before, rough = self._evaluate(state)
+            before = self._evaluate(state)
             text_configuration, own = (
                 self._text_configuration(state),
                 self._completions.first(self._text_configuration(state)),
             )
-            some = sorted(token for number in rough for token in self._spelled(state, classes, number))
+            class_of = before.stays.copy() if len(before.stays) else np.zeros(len(self._tokens), np.int32)
+            class_of[before.tokens] = before.classes
+            some = sorted(token for number in before.rough for token in self._spelled(state, class_of, number))
             mine = [token for token in some if self._tokens[token] == own]
-            class_of, bounds, numbers = classes.class_of.copy(), before.tolist(), dict[int, int]()
             exact = {token: self._bound_or_no_completion(self._own_after(state)) for token in mine}
             exact.update(self._each(text_configuration, [token for token in some[:_MOST_SINGLE] if token not in exact]))
-            for token, bound in exact.items():
-                class_of[token] = numbers.setdefault(bound, len(before) + len(numbers))
-            found = class_of, np.array([*bounds, *numbers], np.int32)
-            while len(self._refinements) >= _MOST_EVALUATED:
+            numbers: dict[int, int] = {}
+            for bound in exact.values():
+                numbers.setdefault(bound, len(before.bounds) + len(numbers))
+            others = ~np.isin(before.tokens, list(exact))
+            singles = np.array([numbers[bound] for bound in exact.values()], np.int32)
+            found = before._replace(
+                tokens=np.concatenate([before.tokens[others], np.array(list(exact), np.int32)]),
+                classes=np.concatenate([before.classes[others], singles]),
+                bounds=np.array([*before.bounds.tolist(), *numbers], np.int32),
+            )
+            while len(self._refinements) >= _MOST_REFINED:
                 del self._refinements[next(iter(self._refinements))]
             self._refinements[state] = found
         return found
@@ -369,6 +420,6 @@ class Budgets:
             self._classifier.of(self._configurations.text_configuration(state)[0]),
             self._text_configuration(state),
         )
-        first, counts = self._first_of(state, classes)
+        first, counts = self._first_of(state, classes, self._classifier.class_of(classes))
         found = {self._after(text_configuration, token): token for token in reversed(self._deferred(state, classes))}
         return sorted({*first[counts > 0].tolist(), *found.values()})

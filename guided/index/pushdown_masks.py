@@ -59,7 +59,19 @@ class VocabularyData:
         By common control, and whether code points were counted.
     """
 
-    __slots__ = ("_below", "_paths", "_suffixes", "counts", "escapes", "lock", "plans", "stays", "trie", "vocabulary")
+    __slots__ = (
+        "_beginnings",
+        "_below",
+        "_paths",
+        "_suffixes",
+        "counts",
+        "escapes",
+        "lock",
+        "plans",
+        "stays",
+        "trie",
+        "vocabulary",
+    )
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -67,6 +79,7 @@ class VocabularyData:
         self.plans: dict[Hashable, Plan] = {}
         self.stays: dict[tuple[int, bool], StayClasses] = {}
         self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
+        self._beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
         self._paths: dict[int, EscapePaths] = {}
         self._below: tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array] | None = None
         # Scratch arrays for a plan under construction.
@@ -90,6 +103,18 @@ class VocabularyData:
         found = self._suffixes.get((byte, is_again))
         if found is None:
             found = self._suffixes[byte, is_again] = suffixes_of(self.vocabulary, byte, is_again)
+        return found
+
+    def beginning(self, prefix: bytes) -> tuple[frozenset[bytes], tuple[int, ...]]:
+        """Return the tokens that begin with two bytes, and their lengths, descending."""
+        found = self._beginnings.get(prefix)
+        if found is None:
+            trie, spelled = self.trie, frozenset[bytes]()
+            node = int(trie.child[prefix[0] + 1, prefix[1]])
+            if node >= 0:
+                ids = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]]
+                spelled = frozenset(self.vocabulary[token] or b"" for token in ids.tolist())
+            found = self._beginnings[prefix] = spelled, tuple(sorted({len(one) for one in spelled}, reverse=True))
         return found
 
     def paths(self, control: int, plan: Plan) -> EscapePaths:

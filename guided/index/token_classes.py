@@ -9,8 +9,6 @@ Configurations here have no maximum of code points, because short completions ne
 Complexity: one walk of the trie per control with a plan; otherwise as a mask.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from guided.arrays import Int32Array, mask_words
@@ -19,6 +17,7 @@ from guided.automata.stacks import Configuration, Record, Stacks
 from guided.index.plans import ActionGroup, StayClasses, TokenSuffixes
 from guided.index.pushdown_masks import MaskMaker
 from guided.kernels import likeness
+from guided.kernels.masks import take_classes
 from guided.kernels.tables import NOWHERE
 
 __all__ = ["TokenClasses", "TokenClassifier"]
@@ -31,6 +30,7 @@ _MOST_AFTER = 256
 _MANY = 1 << 20
 # Maximum number of common controls that `likeness.pair` can map.
 _MOST_COMMON = 4096
+_NONE: Int32Array = np.zeros(0, np.int32)
 
 
 class _SuffixClasses:
@@ -62,41 +62,61 @@ class TokenClasses:
     configurations : list of Configuration
         Configuration after each class; None for a class without tokens, such as the first. Other classes may be unused, too.
     deferred : list of int
-        Tokens whose result depends on the bytes read before; they have no class.
+        Tokens whose result depends on the bytes read before; they have class 0.
+    stays : ndarray[int32], shape (size,) or (0,)
+        Class of each token that stays on the stack; empty if none does. Arbitrary for other tokens.
+    n_stays : int
+        The classes of tokens that stay are those from 1 to this number.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self) -> None:
         self.configurations: list[Configuration | None] = [None]
         self.deferred: list[int] = []
-        self._size = size
-        self._stays: Int32Array | None = None
-        self._groups: list[tuple[Int32Array, Int32Array]] = []
+        self.stays: Int32Array = _NONE
+        self.n_stays = 0
+        self._listed: list[tuple[Int32Array, Int32Array]] = []
 
     def stay(self, stays: StayClasses, stacks: Stacks, node: int, needed: int) -> None:
         """Add the tokens that stay on a stack."""
         assert len(self.configurations) == 1
-        self._stays = stays.class_of
+        self.stays = stays.class_of
         for control, cells, after in stays.ends:
             top = node
             for cell in cells:
                 top = stacks.push(cell, top)
             configuration = control, top, after if after >= 0 else max(needed + after, 0), UNLIMITED
             self.configurations.append(configuration if stacks.is_open(control, top) else None)
+        self.n_stays = len(self.configurations) - 1
 
     def end(self, group: ActionGroup, after: _SuffixClasses) -> None:
         """Add the tokens of a group."""
         classes = after.class_of[group.pairs]
         fit = classes >= 0
-        self._groups.append((group.suffixes.tokens[group.pairs[fit]], classes[fit] + len(self.configurations)))
+        self.add(group.suffixes.tokens[group.pairs[fit]], classes[fit] + len(self.configurations))
         self.configurations += after.configurations
         if after.deferred:
             self.deferred += group.suffixes.tokens[group.pairs[np.isin(group.pairs, after.deferred)]].tolist()
 
-    @cached_property
-    def class_of(self) -> Int32Array:
-        """Class of each token in the mask: int32, shape (size,); arbitrary for other tokens."""
-        found: Int32Array = np.zeros(self._size, np.int32) if self._stays is None else self._stays.copy()
-        for tokens, classes in self._groups:
+    def add(self, tokens: Int32Array, classes: Int32Array) -> None:
+        """Set the classes of some tokens."""
+        if len(tokens):
+            self._listed.append((tokens, classes))
+
+    def listed(self, scratch: Int32Array) -> tuple[Int32Array, Int32Array]:
+        """Return the tokens whose classes were set one by one, and these classes. ``scratch``: one word a token."""
+        if not self._listed:
+            return _NONE, _NONE
+        if len(self._listed) > 1:
+            tokens, classes = (np.concatenate(parts) for parts in zip(*self._listed, strict=True))
+            # The class of a repeated token is the one that was set last.
+            scratch[tokens] = classes
+            self._listed = [(tokens, scratch[tokens])]
+        return self._listed[0]
+
+    def class_of(self, size: int) -> Int32Array:
+        """Return the class of each token in the mask: int32, shape (size,); arbitrary for other tokens."""
+        found: Int32Array = self.stays.copy() if len(self.stays) else np.zeros(size, np.int32)
+        for tokens, classes in self._listed:
             found[tokens] = classes
         return found
 
@@ -116,12 +136,15 @@ class TokenClassifier:
         self._walk = masker.walk
         self._trie = masker.shared.trie
         self._size = masker.size
+        # Scratch arrays: a mask, and a word for each token.
+        self._words: Int32Array = np.zeros(mask_words(self._size), np.int32)
+        self._ends, self._tokens, self._classes = np.zeros((3, self._size), np.int32)
         self._stays: dict[tuple[int, bool], StayClasses] = {}
         self._after: dict[tuple[int, bool, Configuration], _SuffixClasses] = {}
 
     def of(self, configuration: Configuration) -> TokenClasses:
         """Return the classes of the tokens allowed in a configuration."""
-        classes = TokenClasses(self._size)
+        classes = TokenClasses()
         self._walk.deferred = []
         planned = self._masker.plan(configuration)
         base = -1
@@ -137,12 +160,24 @@ class TokenClassifier:
                 elif after is not None:
                     classes.end(group, self._suffixes(group.suffixes, after))
         if base != configuration[0]:
-            words = np.zeros(mask_words(self._size), np.int32)
+            self._words.fill(0)
             classes.configurations += self._walk.ends(
-                self._trie, configuration, words, classes.class_of, len(classes.configurations), base=base
+                self._trie, configuration, self._words, self._ends, len(classes.configurations), base=base
             )
+            n = take_classes(self._words, self._ends, self._tokens, self._classes)
+            classes.add(self._tokens[:n].copy(), self._classes[:n].copy())
         classes.deferred += self._walk.deferred
+        if classes.deferred:
+            classes.add(np.array(classes.deferred, np.int32), np.zeros(len(classes.deferred), np.int32))
         return classes
+
+    def listed(self, classes: TokenClasses) -> tuple[Int32Array, Int32Array]:
+        """Return `TokenClasses.listed`."""
+        return classes.listed(self._ends)
+
+    def class_of(self, classes: TokenClasses) -> Int32Array:
+        """Return `TokenClasses.class_of`."""
+        return classes.class_of(self._size)
 
     def _suffixes(self, suffixes: TokenSuffixes, configuration: Configuration) -> _SuffixClasses:
         """Return the classes of the suffixes allowed in a configuration."""

@@ -8,7 +8,7 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.kernels.jit import kernel
 
-__all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs"]
+__all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs", "take_classes"]
 
 # Keys of the hash: an odd number, plus multiples of 2^64 divided by the golden ratio. Of multiples alone one would be twice another, and
 # masks of a single token would collide.
@@ -49,24 +49,68 @@ def count_classes(mask: Int32Array, class_of: Int32Array, first: Int32Array, cou
 
 
 @kernel
-def keep_below(mask: Int32Array, class_of: Int32Array, bounds: Int32Array, limit: int, found: Int32Array) -> int:
-    """Set the bits of a mask's tokens whose class has a bound below a limit, and return the largest bound of any of its tokens.
-
-    Class 0 has no bound: its tokens are omitted. O(words + tokens of the mask).
-    """
-    most = -1
-    for k in range(len(mask)):
-        word = mask[k]
-        kept = np.int32(0)
+def take_classes(words: Int32Array, class_of: Int32Array, tokens: Int32Array, classes: Int32Array) -> int:
+    """List the tokens of a mask and their classes, and return how many there are. O(words + tokens of the mask)."""
+    n = 0
+    for k in range(len(words)):
+        word = words[k]
         for b in range(32 if word else 0):
             if word >> np.int32(b) & 1:
-                number = class_of[32 * k + b]
-                if number > 0:
-                    most = max(most, bounds[number])
-                    if bounds[number] < limit:
-                        kept |= np.int32(1) << np.int32(b)
-        found[k] = kept
-    return most
+                tokens[n], classes[n] = 32 * k + b, class_of[32 * k + b]
+                n += 1
+    return n
+
+
+@kernel
+def keep_below(
+    mask: Int32Array,
+    class_of: Int32Array,
+    least: int,
+    most: int,
+    tokens: Int32Array,
+    classes: Int32Array,
+    bounds: Int32Array,
+    limit: int,
+    found: Int32Array,
+) -> int:
+    """Set the bits of a mask's tokens whose class has a bound below a limit, and return the largest bound of any of its tokens.
+
+    The class of a token is that in ``classes`` if it is in ``tokens``, else that in ``class_of``, which may be empty. Tokens of class 0
+    have no bound and are omitted. ``least`` and ``most``: the range of bounds of the classes in ``class_of``. If the limit is not within
+    it, all tokens of ``class_of`` are kept or omitted at once, and the returned bound may be that of a class without tokens.
+
+    O(words + length of ``tokens``), and the tokens of the mask if the limit is within the range.
+    """
+    peak = -1
+    if len(class_of) and least < limit <= most:
+        found[:] = 0
+        for i in range(len(tokens)):
+            found[tokens[i] >> 5] |= np.int32(1) << np.int32(tokens[i] & 31)
+        for k in range(len(mask)):
+            word = mask[k] & ~found[k]
+            kept = np.int32(0)
+            for b in range(32 if word else 0):
+                if word >> np.int32(b) & 1:
+                    number = class_of[32 * k + b]
+                    if 0 < number < len(bounds):
+                        peak = max(peak, bounds[number])
+                        if bounds[number] < limit:
+                            kept |= np.int32(1) << np.int32(b)
+            found[k] = kept
+    elif len(class_of) and most < limit:
+        found[:] = mask
+        peak = most
+    else:
+        found[:] = 0
+        peak = most if len(class_of) else peak
+    for i in range(len(tokens)):
+        k, bit = tokens[i] >> 5, np.int32(1) << np.int32(tokens[i] & 31)
+        found[k] &= ~bit
+        if mask[k] & bit and classes[i] > 0:
+            peak = max(peak, bounds[classes[i]])
+            if bounds[classes[i]] < limit:
+                found[k] |= bit
+    return peak
 
 
 @kernel

@@ -14,7 +14,7 @@ from guided.engine.index import Index
 from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
 from guided.index.token_classes import TokenClassifier
-from guided.kernels.masks import count_classes, keep_below
+from guided.kernels.masks import count_classes, keep_below, take_classes
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 from tests.profiles import examples
@@ -53,14 +53,14 @@ def check(index: Index, draw: random.Random, steps: int) -> int:
             break
         place, texts = tables.text_configuration(guide.state)
         ends = token_ends.of(place)
-        deferred = set(ends.deferred)
+        deferred, class_of = set(ends.deferred), token_ends.class_of(ends)
         for token in allowed if len(allowed) < 1_000 else draw.sample(allowed, 300):
             if token in deferred:
                 assert tables.automaton.tables.byte_dependent or tables.automaton.tables.defers
                 continue
             after = tables.stacks.read(place, index.vocabulary[token] or b"", list(texts))
             assert after is not None
-            assert ends.configurations[ends.class_of.item(token)] == (*after[:3], UNLIMITED), (
+            assert ends.configurations[class_of.item(token)] == (*after[:3], UNLIMITED), (
                 token,
                 index.vocabulary[token],
             )
@@ -119,20 +119,36 @@ def test_controls_that_are_like_a_common_one_share_its_classes(schema: Any, text
 
 
 @given(
-    st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=200),
+    st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.booleans()), min_size=1, max_size=200),
     st.lists(st.integers(0, 9), min_size=6, max_size=6),
     st.integers(0, 11),
+    st.booleans(),
 )
-def test_masks_by_bounds_of_classes(tokens: list[tuple[bool, int]], bounds: list[int], limit: int) -> None:
-    class_of = np.array([number for _, number in tokens], np.int32)
+def test_masks_by_bounds_of_classes(
+    tokens: list[tuple[bool, int, bool]], bounds: list[int], limit: int, has_stays: bool
+) -> None:
+    """Classes by one array or listed: the tokens with a bound below the limit, and the largest bound where no class is unused."""
+    class_of = np.array([number for _, number, _ in tokens], np.int32)
     mask = np.zeros(mask_words(len(tokens)), np.int32)
-    for token, (is_set, _) in enumerate(tokens):
+    for token, (is_set, *_) in enumerate(tokens):
         mask[token >> 5] |= np.int32(np.uint32(is_set << (token & 31)))
+    listed = [token for token, (*_, is_listed) in enumerate(tokens) if is_listed or not has_stays]
+    # What the array says of listed tokens is arbitrary; others have a class.
+    stays = np.array([max(number, 1) if is_listed else number or 1 for _, number, is_listed in tokens], np.int32)
+    if not has_stays:
+        stays = stays[:0]
+    for token in set(range(len(tokens))) - set(listed):
+        class_of[token] = stays[token]
+    own = [bounds[number] for number in range(1, 6)]
     found = np.empty_like(mask)
-    most = keep_below(mask, class_of, np.array(bounds, np.int32), limit, found)
-    having = [(token, number) for token, (is_set, number) in enumerate(tokens) if is_set and number]
+    most = keep_below(
+        mask, stays, min(own), max(own), np.array(listed, np.int32), class_of[listed], np.array(bounds, np.int32), limit, found
+    )  # fmt: skip
+    having = [(token, class_of.item(token)) for token, (is_set, *_) in enumerate(tokens) if is_set and class_of[token]]
     assert bits(found) == [token for token, number in having if bounds[number] < limit]
-    assert most == max((bounds[number] for _, number in having), default=-1)
+    exact = max((bounds[number] for _, number in having), default=-1)
+    assert most == exact if not has_stays or min(own) < limit <= max(own) else most >= exact
+    assert (most < limit) == (exact < limit) or (has_stays and most == max(own))
     first, counts = np.zeros((2, 5), np.int32)
     count_classes(mask, class_of, first, counts)
     by_class = {number: [token for token, own in having if own == number] for number in range(1, 5)}
@@ -140,3 +156,7 @@ def test_masks_by_bounds_of_classes(tokens: list[tuple[bool, int]], bounds: list
     assert [first[number] for number, same in by_class.items() if same] == [
         same[0] for same in by_class.values() if same
     ]
+    taken, classes = np.empty((2, len(tokens)), np.int32)
+    n = take_classes(mask, class_of, taken, classes)
+    assert taken[:n].tolist() == bits(mask)
+    assert classes[:n].tolist() == [class_of.item(token) for token in bits(mask)]

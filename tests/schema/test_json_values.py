@@ -13,7 +13,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.frontend import json_values
-from guided.schema.frontend.json_values import check_levels, check_levels_of_text, parse_json
+from guided.schema.frontend.json_values import check_levels, check_levels_of_text, exact_decimal, parse_json
 from tests.schema.engine import compiled
 
 PIECES = st.sampled_from(
@@ -132,3 +132,27 @@ def test_values_that_hold_themselves_and_parts_in_many_places_are_refused() -> N
     with pytest.raises(LimitError, match="nests too deep"):
         JsonSchema({"const": alone})
     check_levels([[1]] * 1000)
+
+
+@pytest.mark.parametrize("number", ["1e9999999999999999999", "-2.5E-9999999999999999999"])
+def test_exponents_that_no_decimal_holds_exceed_a_limit(number: str) -> None:
+    """In a schema's text, and as an item that must differ: there the guide is unchanged."""
+    with pytest.raises(LimitError, match="digits"):
+        parse_json(f"[{number}]", parse_float=exact_decimal)
+    with pytest.raises(LimitError, match="digits"):
+        JsonSchema(f'{{"const": {number}}}')
+    index = compiled({"type": "array", "uniqueItems": True}, whitespace="compact", numbers="any")
+    guide = index.guide()
+    assert guide.advance_many(f"[{number}".encode()) == len(number) + 1
+    with pytest.raises(LimitError, match="digits"):
+        guide.advance(ord(","))
+    assert len(guide) == len(number) + 1
+    assert index.accepts(b"[1,2.5]")
+
+
+@pytest.mark.parametrize("zero", ["0e9999999999999999999", "-0.00E-9999999999999999999"])
+def test_zero_with_any_exponent_is_zero(zero: str) -> None:
+    assert parse_json(zero, parse_float=exact_decimal) == 0
+    index = compiled({"type": "array", "uniqueItems": True}, whitespace="compact", numbers="any")
+    assert index.accepts(f"[{zero},1]".encode())
+    assert not index.accepts(f"[{zero},0]".encode())

@@ -17,13 +17,12 @@ the first row applies, without paths: no file is read, and nothing is interprete
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from guided.errors import SchemaError, shown
 from guided.files import read_text
 from guided.schema.frontend.definitions import is_operation, schema_in
-from guided.schema.frontend.json_values import check_levels_of_text, parse_json
+from guided.schema.frontend.json_values import check_levels_of_text, exact_decimal, parse_json
 from guided.schema.frontend.openapi import operation_schema
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def _parsed(given: str | os.PathLike[str], advice: str = "; to read a file, give
             raise SchemaError(f"{os.fspath(given)} cannot be read: {reason}", "", "schema") from error
     try:
         check_levels_of_text(text)
-        return parse_json(text, parse_float=Decimal)
+        return parse_json(text, parse_float=exact_decimal)
     except ValueError as error:
         name = "the text"
         if isinstance(given, os.PathLike):

@@ -9,16 +9,18 @@ Complexity: O(text).
 import json
 import re
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 
-__all__ = ["check_levels", "check_levels_of_text", "parse_json", "text_of", "value_of"]
+__all__ = ["check_levels", "check_levels_of_text", "exact_decimal", "parse_json", "text_of", "value_of"]
 
 # Python refuses to convert integers of more than 4,300 digits. Here the length of the text is bounded already.
 _MOST_DIGITS = 4000
+# Exponents from here on may be more than a Decimal can hold.
+_MOST_EXPONENT = 10**18
 # Key of an encoded Decimal, which JSON lacks; no schema has this key.
 _DECIMAL = "\0decimal"
 _CONTAINERS = (dict, list, tuple)
@@ -45,6 +47,23 @@ def parse_json(text: str | bytes, parse_float: Callable[[str], Any] = float) -> 
         return decoded(text)
     except RecursionError:
         return _flat(text if isinstance(text, str) else text.decode(), decoded)
+
+
+def exact_decimal(text: str) -> Decimal:
+    """Return the exact value of a JSON number with a fraction or exponent; for `parse_json`.
+
+    Raises
+    ------
+    LimitError
+        The exponent has 19 digits or more.
+    """
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        mantissa = text.lower().partition("e")[0]
+        if not mantissa.strip("-0."):
+            return Decimal(0)
+        raise LimitError("digits", _MOST_EXPONENT, _LIMITS.digits, "use a smaller exponent") from None
 
 
 def _flat(text: str, decoded: Callable[[str], Any]) -> Any:

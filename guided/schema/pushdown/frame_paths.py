@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array
+from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, RUN, WIDTH, PushdownTables
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
@@ -25,7 +25,7 @@ from guided.schema.formula.exact import fraction
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.numbers.spelling import number_bodies
 from guided.schema.pushdown.key_frames import KeyFrames
-from guided.schema.pushdown.nearest import distances_by_characters, distances_to, path_down
+from guided.schema.pushdown.nearest import PathsDown, distances_by_characters, distances_to, path_down
 from guided.schema.pushdown.structure import QUOTE, Structure
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.overlay import canonical_body
@@ -113,49 +113,49 @@ class FramePaths:
         self._frames: list[LeafFrame] = []
         self._firsts: list[int] = []
         self._near: dict[tuple[int, int], bytes | None] = {}
-        self._distances: dict[tuple[int, int, int], Int32Array] = {}
-        self._distances_to: dict[tuple[int, frozenset[int]], Int32Array] = {}
-        self._counted: dict[int, Int32Array] = {}
-        self._label_distances: dict[tuple[int, int], Int32Array] = {}
+        self._paths: dict[tuple[int, int, int], PathsDown] = {}
+        self._paths_to: dict[tuple[int, frozenset[int]], PathsDown] = {}
+        self._counted: dict[int, PathsDown] = {}
+        self._label_paths: dict[tuple[int, int], PathsDown] = {}
         self._spelled_constants: dict[tuple[int, int], dict[int, bytes]] = {}
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
 
     def _down(self, leaf: Leaf, state: int, targets: TargetValuations) -> tuple[bytes, int, TargetValuation | None]:
         """Return the path in a leaf to an end that satisfies a target, that end, and the target."""
-        automaton = leaf.automaton
-        best: tuple[int, Int32Array, TargetValuation | None] | None = None
+        best: tuple[int, PathsDown, TargetValuation | None] | None = None
         for target in targets:
-            distance = self._distances_of(leaf, target)
-            there = int(distance[state])
+            paths = self._paths_of(leaf, target)
+            there = paths.distance.item(state)
             if there >= 0 and (best is None or there + target.cost < best[0]):
-                best = there + target.cost, distance, target
+                best = there + target.cost, paths, target
         if best is None:
-            best = 0, self._distances_of(leaf, _ANY[0]), None
-        path, end = path_down(automaton, best[1], state)
-        return path, end, best[2]
+            best = 0, self._paths_of(leaf, _ANY[0]), None
+        return *best[1].path(state), best[2]
 
-    def _distances_of(self, leaf: Leaf, target: TargetValuation) -> Int32Array:
+    def _paths_of(self, leaf: Leaf, target: TargetValuation) -> PathsDown:
         key = id(leaf), target.care, target.bits
-        found = self._distances.get(key)
+        found = self._paths.get(key)
         if found is None:
             automaton = leaf.automaton
             accepting = automaton.accepting
             labels = frozenset(
                 label for label in np.unique(automaton.labels[accepting]).tolist() if target.suits(leaf.bits(label))
             )
-            found = self._distances_to.get((id(leaf), labels))
+            found = self._paths_to.get((id(leaf), labels))
             if found is None:
                 targets = accepting & np.isin(automaton.labels, list(labels))
-                found = self._distances_to[id(leaf), labels] = distances_to(automaton, targets)
-            self._distances[key] = found
+                distance = distances_to(automaton, targets)
+                found = self._paths_to[id(leaf), labels] = PathsDown(automaton, distance)
+            self._paths[key] = found
         return found
 
-    def _distances_of_counted(self, frame: LeafFrame) -> Int32Array:
+    def _paths_of_counted(self, frame: LeafFrame) -> PathsDown:
         found = self._counted.get(frame.first)
         if found is None:
             automaton = frame.leaf.automaton
             info = self._parts.tables.info[frame.first : frame.first + automaton.n_states]
-            found = self._counted[frame.first] = distances_by_characters(automaton, info[:, COUNTS], info[:, NEEDS])
+            distance = distances_by_characters(automaton, info[:, COUNTS], info[:, NEEDS])
+            found = self._counted[frame.first] = PathsDown(automaton, distance)
         return found
 
     def _frame_at(self, control: int) -> LeafFrame | None:
@@ -256,13 +256,13 @@ class FramePaths:
             return self._spellings(keys.start(table, state.others), table, label).get(control)
         if keys.is_without(control):
             return self._nearest(control, keys.done(label))
-        distance = self._label_distances.get((table, label))
-        if distance is None:
+        paths = self._label_paths.get((table, label))
+        if paths is None:
             targets = automaton.accepting & (automaton.labels == label)
-            distance = self._label_distances[table, label] = distances_to(automaton, targets)
-        if distance[control - first] < 0:
+            paths = self._label_paths[table, label] = PathsDown(automaton, distances_to(automaton, targets))
+        if paths.distance.item(control - first) < 0:
             return None
-        return path_down(automaton, distance, control - first)[0] + b'"'
+        return paths.path(control - first)[0] + b'"'
 
     def _spellings(self, start: int, table: int, label: int) -> dict[int, bytes]:
         """Return the rest of a name for each control on its path from the start of a key."""

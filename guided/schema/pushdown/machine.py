@@ -13,7 +13,6 @@ This module computes the reactions of cells. `guided.schema.containers` decides 
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from decimal import Decimal
 from struct import unpack
 from typing import cast
 
@@ -30,7 +29,7 @@ from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.frontend.json_values import parse_json
+from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.structure import Structure, structure_of
@@ -363,7 +362,7 @@ class SchemaMachine:
         if valuation is None:
             return self._after_name(action, cell, data)
         self.formulas.spend(len(data))
-        item = parse_json(data.strip(b" \t\n\r,"), parse_float=Decimal)
+        item = parse_json(data.strip(b" \t\n\r,"), parse_float=exact_decimal)
         state = content.state.with_valuation(content.observed, valuation)
         if state is None:
             return None

@@ -12,7 +12,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
 
-__all__ = ["ORDER", "distances_by_characters", "distances_to", "path_down"]
+__all__ = ["ORDER", "PathsDown", "distances_by_characters", "distances_to", "path_down"]
 
 
 def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
@@ -49,6 +49,38 @@ def path_down(automaton: Automaton, distance: Int32Array, state: int) -> tuple[b
         state = int(row[classes[byte]])
     return bytes(found), state
 
+
+class PathsDown:
+    """The paths of `path_down` by one array of distances, cached for all states along short ones.
+
+    Attributes
+    ----------
+    distance : ndarray[int32], shape (n_states,)
+    """
+
+    __slots__ = ("_automaton", "_known", "distance")
+
+    def __init__(self, automaton: Automaton, distance: Int32Array) -> None:
+        self._automaton = automaton
+        self.distance = distance
+        self._known: dict[int, tuple[bytes, int]] = {}
+
+    def path(self, state: int) -> tuple[bytes, int]:
+        """Return a shortest path from a state with a distance other than -1, and its end state."""
+        found = self._known.get(state)
+        if found is None:
+            path, end = found = path_down(self._automaton, self.distance, state)
+            if len(path) <= _SHORT:
+                table, classes = self._automaton.table, self._automaton.classes
+                for at, byte in enumerate(path):
+                    self._known[state] = path[at:], end
+                    state = table.item(state, classes.item(byte))
+                self._known[state] = b"", end
+        return found
+
+
+# Most bytes of a path whose parts are cached.
+_SHORT = 64
 
 # Why digits and letters first: bytes forced at the end of a budget should look like text.
 ORDER = (*b"0123456789", *range(0x61, 0x7B), *range(0x20, 0x30), *range(0x3A, 0x61), *range(0x7B, 0x100), *range(0x20))

@@ -38,7 +38,6 @@ from guided.schema.pushdown.frame_paths import (
     constant_body,
 )
 from guided.schema.pushdown.layout import BLANK, NEWLINE
-from guided.schema.pushdown.nearest import path_down
 from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest
 from guided.schema.pushdown.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
 
@@ -322,7 +321,7 @@ class Witness(FramePaths):
 
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations) -> bytes:
         if frame.counts:
-            return path_down(frame.leaf.automaton, self._distances_of_counted(frame), control - frame.first)[0] + b'"'
+            return self._paths_of_counted(frame).path(control - frame.first)[0] + b'"'
         path, end, _ = self._down(frame.leaf, control - frame.first, self.targets(cell, own))
         if frame.kind == "string":
             return path + b'"'
