@@ -44,7 +44,7 @@ class Parts:
     top : Frame
         The text, with a hole for each call.
     before : Frame
-        A call up to its name, with a hole for the name.
+        A call up to its name; it accepts where the name may begin.
     names : Names
     rest : callable
         Maps the name of a tool to a key, equal for tools with the same arguments, and a function that builds the frame after its name.
@@ -133,7 +133,7 @@ class CallStates:
             goes_on = bool((self._top.row(state) >= 0).any()) or bool(self._top.accepting[state])
             return ([] if behind < 0 else [(BEFORE, 0, behind)]), goes_on or behind < 0
         if kind == BEFORE:
-            has_name = self._before.behind[state] >= 0
+            has_name = bool(self._before.accepting[state])
             goes_on = bool((self._before.row(state) >= 0).any())
             return ([(NAME, 0, len(self._names), 0, place[2])] if has_name else []), goes_on or not has_name
         if kind == REST:

@@ -10,15 +10,18 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
-from guided.automata.automaton import Automaton
+import numpy as np
+
 from guided.automata.build import from_tree, one_budget
+from guided.automata.calls import CallAutomaton
 from guided.calls.call_states import CallStates, Parts
 from guided.calls.constraints import Caps
+from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
+from guided.calls.formats.texts import any_of
 from guided.calls.groups import Count
-from guided.calls.holes import NAME, Holes, frame_of, split_at_name
-from guided.calls.lowering import Layout, call_tree, layout_of
-from guided.calls.modes import calls_only
+from guided.calls.layout import Layout
+from guided.calls.lowering import layout_of, rest_tree
 from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.schema import VALUES, type_of_schema
@@ -30,9 +33,10 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
+from guided.patterns.tree import Call
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
-from guided.schema.pushdown.frames import Frame
+from guided.schema.pushdown.frames import Frame, Value
 
 __all__ = ["Inventory", "Layouts"]
 
@@ -246,12 +250,10 @@ def _hashable(value: Any) -> Any:
 @lru_cache(maxsize=64)
 def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
     """The parts shared by all tools: text, calls before the name, the bytes after names and after values."""
-    holes, form = Holes(), texts.form
-    anything = type_of_schema(True, "", "")
-    # Why a second mark: adjacent calls produce adjacent marks, and no suffix of this mark followed by a prefix of it is a mark.
-    holes.mark(anything, b"-")
-    top = frame_of(texts.automaton(holes.mark(anything), (), limits), holes)
-    before, _ = split_at_name(_call(Layout((), None, ()), form, Holes(), limits))
+    form = texts.form
+    outside = texts.automaton(Call(0), (), limits)
+    top = Frame(outside.automaton, outside.calls, (Value(True),))
+    before = Frame(from_tree(any_of(form.texts("before_name"), form.id), limits), np.empty((0, 3), np.int32), ())
     firsts: set[int] = set()
     following: set[int] = set()
     layouts = [
@@ -262,23 +264,17 @@ def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
     for layout in layouts:
         rest = _rest_frame(layout, form, limits)
         following.update(rest.following)
-        row = rest.automaton.table[0, rest.automaton.classes]
-        firsts.update(byte for byte in range(256) if row[byte] >= 0)
+        firsts.update(_onward(rest, 0))
     following.update(byte for state in top.holes[:, 2].tolist() for byte in _onward(top, state))
     return top, before, bytes(sorted(firsts)), bytes(sorted(following))
 
 
 def _onward(frame: Frame, state: int) -> list[int]:
     row = frame.automaton.table[state, frame.automaton.classes]
-    return [byte for byte in range(256) if row[byte] >= 0]
-
-
-def _call(layout: Layout, form: Format, holes: Holes, limits: Limits) -> Automaton:
-    """The automaton of the calls of a tool, with a placeholder for its name."""
-    return calls_only(from_tree(call_tree([(NAME, layout)], form, holes), limits))
+    return np.flatnonzero(row >= 0).tolist()
 
 
 def _rest_frame(layout: Layout, form: Format, limits: Limits) -> Frame:
     """The frame of the text after the name in calls with a layout."""
-    holes = Holes()
-    return frame_of(split_at_name(_call(layout, form, holes, limits))[1], holes)
+    embedded = EmbeddedValues()
+    return embedded.frame(CallAutomaton.from_tree(rest_tree(layout, form, embedded), limits))

@@ -6,17 +6,15 @@ from functools import lru_cache
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from guided.automata.automaton import Automaton
 from guided.automata.build import one_budget
 from guided.calls.constraints import MOST_DIGITS, Caps
 from guided.calls.digest import digest
+from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.groups import Count
-from guided.calls.holes import Holes, frame_of, has_marks
 from guided.calls.inventory import Inventory, Layouts
 from guided.calls.lowering import call_tree
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
@@ -25,7 +23,6 @@ from guided.calls.options import chosen_tools, positive, reasoning_texts
 from guided.calls.schema import VALUES
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
-from guided.calls.values import ValueType, automaton_of
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.grammar import Grammar
@@ -203,8 +200,8 @@ class Tools(Composable):
             return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         kind += "" if self.engine == "nested" else " by lalr"
-        found, holes = _tree(self) if self.layouts else (tree.Literal(""), Holes())
-        values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in holes.values]
+        found, embedded = _tree(self) if self.layouts else (tree.Literal(""), EmbeddedValues())
+        values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in embedded.values]
         names = [tool.name for tool in self.tools] if form.by_name and not self.layouts else []
         said = text_of([form.texts("trigger"), form.by_name, names, *astuple(self.count), self.reasoning])
         return fingerprint_of("tools", kind, said, digest(found) if self.layouts else "", *values)
@@ -334,27 +331,19 @@ class Tools(Composable):
         if self.engine == "lalr":
             text = self._grammar_text(limits, goes_on, must_call)
             return MarkedGrammar(Grammar(text), fingerprint, self.markers, self.notes)
-        found, holes = self._automaton(limits, goes_on, must_call)
-        if not holes.values:
-            return found
-        return Template(frame_of(found, holes), VALUES, fingerprint, self.markers, self.notes)
+        frame = self._frame(limits, goes_on, must_call)
+        if not frame.values:
+            return frame.automaton
+        return Template(frame, VALUES, fingerprint, self.markers, self.notes)
 
     def _grammar_text(self, limits: Limits, goes_on: bool, must_call: bool = False) -> str:
-        found, holes = self._automaton(limits, goes_on, must_call)
-        frame = frame_of(found, holes) if holes.values else Frame(found, np.empty((0, 3), np.int32), ())
-        return framed_grammar(frame, VALUES, limits, names=PARTS).text
+        return framed_grammar(self._frame(limits, goes_on, must_call), VALUES, limits, names=PARTS).text
 
-    def _automaton(self, limits: Limits, goes_on: bool, must_call: bool) -> tuple[Automaton, Holes]:
-        """The automaton with marks for schema values, and the values."""
-        holes, texts = Holes(), _texts(self, goes_on, must_call)
-        call = call_tree(tuple(self.layouts.items()), self.format, holes) if self.layouts else None
-        found = texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits)
-        for name, layout in self.layouts.items() if holes.values else ():
-            for slot in (*layout.positional, *([layout.variadic] if layout.variadic else ()), *layout.keyed):
-                if isinstance(slot.type, ValueType) and has_marks(automaton_of(slot.type.node)):
-                    reason = "characters of U+F0000 to U+F000F are reserved"
-                    raise SchemaError(reason, f"/{name}/{slot.label}", "types")
-        return found, holes
+    def _frame(self, limits: Limits, goes_on: bool, must_call: bool) -> Frame:
+        """The texts around schema values."""
+        embedded, texts = EmbeddedValues(), _texts(self, goes_on, must_call)
+        call = call_tree(tuple(self.layouts.items()), self.format, embedded) if self.layouts else None
+        return embedded.frame(texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +403,7 @@ def _texts(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Texts:
 
 
 @lru_cache(maxsize=256)
-def _tree(spec: Tools) -> tuple[Node, Holes]:
-    """The pattern tree after the trigger, or of the whole text if it consists of calls only, and the holes in it."""
-    holes = Holes()
-    return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, holes)), holes
+def _tree(spec: Tools) -> tuple[Node, EmbeddedValues]:
+    """The pattern tree after the trigger, or of the whole text if it consists of calls only, and the schema values in it."""
+    embedded = EmbeddedValues()
+    return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, embedded)), embedded

@@ -316,21 +316,22 @@ def test_values_are_entered_when_a_text_gets_there() -> None:
     assert tables.stacks.is_end(place)
 
 
-def test_characters_of_marks_within_strings_are_characters() -> None:
+def test_no_characters_are_reserved() -> None:
     def f(a: Node, b: str, c: Any) -> None: ...
 
+    odd = "\U000f0000\U000f0001\U000f0000\U000f0010"
     spec = Tools([f], "tooldec", tool_choice="required")
-    text = (
-        'f(a={"value": 1}, b="\U000f0000\U000f0001\U000f0000\U000f0000", c="\U000f0000\U000f0000\U000f0000\U000f0000")'
-    )
+    text = f'f(a={{"value": 1}}, b="{odd}", c="{odd}")'
     assert accepts(spec, text)
-    assert not accepts(spec, 'f(a=\U000f0000\U000f0000\U000f0000\U000f0000, b="", c=1)')
-    with pytest.raises(SchemaError, match="reserved characters"):
-        Tools([{"name": "f", "parameters": {"properties": {"\U000f0000": {}}}}])
-    marks = Tools([Tool(f, types={"b": Regex("[\U000f0000-\U000f000f]{4}")})], "tooldec")
-    with pytest.raises(SchemaError, match="are reserved") as caught:
-        marks.lower(Limits())
-    assert caught.value.pointer == "/f/b"
+    assert not accepts(spec, f'f(a={odd}, b="", c=1)')
+    named = Tools([{"name": "f", "parameters": {"properties": {odd: {}}}}], tool_choice="required")
+    assert accepts(named, f'{{"name": "f", "arguments": {{"{odd}": [1]}}}}')
+    typed = Tools([Tool(f, types={"b": Regex("[\U000f0000-\U000f000f]{4}")})], "tooldec", tool_choice="required")
+    odd = odd.replace("\U000f0010", "\U000f000f")
+    text = f'f(a={{"value": 1}}, b="{odd}", c=[])'
+    assert accepts(typed, text)
+    (call,) = parse_text(text, typed)
+    assert call.arguments["b"] == odd
 
 
 def test_values_are_plain_data() -> None:
