@@ -81,6 +81,11 @@ class Layout:
         return (*self.positional, *([] if self.variadic is None else [self.variadic]), *self.keyed)
 
     @property
+    def needs_stack(self) -> bool:
+        """Whether some value is one by a schema."""
+        return self.whole is not None or any(isinstance(slot.type, SchemaType) for slot in self.slots)
+
+    @property
     def first_key(self) -> int:
         """Number of the first argument with a key in `slots`."""
         return len(self.positional) + (self.variadic is not None)

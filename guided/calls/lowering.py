@@ -13,7 +13,7 @@ from functools import lru_cache
 from guided.calls.containers import array
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
-from guided.calls.formats.texts import BLANKS, any_of, part
+from guided.calls.formats.texts import BLANKS, any_of, least, part
 from guided.calls.layout import Layout, Place, Slot
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
@@ -32,6 +32,7 @@ __all__ = [
     "key_end",
     "label_node",
     "layout_of",
+    "least_length",
     "names_node",
     "read_label",
     "rest_tree",
@@ -128,6 +129,23 @@ def around(layout: Layout, form: Format) -> tuple[tuple[str, ...], tuple[str, ..
     if layout.whole is None:
         return before, after
     return tuple(text[:-1] for text in before), tuple(text[1:] for text in after)
+
+
+def least_length(layout: Layout, form: Format) -> int:
+    """Length in bytes of the shortest text after a tool's name, where each value counts one."""
+    before, after = (min(len(least(text).encode()) for text in texts) for texts in around(layout, form))
+    if layout.whole is not None:
+        return before + 1 + after
+    lengths = []
+    for number, slot in enumerate(layout.slots):
+        if slot.required:
+            text = least(form.after_value.replace("{name}", slot.label))
+            if number >= layout.first_key:
+                text += (
+                    least(form.before_key) + slot.label + least(form.after_text_key if slot.is_text else form.after_key)
+                )
+            lengths.append(1 + len(text.encode()))
+    return before + sum(lengths) + max(len(lengths) - 1, 0) * len(least(form.separator).encode()) + after
 
 
 def _arguments(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.automata.pushdown import KEPT
+from guided.calls.files import load_index
 from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead
 from guided.calls.rendering import render_call
 from guided.calls.spec import FirstCall, Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
-from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.engine.specs import Regex
 from guided.engine.templates import Template
@@ -262,7 +262,7 @@ def test_files_and_processes_keep_the_language(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_template_is_refused(change: Any) -> None:
-    template = Tools([TREE], "tooldec").lower(Limits())
+    template = Tools([grow], "tooldec").lower(Limits())
     assert isinstance(template, Template)
     content = json.loads(template.data)
     assert Template.from_data(json.dumps(content)).fingerprint == template.fingerprint
