@@ -51,7 +51,7 @@ class Parts:
     firsts : bytes
         Bytes that may follow a name.
     following : bytes
-        Bytes that may follow a value in a rest.
+        Bytes that may follow a number in a rest.
     lengths : mapping of str to int, optional
         Length of the shortest rest of each tool. Short completions take the tool whose name and rest are shortest; without it, the
         shortest name.

@@ -321,7 +321,6 @@ def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
         rest = _rest_frame(layout, form, limits)
         following.update(rest.following)
         firsts.update(_onward(rest, 0))
-    following.update(byte for state in top.holes[:, 2].tolist() for byte in _onward(top, state))
     return top, before, bytes(sorted(firsts)), bytes(sorted(following))
 
 

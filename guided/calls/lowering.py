@@ -119,7 +119,7 @@ def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, embedded: E
 def rest_tree(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:
     """The tree of the text after a tool's name, to the close. Adds the call's schema values to `embedded`."""
     before, after = (any_of(texts, form.id) for texts in around(layout, form))
-    arguments = _arguments(layout, form, embedded) if layout.whole is None else embedded.call(layout.whole)
+    arguments = _arguments(layout, form, embedded) if layout.whole is None else embedded.call(layout.whole, b"{")
     return concat([before, arguments, after])
 
 

@@ -22,6 +22,8 @@ from guided.calls.inventory import MOST_CHECKED as MANY
 from guided.calls.inventory import Inventory
 from guided.calls.names import Names
 from guided.calls.parse import parse_text
+from guided.calls.reads import Call
+from guided.calls.rendering import render_calls
 from guided.calls.schema import VALUES
 from guided.calls.sources.documents import read_tools
 from guided.calls.spec import Tools
@@ -37,6 +39,7 @@ from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import SubTrie
 from guided.vocabulary.trie import trie_of
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.calls.languages import Language
 from tests.calls.sources.documents import OPENAPI, SERVICE
 from tests.masks import bits
 from tests.profiles import examples
@@ -235,6 +238,23 @@ def test_parameters_without_a_value_are_reported_whatever_the_number_of_tools(co
         with pytest.warns(UserWarning, match="no value satisfies /empty/b, so calls never have it"):
             assert index.accepts(text)
         assert spec.notes == (note,)
+
+
+@pytest.mark.parametrize("count", [1, MANY + 1])
+@pytest.mark.parametrize("form", FORMS)
+def test_text_after_calls_ends_no_numbers(form: str, count: int) -> None:
+    """In running text any byte may follow a call, but the digits of a number within it belong together."""
+    tools: list[Any] = many(count)
+    if format_named(form).is_json:
+        tools.append({"name": "whole", "parameters": {"minProperties": 1, "additionalProperties": {"type": "integer"}}})
+    for extra in ([], [Tool(definition("typed", {"a": (0, True)}), types={"a": int})]):
+        spec = Tools([*tools, *extra], form)
+        language = Language(spec)
+        for tool in {"tool_0", tools[-1]["name"]}:
+            value: Any = {0: 123, 1: -1.25, 2: "get"}[int(tool[5:]) % 3] if tool != "whole" else 123
+            text = f"a{render_calls([Call(tool, {'a': value}, (0, 0))], spec.layouts, spec.format, is_alone=False)}"
+            assert language.accepts(text.encode()), text
+            assert parse_text(text, spec)[0].arguments == {"a": value}
 
 
 def test_short_completions_of_few_tools_take_the_shortest_call() -> None:
