@@ -298,10 +298,16 @@ def test_the_fingerprint_says_what_values_are() -> None:
     def spec(schema: Any, **options: Any) -> Tools:
         return Tools([{"name": "f", "parameters": {"properties": {"a": schema}}}], **options)
 
-    same = spec({"type": "integer", "description": "x"}).fingerprint
-    assert same == spec({"type": "integer"}).fingerprint
-    assert len({same, spec({"type": "number"}).fingerprint, spec({"type": "integer"}, max_digits=3).fingerprint}) == 3
-    assert FirstCall(spec({"type": "integer"})).fingerprint != same
+    def mixed(schema: Any) -> Tools:
+        return Tools([{"name": "f", "parameters": {"properties": {"a": schema}}}, grow])
+
+    one = spec({"type": "integer"}).fingerprint
+    assert one == spec({"type": "integer"}).fingerprint
+    assert len({one, spec({"type": "number"}).fingerprint, spec({"type": "integer"}, max_digits=3).fingerprint}) == 3
+    assert FirstCall(spec({"type": "integer"})).fingerprint != one
+    # A frame is told by the texts that it allows, an inventory by its definitions.
+    assert mixed({"type": "integer", "description": "x"}).fingerprint == mixed({"type": "integer"}).fingerprint
+    assert mixed({"type": "number"}).fingerprint != mixed({"type": "integer"}).fingerprint
 
 
 def test_values_are_entered_when_a_text_gets_there() -> None:
