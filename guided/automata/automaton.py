@@ -96,6 +96,8 @@ class Automaton:
         LimitError
             ``states`` or ``transitions`` of ``limits`` was exceeded.
         """
+        if dfa.partition.symbols:
+            raise TypeError("an automaton over bytes has no calls")
         table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
         table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
         labels = np.zeros(len(table), np.int32)

@@ -115,7 +115,7 @@ def one_budget(limits: Limits | None = None) -> Iterator[None]:
 
 def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     nfa = build_nfa(tree, limits)
-    parts = partition(nfa.charsets, limits)
+    parts = partition(nfa.charsets, limits, nfa.symbols)
     if not nfa.assertions:
         return determinize(nfa, parts, limits, steps)
     if is_unfoldable(nfa):

@@ -122,6 +122,9 @@ def lasting_states(nfa: NFA, parts: Partition, empty_indptr: Int32Array, empty_t
     is limited.
     """
     found = np.zeros(nfa.n_states, np.bool_)
+    if parts.symbols:
+        # All texts of characters are not all texts if some have calls.
+        return found
     is_there = np.zeros(parts.n_classes, np.bool_)
     is_there[parts.classes[parts.classes >= 0]] = True
     # For each set, the number of its nonempty classes.

@@ -92,7 +92,7 @@ class Machine:
         self.edges = adjacency(nfa.edges, nfa.n_states)
         self.looks = adjacency(nfa.looks, nfa.n_states)
         classes, indptr = parts.set_classes, parts.set_indptr
-        self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(nfa.charsets))]
+        self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(indptr) - 1)]
 
     def start(self) -> State:
         """Return the state at the beginning of a text."""

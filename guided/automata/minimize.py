@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
+from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.kernels import minimize as kernel
 
 __all__ = ["canonical", "distinct", "inverse_edges", "merge_columns", "minimal"]
@@ -96,34 +96,34 @@ def distinct(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Int3
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1).astype(np.int32)[values]
 
 
-def merge_columns(table: Int32Array, classes: npt.NDArray[np.integer[Any]]) -> tuple[Int32Array, UInt8Array]:
+def merge_columns(table: Int32Array, classes: npt.NDArray[Any]) -> tuple[Int32Array, npt.NDArray[Any]]:
     """Merge equal columns: (one column of each, by least byte: int32; class of each byte). O(n k).
 
-    Columns without a byte are dropped.
+    Columns without a byte are dropped. ``classes`` may have more letters than the 256 bytes.
     """
     k = table.shape[1]
     first, merged = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
     count = kernel.equal_columns(table, classes.astype(np.int32), first, merged, np.zeros(k, np.uint64))
-    return first[:count], merged[classes].astype(np.uint8)
+    return first[:count], merged[classes].astype(np.uint8 if len(classes) <= 256 else np.int32)
 
 
 def canonical(
     table: Int32Array,
-    classes: UInt8Array,
+    classes: npt.NDArray[Any],
     accepting: BoolArray,
     labels: Int32Array,
     start: int = 0,
     *,
     is_minimal: bool = False,
-) -> tuple[Int32Array, UInt8Array, BoolArray, Int32Array]:
+) -> tuple[Int32Array, npt.NDArray[Any], BoolArray, Int32Array]:
     """Return the canonical form: (table, classes, accepting, labels), start state 0.
 
     Parameters
     ----------
     table : ndarray[int32], shape (n_states, n_columns)
         Next state by column, negative for none.
-    classes : ndarray, shape (256,)
-        Column of each byte.
+    classes : ndarray, shape (256,) or more
+        Column of each byte, and of further letters. The canonical ones are uint8; int32 if there are further letters.
     accepting, labels : ndarray, shape (n_states,)
         Final states; labels that keep states apart.
     is_minimal : bool

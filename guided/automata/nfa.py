@@ -4,6 +4,9 @@ A state has empty edges, edges by a set of characters, and *look* edges: empty e
 Fragments are emitted into one numbering from left to right, with an explicit stack; a counted repeat emits its body once
 and copies the block of states and edges, so ``x{1,100000}`` costs array copies, not tree walks.
 
+A `Call` is a path by *symbols*, letters outside Unicode: the digits of its number to the base 16, so that thousands of calls need few
+columns in a table. `guided.automata.calls` makes call edges of such paths.
+
 Invariant: a block emitted between two state counts refers to no state outside it, except that look edges name assertions, which
 live in a table of their own and are shared by all copies.
 Ref: Thompson 1968; the nesting of counted repeats follows RE2 (each optional copy has one edge to the common exit).
@@ -19,9 +22,12 @@ from guided.arrays import Int32Array
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat
+from guided.patterns.tree import Alternate, Call, Chars, Concat, Graph, Literal, Look, Node, Repeat
 
-__all__ = ["NFA", "Assertion", "Operand", "adjacency", "build_nfa", "columns"]
+__all__ = ["CALL_DIGITS", "LEAD", "NFA", "Assertion", "Operand", "adjacency", "build_nfa", "columns"]
+
+# Digits of a call's number, to the base LEAD; the symbol of the first one is LEAD + digit.
+CALL_DIGITS, LEAD = 4, 16
 
 # Cost of visiting a node of the tree, in emitted states of a literal.
 _VISIT = 3
@@ -70,13 +76,15 @@ class NFA:
     empty : ndarray[int32], shape (n_empty, 2)
         Source, target.
     edges : ndarray[int32], shape (n_edges, 3)
-        Source, number of the set, target.
+        Source, number of the set or of the symbol, target. Symbols are numbered after the sets.
     looks : ndarray[int32], shape (n_looks, 3)
         Source, number of the assertion, target.
     charsets : tuple of Charset
         The sets that edges name.
     assertions : tuple of Assertion
         The assertions that looks name; inner ones have higher numbers.
+    symbols : tuple of int
+        The symbols of calls that edges name.
     """
 
     n_states: int
@@ -86,6 +94,7 @@ class NFA:
     looks: Int32Array
     charsets: tuple[Charset, ...]
     assertions: tuple[Assertion, ...]
+    symbols: tuple[int, ...] = ()
 
 
 def build_nfa(tree: Node, limits: Limits) -> NFA:
@@ -106,14 +115,18 @@ def build_nfa(tree: Node, limits: Limits) -> NFA:
         emitter.depth = depth + 1
         start = emitter.state()
         assertions.append(Assertion(start, emitter.emit(look.item, start), look.behind, look.negative))
+    edges = columns(emitter.edges, 3)
+    is_symbol = edges[:, 1] < 0
+    edges[is_symbol, 1] = len(emitter.charsets) - 1 - edges[is_symbol, 1]
     return NFA(
         emitter.n_states,
         accept,
         columns(emitter.empty, 2),
-        columns(emitter.edges, 3),
+        edges,
         columns(emitter.looks, 3),
         tuple(emitter.charsets),
         tuple(assertions),
+        tuple(emitter.symbols),
     )
 
 
@@ -165,6 +178,8 @@ class _Emitter:
         self.n_states = 0
         self.empty, self.edges, self.looks = array("i"), array("i"), array("i")
         self.charsets: list[Charset] = []
+        # Numbers of the symbols; -1 - number in edges, as long as the number of sets is unknown.
+        self.symbols: dict[int, int] = {}
         self.bodies: list[tuple[Look, int]] = []
         self.depth = 1
         self._numbers: dict[Charset, int] = {}
@@ -257,6 +272,14 @@ class _Emitter:
                         entry = self.state()
                         marks = (len(self.empty), len(self.edges), len(self.looks))
                         tasks.extend((_Close(current, entry, marks, task), task.item, _Set(entry)))
+                case Graph():
+                    first = self.state(task.n_points)
+                    tasks.append(_Set(first + 1))
+                    self.empty.extend((current, first))
+                    for begin, item, end in reversed(task.edges):
+                        tasks.extend((_Join(first + end), item, _Set(first + begin)))
+                case Call():
+                    current = self._call(task.number, current)
                 case Look():
                     target = self.state()
                     self.looks.extend((current, self.assertion(task), target))
@@ -272,6 +295,17 @@ class _Emitter:
         for offset, character in enumerate(text):
             self.edges.extend((current, self.character(character), first + offset))
             current = first + offset
+        return current
+
+    def _call(self, number: int, current: int) -> int:
+        if not 0 <= number < LEAD**CALL_DIGITS:
+            raise LimitError("values", number + 1, LEAD**CALL_DIGITS, "too many arguments of different types")
+        first = self.state(CALL_DIGITS)
+        for place in range(CALL_DIGITS):
+            digit = number // LEAD ** (CALL_DIGITS - 1 - place) % LEAD
+            symbol = self.symbols.setdefault(digit if place else LEAD + digit, len(self.symbols))
+            self.edges.extend((current, -1 - symbol, first + place))
+            current = first + place
         return current
 
     def _word(self, node: Node) -> list[int] | None:

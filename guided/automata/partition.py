@@ -8,8 +8,8 @@ Complexity: O(pieces of all sets), where a piece lies between two neighboring in
 pieces.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -43,7 +43,9 @@ class Partition:
     n_classes : int
         Number of classes; class 0 holds the characters of no set, and may be empty.
     set_indptr, set_classes : ndarray[int32]
-        CSR from a set's position in the input to its classes.
+        CSR from a set's position in the input to its classes; then from those of the symbols.
+    symbols : mapping of int to int
+        The class of each symbol, which is no character.
     """
 
     starts: Int32Array
@@ -51,6 +53,7 @@ class Partition:
     n_classes: int
     set_indptr: Int32Array
     set_classes: Int32Array
+    symbols: Mapping[int, int] = field(default_factory=dict)
 
     def charset(self, classes: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Charset:
         """Return the characters of some classes."""
@@ -59,8 +62,8 @@ class Partition:
         return Charset.of(zip(self.starts[wanted].tolist(), ends[wanted].tolist(), strict=True))
 
 
-def partition(charsets: Sequence[Charset], limits: Limits | None = None) -> Partition:
-    """Compute the minterms of ``charsets``.
+def partition(charsets: Sequence[Charset], limits: Limits | None = None, symbols: Sequence[int] = ()) -> Partition:
+    """Compute the minterms of ``charsets``; each of the symbols has a class of its own.
 
     Raises
     ------
@@ -93,7 +96,12 @@ def partition(charsets: Sequence[Charset], limits: Limits | None = None) -> Part
     set_classes = np.empty(int(set_indptr[-1]), np.int32)
     kernel.list_classes(indptr, first, last, class_of, np.full(n_classes, -1, np.int32), set_classes)
     starts, classes = _merged(points, class_of)
-    return Partition(starts, classes, n_classes, set_indptr, set_classes)
+    if symbols:
+        own = np.arange(len(symbols), dtype=np.int32)
+        set_indptr = np.concatenate([set_indptr, set_indptr[-1] + 1 + own])
+        set_classes = np.concatenate([set_classes, n_classes + own])
+    numbers = {symbol: n_classes + i for i, symbol in enumerate(symbols)}
+    return Partition(starts, classes, n_classes + len(symbols), set_indptr, set_classes, numbers)
 
 
 def joint(left: Partition, right: Partition) -> tuple[Partition, Int32Array]:

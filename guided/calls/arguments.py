@@ -9,7 +9,8 @@ from typing import Any
 
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import any_of, id_in, least, part, written
-from guided.calls.lowering import Layout, Slot, around, key_end, label_node, names_node, read_label, value_node
+from guided.calls.layout import Layout, Slot
+from guided.calls.lowering import around, key_end, label_node, names_node, read_label, value_node
 from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
 from guided.calls.scanner import Kind, Scanner, Step, either, sequence
 from guided.calls.schema import SchemaType, members
@@ -98,17 +99,16 @@ class CallScanner(Scanner):
         """The arguments and the spelling of the close."""
         form = self._form
         found: dict[str, Any] = {}
-        n_values = n_keys = 0
+        place = layout.start
         slot: Slot | None = None
         while True:
-            # Invariant: ``n_values`` values without keys have been read, and no key before ``n_keys`` can follow.
-            value = None if n_keys else _value_slot(layout, n_values)
-            keys = () if value is not None and value.required else _next_keys(layout.keyed[n_keys:])
-            last = keys[-1] if keys else value
-            is_apart = bool(found and form.separator)
+            without, keyed, may_close = layout.choices(place)
+            choices, keys = [*without, *keyed], tuple(choice for choice, _ in keyed)
+            value = without[0][0] if without else None
+            is_apart = not place.is_first and bool(form.separator)
             opener = form.separator if is_apart else form.before_key if value is None else ""
-            missing = last if last is not None and last.required else None
-            close = yield from self._closes(tool, opener if last is not None else None, slot, missing)
+            missing = None if may_close else choices[-1][0]
+            close = yield from self._closes(tool, opener if choices else None, slot, missing)
             if close is not None:
                 return found, close
             if is_apart and value is None:
@@ -120,10 +120,7 @@ class CallScanner(Scanner):
                 found.setdefault(slot.label, []).append(item)
             else:
                 found[slot.label] = item
-            if slot in layout.keyed:
-                n_keys = layout.keyed.index(slot) + 1
-            else:
-                n_values += 1
+            place = next(after for choice, after in choices if choice is slot)
 
     def _argument(self, tool: str, value: Slot | None, keys: tuple[Slot, ...]) -> Step[tuple[int, Slot, str, Slot]]:
         """Read a key, if there is one, and a value: the value's begin, its slot, its spelling, and the slot of its kind."""
@@ -237,17 +234,6 @@ class CallScanner(Scanner):
                 raise
             raise CallError(f"unexpected argument: {tool} has no more", "argument", self.position) from error
         return found if automaton_of(close).accepts(found.encode()) else None
-
-
-def _value_slot(layout: Layout, n_values: int) -> Slot | None:
-    """The next argument without a key."""
-    return layout.positional[n_values] if n_values < len(layout.positional) else layout.variadic
-
-
-def _next_keys(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
-    """The keyed arguments that may come next: up to the first required one."""
-    needed = next((i for i, slot in enumerate(slots) if slot.required), len(slots) - 1)
-    return slots[: needed + 1]
 
 
 @lru_cache(maxsize=4096)

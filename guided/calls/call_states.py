@@ -1,4 +1,4 @@
-"""`CallStates`: the automaton of calls of many tools, built on demand.
+"""`CallStates`: the automaton of calls, built on demand.
 
 It is composed of parts: *top*, the text with a hole at each call; *before*, the text before the name in every call; the names
 (`guided.calls.names`); and for each tool the *rest*, the text after its name, built once a text has passed the name. Tools with the same
@@ -18,13 +18,13 @@ byte is read that continues no name.
 Complexity: O(1) per state, vectorized for names; each rest is built once, at the cost of its tool. Nothing depends on the number of tools.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array
+from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, Int64Array
 from guided.calls.names import Names, Places
 from guided.errors import SchemaError, VocabularyError
 from guided.schema.pushdown.frames import ANY, Frame, FrameStates, Hole, SubTrie, Value
@@ -44,14 +44,17 @@ class Parts:
     top : Frame
         The text, with a hole for each call.
     before : Frame
-        A call up to its name, with a hole for the name.
+        A call up to its name; it accepts where the name may begin.
     names : Names
     rest : callable
         Maps the name of a tool to a key, equal for tools with the same arguments, and a function that builds the frame after its name.
     firsts : bytes
         Bytes that may follow a name.
     following : bytes
-        Bytes that may follow a value in a rest.
+        Bytes that may follow a number in a rest.
+    lengths : mapping of str to int, optional
+        Length of the shortest rest of each tool. Short completions take the tool whose name and rest are shortest; without it, the
+        shortest name.
     """
 
     top: Frame
@@ -60,6 +63,7 @@ class Parts:
     rest: Callable[[str], tuple[Hashable, Callable[[], Frame]]]
     firsts: bytes
     following: bytes
+    lengths: Mapping[str, int] | None = None
 
 
 class CallStates:
@@ -99,6 +103,10 @@ class CallStates:
             self._names = self._names.only(np.array(live, np.bool_))
         if not self._top.is_live or not self._before.is_live or not len(self._names):
             raise VocabularyError("every text of the spec needs a byte that the vocabulary cannot encode")
+        self._lengths: Int64Array | None = None
+        if parts.lengths is not None:
+            names = [self._names[place].decode() for place in range(len(self._names))]
+            self._lengths = np.array([len(name.encode()) + parts.lengths[name] for name in names], np.int64)
         self._state([(TOP, 0)])
 
     @property
@@ -133,7 +141,7 @@ class CallStates:
             goes_on = bool((self._top.row(state) >= 0).any()) or bool(self._top.accepting[state])
             return ([] if behind < 0 else [(BEFORE, 0, behind)]), goes_on or behind < 0
         if kind == BEFORE:
-            has_name = self._before.behind[state] >= 0
+            has_name = bool(self._before.accepting[state])
             goes_on = bool((self._before.row(state) >= 0).any())
             return ([(NAME, 0, len(self._names), 0, place[2])] if has_name else []), goes_on or not has_name
         if kind == REST:
@@ -176,7 +184,7 @@ class CallStates:
     # Protocol of the embedding
 
     def near(self, state: int, control_of: Int32Array) -> tuple[Int32Array, Int32Array, BoolArray]:
-        """Rows near a state: its whole part if it is a single place, the path of the shortest name, or only the state itself."""
+        """Rows near a state: its whole part if it is a single place, the path of the name of a short completion, or the state."""
         places = self._states[state]
         if len(places) == 1 and places[0][0] == NAME:
             states, rows, ends = self._name(places[0], self._shortest(places[0]))
@@ -225,11 +233,16 @@ class CallStates:
         return self._name(places[0], trie) if len(places) == 1 and places[0][0] == NAME else None
 
     def _shortest(self, place: _Place) -> SubTrie:
-        """The rest of the shortest name, as a trie."""
+        """The rest of the name on a short completion, as a trie."""
         _, low, high, depth, _ = place
-        data = np.frombuffer(self._names[self._names.shortest(low, high)][depth:], np.uint8)
+        data = np.frombuffer(self._names[self._shortest_name(low, high)][depth:], np.uint8)
         skip = np.full(len(data), len(data), np.int32)
         return SubTrie(data, np.arange(len(data), dtype=np.int32), skip, 0, len(data))
+
+    def _shortest_name(self, low: int, high: int) -> int:
+        if self._lengths is None:
+            return self._names.shortest(low, high)
+        return low + int(np.argmin(self._lengths[low:high]))
 
     def _name(self, place: _Place, trie: SubTrie) -> tuple[Int32Array, Int32Array, BoolArray]:
         """A place of names and the places below it."""
@@ -291,7 +304,7 @@ class CallStates:
         return None
 
     def way(self, state: int) -> bytes:
-        """Shortest bytes from a state to the next value, or to the end of the call and text, using the shortest name."""
+        """Shortest bytes from a state to the next value, or to the end of the call and text."""
         places = self._states[state]
         if self._ends(places):
             return b""
@@ -303,7 +316,7 @@ class CallStates:
                     return way
             elif place[0] == NAME:
                 _, low, high, depth, behind = place
-                at = self._names.shortest(low, high)
+                at = self._shortest_name(low, high)
                 name = self._names[at][depth:]
                 return name or self._rests[self._rest(at, behind)][0].way(0)
             elif way := (self._top if place[0] == TOP else self._before).way(place[1]):

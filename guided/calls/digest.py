@@ -6,7 +6,7 @@ Linear in the memory of the tree, even if subtrees are shared. Equal trees have 
 from guided.automata.nfa import Operand
 from guided.engine.fingerprints import fingerprint_of
 from guided.patterns.fold import fold
-from guided.patterns.tree import Chars, Literal, Look, Node, Repeat
+from guided.patterns.tree import Call, Chars, Graph, Literal, Look, Node, Repeat
 
 __all__ = ["digest"]
 
@@ -25,6 +25,10 @@ def _own(node: Node) -> tuple[str, str]:
             return "chars", repr(node.charset.ranges)
         case Repeat():
             return "repeat", f"{node.minimum},{node.maximum}"
+        case Call():
+            return "call", f"{node.number}"
+        case Graph():
+            return "graph", repr([(begin, end) for begin, _, end in node.edges])
         case Look():
             return "look", f"{node.behind},{node.negative}"
         case Operand():

@@ -1,24 +1,28 @@
-"""`Inventory`: the spec of calls of very many tools, which lowers a tool once a text has passed its name.
+"""`Inventory`: the spec of calls of any number of tools, which lowers a tool once a text has passed its name.
 
 The language is that of `guided.calls.spec.Tools`; `guided.calls.call_states` describes its states. An inventory contains only tools with
 JSON definitions. A tool that cannot be lowered raises an error with its place when a text reaches it.
 """
 
 import json
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
-from guided.automata.automaton import Automaton
+import numpy as np
+
 from guided.automata.build import from_tree, one_budget
+from guided.automata.calls import CallAutomaton
 from guided.calls.call_states import CallStates, Parts
 from guided.calls.constraints import Caps
+from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
+from guided.calls.formats.texts import any_of
 from guided.calls.groups import Count
-from guided.calls.holes import NAME, Holes, frame_of, split_at_name
-from guided.calls.lowering import Layout, call_tree, layout_of
-from guided.calls.modes import calls_only
+from guided.calls.layout import Layout
+from guided.calls.lowering import layout_of, least_length, rest_tree
 from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.schema import VALUES, type_of_schema
@@ -30,11 +34,18 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
+from guided.patterns.tree import Call
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
-from guided.schema.pushdown.frames import Frame
+from guided.schema.pushdown.frames import Frame, Value
 
-__all__ = ["Inventory", "Layouts"]
+__all__ = ["MOST_CHECKED", "Inventory", "Layouts"]
+
+# Up to this number, definitions are checked when the spec is made; of more, each when a text has passed its name, since published documents
+# take 2 to 16 ms each.
+MOST_CHECKED = 100
+# Maximum number of parameters that a note lists.
+_LISTED = 20
 
 _MODULUS = 1 << 256
 # Argument schemas that together contain all text that may surround a value.
@@ -74,9 +85,48 @@ class Layouts(Mapping[str, Layout]):
         found = self._made.get(name)
         if found is None:
             with one_budget():
-                parameters = self.tools[name].parameters(self._caps, self._strict)
-                found = self._made[name] = layout_of(name, parameters, self._form)
+                found = self._make(name)
+            for place in self.tools[name].never_written(self._caps, self._strict):
+                warnings.warn(f"no value satisfies {place}, so calls never have it", UserWarning, stacklevel=2)
         return found
+
+    def _make(self, name: str) -> Layout:
+        parameters = self.tools[name].parameters(self._caps, self._strict)
+        found = self._made[name] = layout_of(name, parameters, self._form)
+        return found
+
+    def check(self) -> None:
+        """Create all layouts.
+
+        Raises
+        ------
+        SchemaError
+            A tool cannot be lowered.
+        """
+        with one_budget():
+            for name in self.tools:
+                if name not in self._made:
+                    self._make(name)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether there are so few that all are created in advance."""
+        return len(self.tools) <= MOST_CHECKED
+
+    @property
+    def are_flat(self) -> bool:
+        """Whether the calls are a finite automaton that is small enough to be built as a whole: there are few, and none needs a stack."""
+        return self.are_few and not any(layout.needs_stack for layout in self.values())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on the tools whose layouts are created."""
+        made = (self.tools[name] for name in tuple(self._made))
+        never = [place for tool in made for place in tool.never_written(self._caps, self._strict)]
+        if not never:
+            return ()
+        listed = ", ".join([*never[:_LISTED], *(["..."] if len(never) > _LISTED else [])])
+        return (f"no value satisfies these optional parameters, so calls never have them: {listed}",)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tools)
@@ -199,11 +249,21 @@ class Inventory:
             Every text needs bytes that the alphabet lacks.
         """
         automaton = Embedding(partial(CallStates, self._parts(limits)), VALUES, limits, alphabet)
-        return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, masks=NameMasks)
+        return Lowered(
+            automaton,
+            automaton.structure,
+            automaton.structure.tables.n_controls,
+            notes=self.layouts.notes,
+            masks=NameMasks,
+        )
 
     def _parts(self, limits: Limits) -> Parts:
         top, before, firsts, following = _around(self.texts, limits)
-        return Parts(top, before, self.names, partial(self._rest, limits), firsts, following)
+        if not self.layouts.are_few:
+            return Parts(top, before, self.names, partial(self._rest, limits), firsts, following)
+        self.layouts.check()
+        lengths = {name: least_length(layout, self.texts.form) for name, layout in self.layouts.items()}
+        return Parts(top, before, self.names, partial(self._rest, limits), firsts, following, lengths)
 
     def _rest(self, limits: Limits, name: str) -> tuple[Hashable, Callable[[], Frame]]:
         layout = self.layouts[name]
@@ -246,12 +306,10 @@ def _hashable(value: Any) -> Any:
 @lru_cache(maxsize=64)
 def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
     """The parts shared by all tools: text, calls before the name, the bytes after names and after values."""
-    holes, form = Holes(), texts.form
-    anything = type_of_schema(True, "", "")
-    # Why a second mark: adjacent calls produce adjacent marks, and no suffix of this mark followed by a prefix of it is a mark.
-    holes.mark(anything, b"-")
-    top = frame_of(texts.automaton(holes.mark(anything), (), limits), holes)
-    before, _ = split_at_name(_call(Layout((), None, ()), form, Holes(), limits))
+    form = texts.form
+    outside = texts.automaton(Call(0), (), limits)
+    top = Frame(outside.automaton, outside.calls, (Value(True),))
+    before = Frame(from_tree(any_of(form.texts("before_name"), form.id), limits), np.empty((0, 3), np.int32), ())
     firsts: set[int] = set()
     following: set[int] = set()
     layouts = [
@@ -262,23 +320,16 @@ def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
     for layout in layouts:
         rest = _rest_frame(layout, form, limits)
         following.update(rest.following)
-        row = rest.automaton.table[0, rest.automaton.classes]
-        firsts.update(byte for byte in range(256) if row[byte] >= 0)
-    following.update(byte for state in top.holes[:, 2].tolist() for byte in _onward(top, state))
+        firsts.update(_onward(rest, 0))
     return top, before, bytes(sorted(firsts)), bytes(sorted(following))
 
 
 def _onward(frame: Frame, state: int) -> list[int]:
     row = frame.automaton.table[state, frame.automaton.classes]
-    return [byte for byte in range(256) if row[byte] >= 0]
-
-
-def _call(layout: Layout, form: Format, holes: Holes, limits: Limits) -> Automaton:
-    """The automaton of the calls of a tool, with a placeholder for its name."""
-    return calls_only(from_tree(call_tree([(NAME, layout)], form, holes), limits))
+    return np.flatnonzero(row >= 0).tolist()
 
 
 def _rest_frame(layout: Layout, form: Format, limits: Limits) -> Frame:
     """The frame of the text after the name in calls with a layout."""
-    holes = Holes()
-    return frame_of(split_at_name(_call(layout, form, holes, limits))[1], holes)
+    embedded = EmbeddedValues()
+    return embedded.frame(CallAutomaton.from_tree(rest_tree(layout, form, embedded), limits))

@@ -1,20 +1,20 @@
 """Tools and a format -> the pattern tree of a call.
 
-`Layout` lists the arguments of a tool's call in a format, in order: positional ones first, then those with keys. This module builds the
-tree from it, and `guided.calls.parse` reads calls by it. All occurrences of a type share one tree object, and tools with the same
+`guided.calls.layout.Layout` has the arguments of a tool's call in a format. This module builds the tree from it, and `guided.calls.parse`
+reads calls by it. All occurrences of a type share one tree object, and tools with the same
 arguments share the tree after the name: ``(add|multiply)(...)``.
 """
 
 import json
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from guided.calls.containers import array, following, in_order
+from guided.calls.containers import array
+from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
-from guided.calls.formats.texts import BLANKS, any_of, part
-from guided.calls.holes import MARKS, Holes
+from guided.calls.formats.texts import BLANKS, any_of, least, part
+from guided.calls.layout import Layout, Place, Slot
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
 from guided.calls.pythonic import pythonic
@@ -24,82 +24,24 @@ from guided.calls.schema import SchemaType, type_of_annotation
 from guided.calls.strings import any_text, spell_text
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError
-from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional, repeat
+from guided.patterns.tree import Graph, Intersect, Literal, Node, alternate, concat
 
 __all__ = [
-    "Layout",
-    "Slot",
     "around",
     "call_tree",
     "key_end",
     "label_node",
     "layout_of",
+    "least_length",
     "names_node",
     "read_label",
+    "rest_tree",
     "value_node",
 ]
 
 _LETTERS = frozenset(b"tfn")
+_NOTHING = Literal("")
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One argument of a call.
-
-    Attributes
-    ----------
-    name : str
-        Name of the Python parameter.
-    label : str
-        Name of the argument in calls.
-    type : ValueType or SchemaType
-        Type of the written value.
-    required : bool
-        Whether every call has it.
-    text : ValueType or None
-        Type of its strings, if the format gives strings a key of their own; the same object as ``type`` if all values are strings.
-    """
-
-    name: str
-    label: str
-    type: ValueType | SchemaType
-    required: bool
-    text: ValueType | None = None
-
-    @property
-    def kinds(self) -> "tuple[Slot, ...]":
-        """The alternatives for the value, each with its own key."""
-        if self.text is None or self.text is self.type:
-            return (self,)
-        return replace(self, text=None), replace(self, type=self.text)
-
-    @property
-    def is_text(self) -> bool:
-        """Return whether it follows the key for strings."""
-        return self.text is not None and self.text is self.type
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The arguments of a tool in a format, in the order of a call.
-
-    Attributes
-    ----------
-    positional : tuple of Slot
-        Arguments without keys; no required one follows an optional one.
-    variadic : Slot or None
-        Any number of further values without keys, after all positional ones.
-    keyed : tuple of Slot
-        Arguments with keys.
-    whole : SchemaType or None
-        Type of the JSON object of all arguments, which then replaces the other fields.
-    """
-
-    positional: tuple[Slot, ...]
-    variadic: Slot | None
-    keyed: tuple[Slot, ...]
-    whole: SchemaType | None = None
 
 
 def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layout:
@@ -138,8 +80,6 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
         else:
             if not form.is_quoted and not LABEL.fullmatch(parameter.label):
                 raise SchemaError(f"format {form.name!r} cannot write this name: it needs quotes", pointer, "name")
-            if not MARKS.isdisjoint(parameter.label):
-                raise SchemaError("a name must not contain the reserved characters U+F0000 to U+F000F", pointer, "name")
             if parameter.kind == "variadic":
                 kind, text = _listed(kind, pointer), None
             keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required, text))
@@ -165,22 +105,22 @@ def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer:
             )
 
 
-def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, holes: Holes) -> Node:
-    """The tree of a call, from before the name to the close. Adds the call's schema values to `holes`."""
+def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, embedded: EmbeddedValues) -> Node:
+    """The tree of a call, from before the name to the close. Adds the call's schema values to `embedded`."""
     names: dict[Layout, list[str]] = {}
     for name, layout in inventory:
         names.setdefault(layout, []).append(name)
-    by_argument: list[Node] = []
-    at_once: list[Node] = []
+    calls: list[Node] = []
     for layout, found in names.items():
-        named = names_node(tuple(found))
-        before, after = (any_of(texts, form.id) for texts in around(layout, form))
-        if layout.whole is None:
-            by_argument.append(concat([named, before, _arguments(layout, form, holes)]))
-        else:
-            at_once.append(concat([named, before, holes.mark(layout.whole), after]))
-    calls = [concat([alternate(by_argument), any_of(form.texts("close"), form.id)])] if by_argument else []
-    return concat([any_of(form.texts("before_name"), form.id), alternate([*calls, *at_once])])
+        calls.append(concat([names_node(tuple(found)), rest_tree(layout, form, embedded)]))
+    return concat([any_of(form.texts("before_name"), form.id), alternate(calls)])
+
+
+def rest_tree(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:
+    """The tree of the text after a tool's name, to the close. Adds the call's schema values to `embedded`."""
+    before, after = (any_of(texts, form.id) for texts in around(layout, form))
+    arguments = _arguments(layout, form, embedded) if layout.whole is None else embedded.call(layout.whole, b"{")
+    return concat([before, arguments, after])
 
 
 def around(layout: Layout, form: Format) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -191,32 +131,60 @@ def around(layout: Layout, form: Format) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(text[:-1] for text in before), tuple(text[1:] for text in after)
 
 
-def _arguments(layout: Layout, form: Format, holes: Holes) -> Node:
-    separator = part(form.separator)
-    keyed = [(_entry(slot, form, holes), slot.required) for slot in layout.keyed]
-    without = in_order(keyed, separator)
-    spelled = partial(_value, form=form, holes=holes, is_beside_keys=bool(layout.keyed))
-    values = [spelled(slot) for slot in layout.positional]
-    further: Node = Literal("")
-    if layout.variadic is not None:
-        value = spelled(layout.variadic)
-        further = repeat(concat([separator, value]))
-        values = values or [value]
-    if not values:
-        return without
-    required = sum(slot.required for slot in layout.positional)
-    sure = max(required, 1)
-    # An optional value requires all values before it.
-    for value in reversed(values[sure:]):
-        further = optional(concat([separator, value, further]))
-    first = [item for value in values[:sure] for item in (separator, value)][1:]
-    given = concat([*first, further, *following(keyed, separator)])
-    return given if required else alternate([given, without])
+def least_length(layout: Layout, form: Format) -> int:
+    """Length in bytes of the shortest text after a tool's name, where each value counts one."""
+    before, after = (min(len(least(text).encode()) for text in texts) for texts in around(layout, form))
+    if layout.whole is not None:
+        return before + 1 + after
+    lengths = []
+    for number, slot in enumerate(layout.slots):
+        if slot.required:
+            text = least(form.after_value.replace("{name}", slot.label))
+            if number >= layout.first_key:
+                text += (
+                    least(form.before_key) + slot.label + least(form.after_text_key if slot.is_text else form.after_key)
+                )
+            lengths.append(1 + len(text.encode()))
+    return before + sum(lengths) + max(len(lengths) - 1, 0) * len(least(form.separator).encode()) + after
 
 
-def _entry(slot: Slot, form: Format, holes: Holes) -> Node:
+def _arguments(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:
+    """The arguments, in the order of `Layout.steps`."""
+
+    def spelled(slot: Slot, place: Place) -> Node:
+        if place.at >= layout.first_key:
+            return _entry(slot, form, embedded)
+        return _value(slot, form, embedded, is_beside_keys=bool(layout.keyed))
+
+    points = {layout.start: 0}
+    edges: list[tuple[int, Node, int]] = []
+    # A point before each argument, and one before its separator; point 1 is the end.
+    n_points = 2
+    before: dict[int, int] = {}
+    work = [layout.start]
+    for place in work:
+        ways = layout.steps(place)
+        for slot, after in ways:
+            if after not in points:
+                points[after] = n_points
+                n_points += 1
+                work.append(after)
+            if slot is None:
+                edges.append((points[place], _NOTHING, points[after]))
+                continue
+            if place.at not in before:
+                before[place.at] = n_points
+                n_points += 1
+                edges.append((before[place.at], spelled(slot, place), points[after]))
+            edges.append((points[place], _NOTHING if place.is_first else part(form.separator), before[place.at]))
+        if not ways:
+            edges.append((points[place], _NOTHING, 1))
+    return Graph(tuple(edges), n_points)
+
+
+def _entry(slot: Slot, form: Format, embedded: EmbeddedValues) -> Node:
     before, label = part(form.before_key), label_node((slot.label,), form.is_quoted)
-    values = [concat([key_end(kind, form), _value(kind, form, holes, is_beside_keys=False)]) for kind in slot.kinds]
+    values = [concat([key_end(kind, form), _value(kind, form, embedded, is_beside_keys=False)]) for kind in slot.kinds]
     return concat([before, label, alternate(values)])
 
 
@@ -225,25 +193,25 @@ def key_end(slot: Slot, form: Format) -> Node:
     return part(form.after_text_key if slot.is_text else form.after_key)
 
 
-def _value(slot: Slot, form: Format, holes: Holes, is_beside_keys: bool) -> Node:
+def _value(slot: Slot, form: Format, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
     """A value and the text after it."""
-    value = _spelled(slot.type, form.has_plus, holes, is_beside_keys)
+    value = _spelled(slot.type, form.has_plus, embedded, is_beside_keys)
     return concat([value, part(form.after_value.replace("{name}", slot.label))]) if form.after_value else value
 
 
-def _spelled(kind: ValueType | SchemaType, has_plus: bool, holes: Holes, is_beside_keys: bool) -> Node:
+def _spelled(kind: ValueType | SchemaType, has_plus: bool, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
     """A value. If a key may occur in its place, the words of JSON become literals, since a key may begin like one."""
     if isinstance(kind, ValueType):
         return value_node(kind, has_plus)
     begins = kind.begins if has_plus or is_beside_keys else b""
-    nodes: list[Node] = [holes.mark(kind)]
+    nodes: list[Node] = [embedded.call(kind)]
     if is_beside_keys and kind.words:
         rest = bytes(byte for byte in begins if byte not in _LETTERS)
-        nodes = [holes.mark(kind, rest)] if rest else []
+        nodes = [embedded.call(kind, rest)] if rest else []
         nodes += map(Literal, kind.words)
     digits = bytes(byte for byte in begins if byte in b"0123456789")
     if has_plus and digits:
-        nodes.append(concat([Literal("+"), holes.mark(kind, digits)]))
+        nodes.append(concat([Literal("+"), embedded.call(kind, digits)]))
     return alternate(nodes)
 
 

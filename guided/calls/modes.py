@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
+from guided.arrays import DEAD, BoolArray, Int32Array, Int64Array
 from guided.automata.automaton import Automaton
+from guided.automata.calls import CALL_LETTER, NO_CALL, CallAutomaton
 from guided.calls.triggers import Trigger, Triggers
 from guided.errors import GuidedError, LimitError
 from guided.limits import Limits
@@ -41,19 +42,19 @@ _BLOCK = 1 << 14
 
 def running_text(
     triggers: Sequence[Trigger],
-    call: Automaton | None,
+    call: CallAutomaton | None,
     limits: Limits,
     goes_on: bool = True,
     fewest: int = 1,
     most: int | None = None,
-) -> Automaton:
+) -> CallAutomaton:
     """Build the automaton of free text with tool calls.
 
     Parameters
     ----------
     triggers : sequence of Trigger
         At least one.
-    call : Automaton or None
+    call : CallAutomaton or None
         Automaton of the text after the trigger, up to the end of the terminator; it must be prefix-free. None: no call is possible, so
         a trigger cannot occur.
     goes_on : bool
@@ -71,7 +72,7 @@ def running_text(
     O(n k) for n states of the call and k byte classes, for each counted call, plus the minimization.
     """
     machine = Triggers(triggers)
-    n_text, n_call = len(machine.children), 0 if call is None else call.n_states
+    n_text, n_call = len(machine.children), 0 if call is None else len(call.table)
     columns, representatives = _columns(b"".join(trigger.text for trigger in triggers), call)
     n_copies = _copies(fewest, most) if goes_on and call is not None else 1
     n_states, end = n_text + n_call + 1, n_text + n_call
@@ -89,6 +90,7 @@ def running_text(
             rows = call.table[begin : begin + _BLOCK]
             table[n_text + begin : n_text + begin + len(rows)] = onward[rows[:, call.classes[representatives]]]
     table[0] = 0
+    table[0, columns[CALL_LETTER]] = DEAD
     # Invariant: the row of ``fallback`` is complete before the rows copied from it, and leads to no trigger that has fired.
     for node in machine.order:
         if node:
@@ -99,16 +101,20 @@ def running_text(
         table[end] = table[machine.start]
     labels = np.full(n_states, TEXT, np.int32)
     labels[n_text:end], labels[end] = CALL, CALL_END
+    called = np.full(n_states, NO_CALL, np.int32)
+    if call is not None:
+        called[n_text:end] = call.called
     accepting = labels != CALL
     if n_copies > 1:
         table, labels, accepting = _counted(table, labels, machine.start, end, n_copies, fewest, most)
-    return Automaton.from_table(table, columns, accepting, labels, start=machine.start)
+        called = np.tile(called, n_copies)
+    return CallAutomaton.from_table(table, columns, accepting, labels, called, machine.start)
 
 
-def calls_only(calls: Automaton) -> Automaton:
+def calls_only(calls: CallAutomaton) -> CallAutomaton:
     """Label an automaton of calls without text around them."""
     labels = np.where(calls.accepting, CALL_END, CALL).astype(np.int32)
-    return Automaton.from_table(calls.table, calls.classes, calls.accepting, labels)
+    return CallAutomaton.from_table(calls.table, calls.classes, calls.accepting, labels, calls.called)
 
 
 def ended_by_calls(text: Automaton) -> Automaton:
@@ -118,12 +124,12 @@ def ended_by_calls(text: Automaton) -> Automaton:
     return Automaton.from_table(table, text.classes, text.accepting | is_end, text.labels)
 
 
-def with_calls(text: Automaton) -> Automaton:
+def with_calls(text: CallAutomaton) -> CallAutomaton:
     """Restrict running text that ends with its first call to the texts with a call."""
-    return Automaton.from_table(text.table, text.classes, text.labels == CALL_END, text.labels)
+    return CallAutomaton.from_table(text.table, text.classes, text.labels == CALL_END, text.labels, text.called)
 
 
-def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -> Automaton:
+def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: CallAutomaton) -> CallAutomaton:
     """Build the automaton of texts with optional reasoning before them.
 
     Parameters
@@ -134,7 +140,7 @@ def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -
         Closes the reasoning at its first occurrence. Not empty.
     blanks : bytes
         Optional bytes after the end.
-    text : Automaton
+    text : CallAutomaton
         The text after the reasoning, with labels.
 
     Notes
@@ -143,16 +149,18 @@ def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -
     """
     machine = Triggers([Trigger(end)])
     columns, representatives = _columns(begin + end + blanks, text)
-    onward = np.append(np.arange(text.n_states), DEAD).astype(np.int32)
     # State ranges: the text, the search for the end, the blanks after it, the opening delimiter.
-    n_text = text.n_states
+    n_text = len(text.table)
+    onward = np.append(np.arange(n_text), DEAD).astype(np.int32)
     after, first = n_text + len(end), n_text + len(end) + len(blanks)
     table = np.full((first + len(begin), len(representatives)), DEAD, np.int32)
     table[:n_text] = onward[text.table[:, text.classes[representatives]]]
     labels = np.full(len(table), REASONING, np.int32)
     accepting = np.zeros(len(table), np.bool_)
-    labels[:n_text], accepting[:n_text] = text.labels, text.accepting
+    called = np.full(len(table), NO_CALL, np.int32)
+    labels[:n_text], accepting[:n_text], called[:n_text] = text.labels, text.accepting, text.called
     table[n_text] = n_text
+    table[n_text, columns[CALL_LETTER]] = DEAD
     for node in machine.order[:-1]:
         if node:
             table[n_text + node] = table[n_text + machine.fallback[node]]
@@ -161,7 +169,7 @@ def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -
     for place in reversed(range(len(blanks))):
         state, behind = after + place, after + place + 1 if place + 1 < len(blanks) else 0
         table[state] = table[behind]
-        labels[state], accepting[state] = labels[behind], accepting[behind]
+        labels[state], accepting[state], called[state] = labels[behind], accepting[behind], called[behind]
         table[state, columns[blanks[place]]] = behind
     # A prefix of the opening delimiter may also be text.
     read = 0
@@ -169,18 +177,21 @@ def reasoning_before(begin: bytes, end: bytes, blanks: bytes, text: Automaton) -
         state = first + place
         if read >= 0:
             table[state], labels[state], accepting[state] = table[read], text.labels[read], text.accepting[read]
+            called[state] = text.called[read]
         read = int(table[state, columns[byte]])
         table[state, columns[byte]] = state + 1 if place + 1 < len(begin) else n_text
-    return Automaton.from_table(table, columns, accepting, labels, start=first if begin else n_text)
+    return CallAutomaton.from_table(table, columns, accepting, labels, called, first if begin else n_text)
 
 
-def _entry(fired: Trigger | None, child: int, n_text: int, call: Automaton | None) -> int:
+def _entry(fired: Trigger | None, child: int, n_text: int, call: CallAutomaton | None) -> int:
     """The state after the byte that completes a node of the trigger search."""
     if fired is None:
         return child
     if call is None:
         return DEAD
-    state = call.run(fired.text[len(fired.text) - fired.read :])
+    state = 0
+    for byte in fired.text[len(fired.text) - fired.read :]:
+        state = int(call.table[state, call.classes[byte]]) if state >= 0 else DEAD
     return n_text + state if state >= 0 else DEAD
 
 
@@ -210,10 +221,13 @@ def _counted(
     return np.concatenate(copies).astype(np.int32), np.tile(labels, n_copies), accepting.ravel()
 
 
-def _columns(triggers: bytes, call: Automaton | None) -> tuple[UInt8Array, UInt8Array]:
-    """Class of each byte and a representative of each class; classes refine those of the call and separate trigger bytes."""
-    by_call = np.zeros(256, np.int64) if call is None else call.classes.astype(np.int64)
-    by_trigger = np.zeros(256, np.int64)
-    by_trigger[list(triggers)] = 1 + np.array(list(triggers))
-    _, representatives, classes = np.unique(by_call * 257 + by_trigger, return_index=True, return_inverse=True)
-    return classes.astype(np.uint8), representatives.astype(np.uint8)
+def _columns(triggers: bytes, call: CallAutomaton | None) -> tuple[Int32Array, Int64Array]:
+    """Class of each byte and of calls, and a representative of each class.
+
+    Classes refine those of the call, and separate trigger bytes and the letter of calls.
+    """
+    by_call = np.zeros(CALL_LETTER + 1, np.int64) if call is None else call.classes.astype(np.int64)
+    apart = np.zeros(CALL_LETTER + 1, np.int64)
+    apart[[*triggers, CALL_LETTER]] = 1 + np.array([*triggers, CALL_LETTER])
+    _, representatives, classes = np.unique(by_call * 258 + apart, return_index=True, return_inverse=True)
+    return classes.astype(np.int32), representatives

@@ -17,7 +17,8 @@ from typing import Any
 
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import written
-from guided.calls.lowering import Layout, Slot, around
+from guided.calls.layout import Layout, Slot
+from guided.calls.lowering import around
 from guided.calls.pythonic import as_python
 from guided.calls.reads import Call
 from guided.calls.values import ValueType, automaton_of
@@ -103,7 +104,7 @@ def render_call(
     begun = written(form.before_name, id=given_id) + name + before
     if layout.whole is not None:
         return begun + _spelled(name, Slot("", "arguments", layout.whole, True), arguments, form) + after
-    slots = [*layout.positional, *([layout.variadic] if layout.variadic else []), *layout.keyed]
+    slots = layout.slots
     known = {slot.label for slot in slots}
     for label in arguments:
         if label not in known:

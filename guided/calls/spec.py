@@ -6,17 +6,15 @@ from functools import lru_cache
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from guided.automata.automaton import Automaton
 from guided.automata.build import one_budget
 from guided.calls.constraints import MOST_DIGITS, Caps
 from guided.calls.digest import digest
+from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.groups import Count
-from guided.calls.holes import Holes, frame_of, has_marks
 from guided.calls.inventory import Inventory, Layouts
 from guided.calls.lowering import call_tree
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
@@ -25,7 +23,6 @@ from guided.calls.options import chosen_tools, positive, reasoning_texts
 from guided.calls.schema import VALUES
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
-from guided.calls.values import ValueType, automaton_of
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.grammar import Grammar
@@ -40,12 +37,8 @@ from guided.patterns.tree import Node
 from guided.schema.frontend.json_values import text_of
 from guided.schema.pushdown.frames import Frame
 
-__all__ = ["MANY", "FirstCall", "Tools"]
+__all__ = ["FirstCall", "Tools"]
 
-# Above this number of tools, each is lowered on demand, once a text has passed its name (definitions only).
-MANY = 100
-# Maximum number of parameters that a note lists.
-_LISTED = 20
 # Names of the state labels in an exported grammar.
 PARTS = {TEXT: "text", CALL: "call", CALL_END: "calls", REASONING: "reasoning"}
 # Types that `Tools.lower` returns.
@@ -107,7 +100,7 @@ class Tools(Composable):
     count: Count
     reasoning: tuple[str, str] | None
     layouts: Layouts = field(repr=False)
-    is_large: bool = field(repr=False)
+    is_inventory: bool = field(repr=False)
     _caps: Caps = field(repr=False)
     _strict: bool = field(repr=False)
     _inventories: dict[tuple[bool, bool], Inventory] = field(repr=False)
@@ -142,12 +135,11 @@ class Tools(Composable):
             names = frozenset(choice)
             chosen = tuple(tool for tool in found if tool.name in names)
         layouts = Layouts({tool.name: tool for tool in chosen}, form, caps, bool(strict))
-        is_deferred = engine == "nested" and not form.by_name and all(map(_is_deferrable, chosen))
-        is_large = len(chosen) > MANY and is_deferred
-        if not is_large:
-            with one_budget():
-                for name in layouts:
-                    layouts[name]
+        is_inventory = (
+            engine == "nested" and not form.by_name and bool(chosen) and all(map(_is_plain_definition, chosen))
+        )
+        if not is_inventory or layouts.are_few:
+            layouts.check()
         values: dict[str, Any] = {
             "format": form,
             "tool_choice": choice,
@@ -156,7 +148,7 @@ class Tools(Composable):
             "count": count,
             "reasoning": reasoning_texts(reasoning, form),
             "layouts": layouts,
-            "is_large": is_large,
+            "is_inventory": is_inventory,
             "_caps": caps,
             "_strict": bool(strict),
             "_inventories": {},
@@ -199,12 +191,12 @@ class Tools(Composable):
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of the spec; the same language written in the same way has the same fingerprint."""
-        if self.is_large:
+        if self.is_inventory:
             return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         kind += "" if self.engine == "nested" else " by lalr"
-        found, holes = _tree(self) if self.layouts else (tree.Literal(""), Holes())
-        values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in holes.values]
+        found, embedded = _tree(self) if self.layouts else (tree.Literal(""), EmbeddedValues())
+        values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in embedded.values]
         names = [tool.name for tool in self.tools] if form.by_name and not self.layouts else []
         said = text_of([form.texts("trigger"), form.by_name, names, *astuple(self.count), self.reasoning])
         return fingerprint_of("tools", kind, said, digest(found) if self.layouts else "", *values)
@@ -216,18 +208,11 @@ class Tools(Composable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings about the calls; the index repeats them.
+        """Warnings about the calls; the index repeats those that are known when it is compiled.
 
-        Empty if tools are lowered on demand (more than a hundred), because nothing is known in advance.
+        Of more than a hundred definitions, about the tools that a text has reached; Python also warns of each (`UserWarning`).
         """
-        if self.is_large:
-            return ()
-        tools = self.layouts.tools.values()
-        never = [place for tool in tools for place in tool.never_written(self._caps, self._strict)]
-        if not never:
-            return ()
-        listed = ", ".join([*never[:_LISTED], *(["..."] if len(never) > _LISTED else [])])
-        return (f"no value satisfies these optional parameters, so calls never have them: {listed}",)
+        return self.layouts.notes
 
     @property
     def strict(self) -> bool:
@@ -240,7 +225,7 @@ class Tools(Composable):
         return _texts(self).markers
 
     def inventory(self, goes_on: bool = True, must_call: bool = False) -> Inventory:
-        """The spec that lowers a definition once a text has passed the tool's name; `lower` returns it for many tools.
+        """The spec that lowers a definition once a text has passed the tool's name; of definitions only.
 
         ``goes_on``: whether text follows a call. ``must_call``: whether every text has a call.
         """
@@ -258,7 +243,8 @@ class Tools(Composable):
     def with_changes(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
         """Return a copy with tools added and removed.
 
-        With many tools, the unchanged ones are only copied, and compiling an index from the result costs as much as from a rebuilt spec.
+        If all tools are given by definitions, the unchanged ones are only copied, and compiling an index from the result costs as much as
+        from a rebuilt spec.
 
         Parameters
         ----------
@@ -274,14 +260,15 @@ class Tools(Composable):
         if isinstance(remove, str) or isinstance(add, Mapping | str | Tool) or callable(add):
             raise TypeError("add must be a list of tools and remove a list of names")
         gone = tuple(dict.fromkeys(remove))
-        known = self.layouts.tools if self.is_large else {tool.name for tool in self.tools}
+        known = self.layouts.tools if self.is_inventory else {tool.name for tool in self.tools}
         for name in gone:
             if name not in known:
                 raise SchemaError(f"unknown tool {shown(name)}", f"/{name}", "remove")
         added = tuple(map(as_tool, add))
         names = {tool.name for tool in added}
-        is_plain = self.is_large and isinstance(self.tool_choice, str) and len(names) == len(added)
-        if not is_plain or len(known) + len(added) - len(gone) <= MANY or not all(map(_is_deferrable, added)):
+        is_plain = self.is_inventory and isinstance(self.tool_choice, str) and len(names) == len(added)
+        n_tools = len(known) + len(added) - len(gone)
+        if not is_plain or not n_tools or not all(map(_is_plain_definition, added)):
             kept = [tool for tool in self.tools if tool.name not in gone]
             return Tools([*kept, *added], *self._options)
         for name in names:
@@ -291,13 +278,18 @@ class Tools(Composable):
         for item in fields(Tools):
             object.__setattr__(copy, item.name, getattr(self, item.name))
         layouts = self.layouts.changed(added, gone)
+        if layouts.are_few:
+            layouts.check()
         inventories = {key: found.changed(layouts, added, gone) for key, found in self._inventories.items()}
         for name, value in (("_tools", None), ("layouts", layouts), ("_inventories", inventories)):
             object.__setattr__(copy, name, value)
         return copy
 
     def lower(self, limits: Limits) -> Lowering:
-        """The labeled automaton (`guided.calls.modes`), or a frame around schema values if some arguments need a stack.
+        """The automaton of the texts, with labeled states (`guided.calls.modes`), or a spec with a stack if some arguments need one.
+
+        The spec with a stack is an `Inventory` if all tools are definitions, and otherwise a frame around schema values. More than a
+        hundred definitions are an inventory in any case.
 
         Raises
         ------
@@ -329,32 +321,24 @@ class Tools(Composable):
         return Tools(**{**dict(zip(_ARGUMENTS, (self.tools, *self._options), strict=True)), **changes})
 
     def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False) -> Lowering:
-        if self.is_large:
+        if self.is_inventory and not self.layouts.are_flat:
             return self.inventory(goes_on, must_call)
         if self.engine == "lalr":
             text = self._grammar_text(limits, goes_on, must_call)
             return MarkedGrammar(Grammar(text), fingerprint, self.markers, self.notes)
-        found, holes = self._automaton(limits, goes_on, must_call)
-        if not holes.values:
-            return found
-        return Template(frame_of(found, holes), VALUES, fingerprint, self.markers, self.notes)
+        frame = self._frame(limits, goes_on, must_call)
+        if not frame.values:
+            return frame.automaton
+        return Template(frame, VALUES, fingerprint, self.markers, self.notes)
 
     def _grammar_text(self, limits: Limits, goes_on: bool, must_call: bool = False) -> str:
-        found, holes = self._automaton(limits, goes_on, must_call)
-        frame = frame_of(found, holes) if holes.values else Frame(found, np.empty((0, 3), np.int32), ())
-        return framed_grammar(frame, VALUES, limits, names=PARTS).text
+        return framed_grammar(self._frame(limits, goes_on, must_call), VALUES, limits, names=PARTS).text
 
-    def _automaton(self, limits: Limits, goes_on: bool, must_call: bool) -> tuple[Automaton, Holes]:
-        """The automaton with marks for schema values, and the values."""
-        holes, texts = Holes(), _texts(self, goes_on, must_call)
-        call = call_tree(tuple(self.layouts.items()), self.format, holes) if self.layouts else None
-        found = texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits)
-        for name, layout in self.layouts.items() if holes.values else ():
-            for slot in (*layout.positional, *([layout.variadic] if layout.variadic else ()), *layout.keyed):
-                if isinstance(slot.type, ValueType) and has_marks(automaton_of(slot.type.node)):
-                    reason = "characters of U+F0000 to U+F000F are reserved"
-                    raise SchemaError(reason, f"/{name}/{slot.label}", "types")
-        return found, holes
+    def _frame(self, limits: Limits, goes_on: bool, must_call: bool) -> Frame:
+        """The texts around schema values."""
+        embedded, texts = EmbeddedValues(), _texts(self, goes_on, must_call)
+        call = call_tree(tuple(self.layouts.items()), self.format, embedded) if self.layouts else None
+        return embedded.frame(texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +389,7 @@ _ARGUMENTS = (
 )
 
 
-def _is_deferrable(tool: Tool) -> bool:
+def _is_plain_definition(tool: Tool) -> bool:
     return tool.is_definition and not tool.types
 
 
@@ -414,7 +398,7 @@ def _texts(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Texts:
 
 
 @lru_cache(maxsize=256)
-def _tree(spec: Tools) -> tuple[Node, Holes]:
-    """The pattern tree after the trigger, or of the whole text if it consists of calls only, and the holes in it."""
-    holes = Holes()
-    return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, holes)), holes
+def _tree(spec: Tools) -> tuple[Node, EmbeddedValues]:
+    """The pattern tree after the trigger, or of the whole text if it consists of calls only, and the schema values in it."""
+    embedded = EmbeddedValues()
+    return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, embedded)), embedded

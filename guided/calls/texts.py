@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree
+from guided.automata.calls import CallAutomaton
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS
 from guided.calls.groups import Count, tree_of_calls, triggers_of
@@ -52,7 +51,7 @@ class Texts:
         """The pattern tree after the trigger, or of the whole text if it consists of calls only."""
         return tree_of_calls(call, self.form, self.count, self.is_running)
 
-    def automaton(self, call: Node | None, names: Iterable[str], limits: Limits) -> Automaton:
+    def automaton(self, call: Node | None, names: Iterable[str], limits: Limits) -> CallAutomaton:
         """Build the labeled automaton of the texts.
 
         Parameters
@@ -67,7 +66,7 @@ class Texts:
         LimitError
             A budget is exceeded.
         """
-        calls = None if call is None else from_tree(self.tree(call), limits)
+        calls = None if call is None else CallAutomaton.from_tree(self.tree(call), limits)
         if self.is_running:
             triggers = triggers_of(self.form, names)
             found = running_text(triggers, calls, limits, self.goes_on, *self.count.in_text(self.form))

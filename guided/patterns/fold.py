@@ -7,7 +7,7 @@ memory of a tree, not in its expanded size.
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from guided.patterns.tree import Alternate, Complement, Concat, Intersect, Look, Node, Repeat
+from guided.patterns.tree import Alternate, Complement, Concat, Graph, Intersect, Look, Node, Repeat
 
 __all__ = ["fold", "parts_of", "rebuilt"]
 
@@ -21,6 +21,8 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return items
         case Repeat(item) | Look(item) | Complement(item):
             return (item,)
+        case Graph(edges):
+            return tuple(item for _, item, _ in edges)
         case _:
             return ()
 
@@ -74,6 +76,9 @@ def rebuilt(node: Node, parts: Sequence[Node]) -> Node:
             return Intersect(tuple(parts))
         case Complement():
             return Complement(parts[0])
+        case Graph():
+            edges = zip(node.edges, parts, strict=True)
+            return Graph(tuple((begin, part, end) for (begin, _, end), part in edges), node.n_points)
         case Repeat():
             return Repeat(parts[0], node.minimum, node.maximum)
         case Look():

@@ -16,9 +16,11 @@ from guided.patterns.charset import Charset
 
 __all__ = [
     "Alternate",
+    "Call",
     "Chars",
     "Complement",
     "Concat",
+    "Graph",
     "Intersect",
     "Literal",
     "Look",
@@ -109,6 +111,21 @@ class Complement(Node):
     """All texts except the item's."""
 
     item: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Call(Node):
+    """A text of another automaton, which has this number (from 0). Not inside `Intersect`, `Complement` or `Look`."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Graph(Node):
+    """The texts of the paths of a graph from point 0 to point 1; ``edges``: from a point, the text of a node, to a point."""
+
+    edges: tuple[tuple[int, Node, int], ...]
+    n_points: int
 
 
 def literal(text: str) -> Node:

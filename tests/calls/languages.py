@@ -4,7 +4,6 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.calls.spec import FirstCall, Tools
-from guided.engine.templates import Template
 from guided.limits import Limits
 
 __all__ = ["Language", "accepts", "died_at"]
@@ -17,7 +16,7 @@ class Language:
         lowered = spec.lower(Limits())
         self._automaton = lowered if isinstance(lowered, Automaton) else None
         self._stacks = None
-        if isinstance(lowered, Template):
+        if not isinstance(lowered, Automaton):
             self._stacks = Stacks(lowered.pushdown(Limits(), bytes([1] * 256)).automaton)
 
     def accepts(self, data: bytes) -> bool:

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.automata.pushdown import KEPT
+from guided.calls.files import load_index
 from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead
 from guided.calls.rendering import render_call
 from guided.calls.spec import FirstCall, Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
-from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.engine.specs import Regex
 from guided.engine.templates import Template
@@ -262,7 +262,7 @@ def test_files_and_processes_keep_the_language(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_template_is_refused(change: Any) -> None:
-    template = Tools([TREE], "tooldec").lower(Limits())
+    template = Tools([grow], "tooldec").lower(Limits())
     assert isinstance(template, Template)
     content = json.loads(template.data)
     assert Template.from_data(json.dumps(content)).fingerprint == template.fingerprint
@@ -298,10 +298,16 @@ def test_the_fingerprint_says_what_values_are() -> None:
     def spec(schema: Any, **options: Any) -> Tools:
         return Tools([{"name": "f", "parameters": {"properties": {"a": schema}}}], **options)
 
-    same = spec({"type": "integer", "description": "x"}).fingerprint
-    assert same == spec({"type": "integer"}).fingerprint
-    assert len({same, spec({"type": "number"}).fingerprint, spec({"type": "integer"}, max_digits=3).fingerprint}) == 3
-    assert FirstCall(spec({"type": "integer"})).fingerprint != same
+    def mixed(schema: Any) -> Tools:
+        return Tools([{"name": "f", "parameters": {"properties": {"a": schema}}}, grow])
+
+    one = spec({"type": "integer"}).fingerprint
+    assert one == spec({"type": "integer"}).fingerprint
+    assert len({one, spec({"type": "number"}).fingerprint, spec({"type": "integer"}, max_digits=3).fingerprint}) == 3
+    assert FirstCall(spec({"type": "integer"})).fingerprint != one
+    # A frame is told by the texts that it allows, an inventory by its definitions.
+    assert mixed({"type": "integer", "description": "x"}).fingerprint == mixed({"type": "integer"}).fingerprint
+    assert mixed({"type": "number"}).fingerprint != mixed({"type": "integer"}).fingerprint
 
 
 def test_values_are_entered_when_a_text_gets_there() -> None:
@@ -316,21 +322,22 @@ def test_values_are_entered_when_a_text_gets_there() -> None:
     assert tables.stacks.is_end(place)
 
 
-def test_characters_of_marks_within_strings_are_characters() -> None:
+def test_no_characters_are_reserved() -> None:
     def f(a: Node, b: str, c: Any) -> None: ...
 
+    odd = "\U000f0000\U000f0001\U000f0000\U000f0010"
     spec = Tools([f], "tooldec", tool_choice="required")
-    text = (
-        'f(a={"value": 1}, b="\U000f0000\U000f0001\U000f0000\U000f0000", c="\U000f0000\U000f0000\U000f0000\U000f0000")'
-    )
+    text = f'f(a={{"value": 1}}, b="{odd}", c="{odd}")'
     assert accepts(spec, text)
-    assert not accepts(spec, 'f(a=\U000f0000\U000f0000\U000f0000\U000f0000, b="", c=1)')
-    with pytest.raises(SchemaError, match="reserved characters"):
-        Tools([{"name": "f", "parameters": {"properties": {"\U000f0000": {}}}}])
-    marks = Tools([Tool(f, types={"b": Regex("[\U000f0000-\U000f000f]{4}")})], "tooldec")
-    with pytest.raises(SchemaError, match="are reserved") as caught:
-        marks.lower(Limits())
-    assert caught.value.pointer == "/f/b"
+    assert not accepts(spec, f'f(a={odd}, b="", c=1)')
+    named = Tools([{"name": "f", "parameters": {"properties": {odd: {}}}}], tool_choice="required")
+    assert accepts(named, f'{{"name": "f", "arguments": {{"{odd}": [1]}}}}')
+    typed = Tools([Tool(f, types={"b": Regex("[\U000f0000-\U000f000f]{4}")})], "tooldec", tool_choice="required")
+    odd = odd.replace("\U000f0010", "\U000f000f")
+    text = f'f(a={{"value": 1}}, b="{odd}", c=[])'
+    assert accepts(typed, text)
+    (call,) = parse_text(text, typed)
+    assert call.arguments["b"] == odd
 
 
 def test_values_are_plain_data() -> None:

@@ -14,24 +14,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.arrays import DEAD, UNKNOWN
-from guided.calls import spec as spec_module
+from guided.automata.automaton import Automaton
 from guided.calls.call_states import CallStates
 from guided.calls.files import load_index
 from guided.calls.formats.files import format_named, format_names
+from guided.calls.inventory import MOST_CHECKED as MANY
 from guided.calls.inventory import Inventory
 from guided.calls.names import Names
 from guided.calls.parse import parse_text
+from guided.calls.reads import Call
+from guided.calls.rendering import render_calls
+from guided.calls.schema import VALUES
 from guided.calls.sources.documents import read_tools
-from guided.calls.spec import MANY, Tools
+from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.index import Index
+from guided.engine.marked_grammar import MarkedGrammar
+from guided.engine.templates import Template
 from guided.errors import IndexFormatError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
+from guided.limits import Limits
 from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import SubTrie
 from guided.vocabulary.trie import trie_of
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.calls.languages import Language
 from tests.calls.sources.documents import OPENAPI, SERVICE
 from tests.masks import bits
 from tests.profiles import examples
@@ -85,6 +93,26 @@ def inventories(form: str) -> st.SearchStrategy[Any]:
     return SINGLE if format_named(form).quote or format_named(form).values == "python" else INVENTORIES
 
 
+class Regular:
+    """A spec of an automaton."""
+
+    fingerprint = "regular"
+
+    def __init__(self, automaton: Automaton) -> None:
+        self.automaton = automaton
+
+    def lower(self, limits: Limits) -> Automaton:
+        return self.automaton
+
+
+def whole(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Any:
+    """The spec of the automaton that has all calls of a spec."""
+    frame = spec._frame(Limits(), goes_on, must_call)
+    if frame.values:
+        return Template(frame, VALUES, "whole", spec.markers)
+    return Regular(frame.automaton)
+
+
 def around(index: Index) -> CallStates:
     assert isinstance(index.tables, PushdownIndex)
     assert isinstance(index.tables.automaton, Embedding)
@@ -129,7 +157,7 @@ def test_T23_the_lazy_automaton_allows_what_the_explicit_one_does(form: str, dat
     spec = Tools(tools, form, tool_choice=choice, parallel_tool_calls=several, reasoning=reasoning)
     first = choice == "auto" and data.draw(st.booleans())
     must_call = first and data.draw(st.booleans())
-    explicit = compile(spec.first_call(must_call) if first else spec, VOCABULARY)
+    explicit = compile(whole(spec, goes_on=not first, must_call=must_call), VOCABULARY)
     lazy = compile(spec.inventory(goes_on=not first, must_call=must_call), VOCABULARY)
     assert_same(explicit, lazy, data)
 
@@ -143,7 +171,7 @@ def test_T23_over_a_vocabulary_that_lacks_bytes(data: st.DataObject) -> None:
     tools = [definition(name, labels) for name, labels in data.draw(INVENTORIES).items()]
     spec = Tools(tools, "tooldec", tool_choice="required")
     try:
-        explicit = compile(spec, vocabulary)
+        explicit = compile(whole(spec), vocabulary)
     except VocabularyError:
         with pytest.raises(VocabularyError):
             compile(spec.inventory(), vocabulary)
@@ -172,15 +200,74 @@ def test_T28_every_place_is_completed_within_its_budget(form: str, data: st.Data
     parse_text(text, spec)
 
 
-def test_many_tools_by_definitions_are_an_inventory() -> None:
-    assert not Tools(many(MANY)).is_large
-    spec = Tools(many(MANY + 1))
-    assert spec.is_large
-    assert isinstance(spec.lower(spec_module.Limits()), Inventory)
-    assert not Tools([*many(MANY + 1), Tool(definition("typed", {"a": (0, True)}), types={"a": int})]).is_large
+@pytest.mark.parametrize("count", [1, MANY, MANY + 1])
+def test_tools_by_definitions_are_an_inventory_whatever_their_number(count: int) -> None:
+    spec = Tools(many(count))
+    assert isinstance(spec.lower(Limits()), Inventory)
+    assert spec.fingerprint == spec.inventory().fingerprint
     index = compile(spec.first_call(), VOCABULARY)
     assert index.spec_fingerprint == spec.first_call().fingerprint
     assert compile(spec, VOCABULARY).spec_fingerprint == spec.fingerprint
+    typed = Tool(definition("typed", {"a": (0, True)}), types={"a": int})
+    assert isinstance(Tools([*many(count), typed]).lower(Limits()), Template)
+    assert isinstance(Tools(many(count), engine="lalr", tool_choice=["tool_0"]).lower(Limits()), MarkedGrammar)
+
+
+def test_few_definitions_that_need_no_stack_are_a_finite_automaton() -> None:
+    tools = [{"name": f"tool_{number}"} for number in range(MANY)]
+    few, more = Tools(tools), Tools([*tools, {"name": "more"}])
+    assert isinstance(few.lower(Limits()), Automaton)
+    assert isinstance(more.lower(Limits()), Inventory)
+    assert few.with_changes(add=[{"name": "more"}]).fingerprint == more.fingerprint
+    assert compile(few, VOCABULARY).spec_fingerprint == few.fingerprint
+
+
+@pytest.mark.parametrize("count", [MANY, MANY + 1])
+def test_parameters_without_a_value_are_reported_whatever_the_number_of_tools(count: int) -> None:
+    """Of few tools when the spec is made, of more when a text reaches the tool."""
+    empty = {"name": "empty", "parameters": {"properties": {"a": {"type": "integer"}, "b": False}, "required": ["a"]}}
+    spec = Tools([*many(count - 1), empty], tool_choice="required")
+    index = compile(spec, VOCABULARY)
+    text = b'{"name": "empty", "arguments": {"a": 1}}'
+    note = "no value satisfies these optional parameters, so calls never have them: /empty/b"
+    if count <= MANY:
+        assert index.notes == spec.notes == (note,)
+        assert index.accepts(text)
+    else:
+        assert spec.notes == ()
+        with pytest.warns(UserWarning, match="no value satisfies /empty/b, so calls never have it"):
+            assert index.accepts(text)
+        assert spec.notes == (note,)
+
+
+@pytest.mark.parametrize("count", [1, MANY + 1])
+@pytest.mark.parametrize("form", FORMS)
+def test_text_after_calls_ends_no_numbers(form: str, count: int) -> None:
+    """In running text any byte may follow a call, but the digits of a number within it belong together."""
+    tools: list[Any] = many(count)
+    if format_named(form).is_json:
+        tools.append({"name": "whole", "parameters": {"minProperties": 1, "additionalProperties": {"type": "integer"}}})
+    for extra in ([], [Tool(definition("typed", {"a": (0, True)}), types={"a": int})]):
+        spec = Tools([*tools, *extra], form)
+        language = Language(spec)
+        for tool in {"tool_0", tools[-1]["name"]}:
+            value: Any = {0: 123, 1: -1.25, 2: "get"}[int(tool[5:]) % 3] if tool != "whole" else 123
+            text = f"a{render_calls([Call(tool, {'a': value}, (0, 0))], spec.layouts, spec.format, is_alone=False)}"
+            assert language.accepts(text.encode()), text
+            assert parse_text(text, spec)[0].arguments == {"a": value}
+
+
+def test_short_completions_of_few_tools_take_the_shortest_call() -> None:
+    long = definition("a", {"a_long_label": (0, True), "another_long_label": (0, True)})
+    for count, name in ((5, b"a_longer"), (MANY, b"a")):
+        tools = [long, definition("a_longer", {}), *many(count)]
+        index = compile(Tools(tools, tool_choice="required"), VOCABULARY)
+        guide, text = index.guide(), b""
+        while not guide.is_accepting:
+            token = bits(guide.mask_within(guide.remaining))[0]
+            text += VOCABULARY[token] or b""
+            guide.advance(token)
+        assert text.startswith((b'{"name": "%s",' % name, b'{"name":"%s",' % name))
 
 
 def test_T22_tools_with_the_same_arguments_share_what_follows_the_name() -> None:
@@ -247,7 +334,7 @@ def test_T12_removing_tools_equals_a_rebuild() -> None:
         spec.with_changes(add=[tool for tool in tools if tool["name"] in gone]).fingerprint == Tools(tools).fingerprint
     )
     small = Tools(tools).with_changes(remove=[f"tool_{number}" for number in range(1, MANY + 20)])
-    assert not small.is_large
+    assert small.fingerprint == Tools(tools[:1]).fingerprint
     assert [tool.name for tool in small.tools] == ["tool_0"]
 
 

@@ -10,18 +10,28 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings
+from guided.automata.calls import CallAutomaton
 from guided.calls.digest import digest
-from guided.calls.modes import CALL, CALL_END, TEXT, calls_only, ended_by_calls, running_text
+from guided.calls.modes import CALL, CALL_END, TEXT, calls_only, ended_by_calls, reasoning_before
+from guided.calls.modes import running_text as running_text_with_values
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.calls.triggers import Trigger
 from guided.errors import GuidedError, LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from guided.patterns.tree import Call, Literal, Repeat, concat
 from tests.calls.languages import accepts
 
 TRIGGERS = [b"a", b"ab", b"aab", b"aa", b"aba", b"abaab"]
 CALLS = [b"x=", b"yy=", b"ya="]
+
+
+def running_text(triggers: list[Trigger], call: Automaton | None, *options: Any, **more: Any) -> Automaton:
+    """The automaton of text with calls in which no schema values are."""
+    found = running_text_with_values(triggers, None if call is None else CallAutomaton.of(call), *options, **more)
+    assert not len(found.calls)
+    return found.automaton
 
 
 def mode_of(data: bytes, trigger: bytes, calls: Collection[bytes], goes_on: bool = True) -> int | None:
@@ -76,13 +86,36 @@ def test_without_calls_the_trigger_never_comes() -> None:
 
 
 def test_calls_alone_are_labelled() -> None:
-    automaton = calls_only(from_strings(CALLS))
+    automaton = calls_only(CallAutomaton.of(from_strings(CALLS))).automaton
     assert automaton.labels.tolist() == [CALL_END if accepting else CALL for accepting in automaton.accepting]
+
+
+def test_call_edges_are_kept_in_every_copy_and_behind_reasoning() -> None:
+    call = CallAutomaton.from_tree(concat([Literal("x"), Call(7), Literal(";")]), Limits())
+    assert call.calls.tolist() == [[1, 7, 2]]
+    text = running_text_with_values([Trigger(b"<T>")], call, Limits(), fewest=1, most=3)
+    for found in (text, reasoning_before(b"<think>", b"</think>", b"\n", text)):
+        automaton, edges = found.automaton, {state: (number, behind) for state, number, behind in found.calls.tolist()}
+        assert len(edges) == 3
+        state = automaton.run(b"<T>")
+        for _ in range(3):
+            number, behind = edges[automaton.run(b"x", state)]
+            assert number == 7
+            end = automaton.run(b";", behind)
+            assert automaton.labels[end] == CALL_END
+            state = automaton.run(b" <T>", end)
+        assert state < 0, "there are three calls at most"
+    alone = reasoning_before(b"<t>", b"</t>", b"\n", calls_only(CallAutomaton.from_tree(Call(0), Limits())))
+    for data in (b"", b"<t></t>", b"<t></t>\n"):
+        assert alone.automaton.run(data) in alone.calls[:, 0]
 
 
 def test_a_call_that_could_go_on_needs_a_terminator() -> None:
     with pytest.raises(GuidedError, match="the format needs a terminator"):
         running_text([Trigger(b"a")], from_strings([b"x", b"xy"]), Limits())
+    call = CallAutomaton.from_tree(concat([Literal("x"), Repeat(Call(0), 0, 1)]), Limits())
+    with pytest.raises(GuidedError, match="the format needs a terminator"):
+        running_text_with_values([Trigger(b"a")], call, Limits())
 
 
 def test_budgets_are_kept() -> None:

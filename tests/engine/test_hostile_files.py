@@ -42,7 +42,7 @@ SPECS: dict[str, Callable[[], Any]] = {
     "regular": lambda: guided.Regex("[ab]{1,3}|é+"),
     "json schema": lambda: guided.JsonSchema(PERSON),
     "grammar": lambda: guided.Grammar(GRAMMAR),
-    "template": lambda: guided.Tools([TOOL]),
+    "template": lambda: guided.Tools([TOOL, now]),
     "inventory": lambda: guided.Tools(MANY),
     "marked grammar": lambda: guided.Tools([lambda_tool()], engine="lalr"),
     "composition": lambda: (
@@ -54,6 +54,10 @@ SPECS: dict[str, Callable[[], Any]] = {
 }
 
 LARGEST = {field.name: field.metadata.get("most", 10**15) for field in dataclasses.fields(Limits)}
+
+
+def now() -> str:
+    return "noon"
 
 
 def lambda_tool() -> guided.Tool:

@@ -25,6 +25,7 @@ __all__ = ["ANY", "Frame", "FrameStates", "Hole", "HostAutomaton", "SubTrie", "V
 
 # Bytes that begin values.
 ANY = b"".join(BEGINS.values())
+_NUMBER = frozenset(b"-0123456789")
 # Frames of up to _SMALL states, a kilobyte each, are entered at once; larger ones about _AT_ONCE states at a time.
 _SMALL, _AT_ONCE = 1 << 17, 4096
 
@@ -80,9 +81,14 @@ class Frame:
 
     @property
     def following(self) -> bytes:
-        """The bytes that may follow a value, ascending."""
+        """The bytes that may follow a number, ascending.
+
+        Other values end by themselves. An object before free text must not make the text's digits end numbers elsewhere.
+        """
         automaton = self.automaton
-        found: BoolArray = np.any(automaton.table[self.holes[:, 2]] >= 0, axis=0)[automaton.classes]
+        is_number = [not value.begins or not _NUMBER.isdisjoint(value.begins) for value in self.values]
+        behind = self.holes[np.array(is_number, np.bool_)[self.holes[:, 1]], 2]
+        found: BoolArray = np.any(automaton.table[behind] >= 0, axis=0)[automaton.classes]
         return np.flatnonzero(found).astype(np.uint8).tobytes()
 
 

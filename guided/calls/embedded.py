@@ -1,0 +1,28 @@
+"""The schema values of a spec: in the tree of a call each is a `guided.patterns.tree.Call` with its number."""
+
+from guided.automata.calls import CallAutomaton
+from guided.calls.schema import SchemaType
+from guided.patterns.tree import Call, Node
+from guided.schema.pushdown.frames import Frame, Value
+
+__all__ = ["EmbeddedValues"]
+
+
+class EmbeddedValues:
+    """The schema values of one spec, numbered in order of first use."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[SchemaType, bytes], int] = {}
+
+    def call(self, kind: SchemaType, begins: bytes = b"") -> Node:
+        """Return the node of a value of a type that begins with one of the given bytes; without bytes, of any value."""
+        return Call(self._numbers.setdefault((kind, begins), len(self._numbers)))
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values in order of their numbers."""
+        return tuple(Value(kind.document, kind.pointer, begins) for kind, begins in self._numbers)
+
+    def frame(self, automaton: CallAutomaton) -> Frame:
+        """Return an automaton that calls these values as a frame around them."""
+        return Frame(automaton.automaton, automaton.calls, self.values)

@@ -1,0 +1,147 @@
+"""`Layout`: the arguments of a tool's call in a format, and the order in which calls write them.
+
+`Layout.steps` defines the order. `guided.calls.lowering` makes the tree of a call from it, and `guided.calls.arguments` reads calls by it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from guided.calls.schema import SchemaType
+from guided.calls.values import ValueType
+
+__all__ = ["Layout", "Place", "Slot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One argument of a call.
+
+    Attributes
+    ----------
+    name : str
+        Name of the Python parameter.
+    label : str
+        Name of the argument in calls.
+    type : ValueType or SchemaType
+        Type of the written value.
+    required : bool
+        Whether every call has it.
+    text : ValueType or None
+        Type of its strings, if the format gives strings a key of their own; the same object as ``type`` if all values are strings.
+    """
+
+    name: str
+    label: str
+    type: ValueType | SchemaType
+    required: bool
+    text: ValueType | None = None
+
+    @property
+    def kinds(self) -> "tuple[Slot, ...]":
+        """The alternatives for the value, each with its own key."""
+        if self.text is None or self.text is self.type:
+            return (self,)
+        return replace(self, text=None), replace(self, type=self.text)
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether it follows the key for strings."""
+        return self.text is not None and self.text is self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The arguments of a tool in a format, and their order.
+
+    Attributes
+    ----------
+    positional : tuple of Slot
+        Arguments without keys; no required one follows an optional one.
+    variadic : Slot or None
+        Any number of further values without keys, after all positional ones.
+    keyed : tuple of Slot
+        Arguments with keys.
+    whole : SchemaType or None
+        Type of the JSON object of all arguments, which then replaces the other fields.
+    """
+
+    positional: tuple[Slot, ...]
+    variadic: Slot | None
+    keyed: tuple[Slot, ...]
+    whole: SchemaType | None = None
+
+    @property
+    def start(self) -> "Place":
+        """The place before the first argument."""
+        return Place(0, True)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """All arguments in order."""
+        return (*self.positional, *([] if self.variadic is None else [self.variadic]), *self.keyed)
+
+    @property
+    def needs_stack(self) -> bool:
+        """Whether some value is one by a schema."""
+        return self.whole is not None or any(isinstance(slot.type, SchemaType) for slot in self.slots)
+
+    @property
+    def first_key(self) -> int:
+        """Number of the first argument with a key in `slots`."""
+        return len(self.positional) + (self.variadic is not None)
+
+    def steps(self, place: "Place") -> list[tuple[Slot | None, "Place"]]:
+        """Return the ways on from a place: to read the next argument, or to skip it (None) if it may be missing; none at the end.
+
+        An argument without a key is missing only if all later ones without a key are. O(1).
+        """
+        number, first_key = place.at, self.first_key
+        if number == first_key + len(self.keyed):
+            return []
+        is_keyed = number >= first_key
+        slot = self.keyed[number - first_key] if is_keyed else self._without_key(number)
+        found: list[tuple[Slot | None, Place]] = [(slot, Place(number + (slot is not self.variadic), False))]
+        if not slot.required:
+            found.append((None, Place(number + 1 if is_keyed else first_key, place.is_first)))
+        return found
+
+    def _without_key(self, number: int) -> Slot:
+        if number < len(self.positional):
+            return self.positional[number]
+        assert self.variadic is not None, "it counts only if there is one"
+        return self.variadic
+
+    def choices(self, place: "Place") -> tuple[list[tuple[Slot, "Place"]], list[tuple[Slot, "Place"]], bool]:
+        """Return the arguments that may come next, with the places behind them, and whether the call may close instead.
+
+        Returns
+        -------
+        without, keyed : list of (Slot, Place)
+            At most one without a key, and those with keys.
+        may_close : bool
+        """
+        found: tuple[list[tuple[Slot, Place]], list[tuple[Slot, Place]]] = [], []
+        at = place
+        while ways := self.steps(at):
+            slot, after = ways[0]
+            assert slot is not None, "the first way reads"
+            found[at.at >= self.first_key].append((slot, after))
+            if len(ways) == 1:
+                return *found, False
+            at = ways[1][1]
+        return *found, True
+
+
+class Place(NamedTuple):
+    """A place between the arguments of a call.
+
+    Attributes
+    ----------
+    at : int
+        Number of the next argument in `Layout.slots`.
+    is_first : bool
+        Whether no argument has come, so that none needs a separator before it.
+    """
+
+    at: int
+    is_first: bool
