@@ -1,5 +1,6 @@
 """Willard and Louf 2023, "Efficient Guided Generation for Large Language Models", as a checklist: O1 to O11, and O20."""
 
+import gc
 import re
 import sys
 import tempfile
@@ -207,7 +208,7 @@ def test_O7_a_text_is_taken_up_anywhere_from_its_state_alone(pattern: str, vocab
 
 
 def calls_of(action: Callable[[], object]) -> list[str]:
-    """The names of all functions, Python's and C's, that an action calls."""
+    """The names of all functions, Python's and C's, that an action calls; not those of a collection that happens to fall due."""
     names: list[str] = []
 
     def profile(frame, event: str, argument) -> None:
@@ -216,11 +217,13 @@ def calls_of(action: Callable[[], object]) -> list[str]:
         elif event == "c_call":
             names.append(argument.__name__)
 
+    gc.disable()
     sys.setprofile(profile)
     try:
         action()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return names
 
 
