@@ -20,6 +20,7 @@ PAGES = [
     "concepts",
     "tools",
     "json-schema",
+    "comparison",
     "recipes",
     "cli",
     "benchmarks",
