@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from guided.calls.files import load_index
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
-from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError

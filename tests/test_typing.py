@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 # Packages that documents import and the tests do not need.
-OPTIONAL = ("llama_cpp", "vllm", "sglang")
+OPTIONAL = ("langchain_openai", "llama_cpp", "openai", "pydantic_ai", "sglang", "vllm")
 
 SETUP = """
 import enum

@@ -61,7 +61,8 @@ async def with_pydantic_ai(url: str, model: str, text: str) -> Person:
     async with openai.AsyncOpenAI(base_url=url, api_key="none") as client:
         chat = OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client))
         agent = Agent(chat, output_type=NativeOutput(Person, strict=True), model_settings={"max_tokens": 80})
-        return (await agent.run(f"{text}\n{ASK}")).output
+        person: Person = (await agent.run(f"{text}\n{ASK}")).output
+        return person
 
 
 def with_langchain(url: str, model: str, text: str) -> tuple[Person, list[str]]:

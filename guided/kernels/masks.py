@@ -98,7 +98,9 @@ def keep_below(
                             kept |= np.int32(1) << np.int32(b)
             found[k] = kept
     elif len(class_of) and most < limit:
-        found[:] = mask
+        # Why a loop: numba copies a whole array by way of an allocation, which compiled extensions lack.
+        for k in range(len(mask)):
+            found[k] = mask[k]
         peak = most
     else:
         found[:] = 0
