@@ -15,6 +15,8 @@ __all__ = ["FIGURES", "draw"]
 _COLORS = {
     "unconstrained": "#b04a3a", "backtrace": "#8a6fb0", "suffix match": "#c9a227", "edit ratio": "#4f8f4f", "guided": "#2f6f9f",
     "guided, whole names": "#5fb0d0", "unconstrained, sampled": "#d99a8f", "guided, sampled": "#9cc0d8",
+    "guided, exact names": "#3f8f8f", "guided, smc 8": "#d08f3f", "guided, smc 8, heaviest": "#a06f2f", "guided, beam 8": "#6f9f3f",
+    "guided, smc 32": "#c05f7f", "guided, smc 32, heaviest": "#903f5f", "guided, beam 32": "#3f6f2f",
 }  # fmt: skip
 # Points of fewer problems are not drawn.
 _LEAST = 5
