@@ -17,7 +17,7 @@ from guided.errors import LimitError
 from guided.index.pushdown_masks import VocabularyData
 from guided.kernels import lexeme_plans as kernel
 from guided.kernels import plans as walks
-from guided.kernels.below import LEADS
+from guided.kernels.below import LEADS, LOOPS
 from guided.kernels.hashing import refill
 from guided.lalr.machine import LalrMachine
 
@@ -64,7 +64,7 @@ class LexemePlans:
         self._automaton, self._trie = automaton, trie
         with shared.lock:
             self._below: UInt64Array = shared.below[0]
-        self._loops: UInt64Array = np.zeros((walks.LOOPS, 3), np.uint64)
+        self._loops: UInt64Array = np.zeros((LOOPS, 3), np.uint64)
         self._path: Int32Array = np.empty((2, trie.max_depth + 2), np.int32)
         self._found_tokens: Int32Array = np.empty(len(trie.token_ids), np.int32)
         self._escapes: Int32Array = np.empty((len(trie.byte), 2), np.int32)

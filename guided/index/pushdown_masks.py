@@ -30,7 +30,7 @@ from guided.index.plans import (
 from guided.index.pushdown_walk import PushdownWalk
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
-from guided.kernels.below import LEADS, bytes_below
+from guided.kernels.below import LEADS, LOOPS, bytes_below
 from guided.kernels.tables import NOWHERE
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
@@ -89,13 +89,14 @@ class VocabularyData:
 
     @property
     def below(self) -> tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array]:
-        """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them. The caller holds ``lock``."""
+        """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them."""
         if self._below is None:
-            trie, ends = self.trie, self.vocabulary.trie.ends
-            path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
-            own, below = np.empty((2, len(trie.byte), 2), np.uint64)
-            bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
-            self._below = below, LEADS, chars, deepest, chars[ends]
+            with self.lock:
+                trie, ends = self.trie, self.vocabulary.trie.ends
+                path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
+                own, below = np.empty((2, len(trie.byte), 2), np.uint64)
+                bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
+                self._below = below, LEADS, chars, deepest, chars[ends]
         return self._below
 
     def suffixes(self, byte: int, is_again: bool) -> TokenSuffixes:
@@ -147,7 +148,7 @@ class MaskMaker(ABC):
         self.shared = shared
         self._tokens = vocabulary.tokens
         self.n_shared = n_shared
-        self.walk = PushdownWalk(stacks, shared.trie, self.foresee)
+        self.walk = PushdownWalk(stacks, shared.trie, lambda: shared.below[0], self.foresee)
         self._interned: dict[int, list[Int32Array]] = {}
         self._n_mask_bytes = 0
         self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
@@ -303,7 +304,7 @@ class Masks(MaskMaker):
             most = np.zeros(1, np.int32)
             trie, tables = shared.trie, self.stacks.automaton.tables
             path = np.empty((trie.max_depth + 1, 2), np.int32)
-            loops = np.zeros((frame_kernel.LOOPS, 3), np.uint64)
+            loops = np.zeros((LOOPS, 3), np.uint64)
             n = frame_kernel.walk_frame(
                 trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, *shared.below, tables.rows, tables.info,
                 tables.actions, tables.guards, tables.allows, allow, control, path, loops, stay, counts, most, escapes,

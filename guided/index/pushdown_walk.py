@@ -10,12 +10,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from guided.arrays import Int32Array
+from guided.arrays import Int32Array, UInt64Array
 from guided.automata.pushdown import UNLIMITED
 from guided.automata.stacks import Configuration, Stacks
 from guided.errors import LimitError
 from guided.index.plans import WalkTrie
 from guided.kernels import pushdown as kernel
+from guided.kernels.below import LEADS
 from guided.kernels.tables import SCRATCH
 
 __all__ = ["Foresee", "PushdownWalk"]
@@ -23,8 +24,11 @@ __all__ = ["Foresee", "PushdownWalk"]
 Foresee: TypeAlias = Callable[[int, WalkTrie, int, int], None]
 
 _NONE: Int32Array = np.zeros(0, np.int32)
+_NONE_BELOW: UInt64Array = np.zeros((0, 2), np.uint64)
 _MOST_PUSHES = 1 << 22
 _FIRST_ROOM = 256
+# Controls whose loops a walk keeps; a power of two. They are cleared for each walk.
+_LOOPS = 64
 
 
 class _Rows:
@@ -66,14 +70,17 @@ class PushdownWalk:
     stacks : Stacks
     trie : WalkTrie
         The vocabulary's trie: no other trie that is walked has more nodes.
+    below : callable
+        Returns the bytes below each of its nodes (`guided.kernels.below`).
     foresee : callable
         Called with an entry, a trie and a range of its nodes before the walk reads these nodes from that entry.
     """
 
-    def __init__(self, stacks: Stacks, trie: WalkTrie, foresee: Foresee) -> None:
+    def __init__(self, stacks: Stacks, trie: WalkTrie, below: Callable[[], UInt64Array], foresee: Foresee) -> None:
         self._stacks = stacks
+        self._trie, self._below = trie, below
         self._foresee = foresee
-        self._n_nodes = len(trie.byte)
+        self._loops: UInt64Array = np.zeros((_LOOPS, 3), np.uint64)
         self.deferred: list[int] = []
         # A trie node is deferred at most once. PERF: 4 MB for Llama-3, allocated only if something is deferred (`benchmarks.first_mask`).
         self._deferred: Int32Array = np.empty((0, 4), np.int32)
@@ -161,6 +168,7 @@ class PushdownWalk:
         tables = automaton.tables
         frames, out = self._frames, np.zeros(9, np.int64)
         pushed, classes = self._pushed, self._classes
+        below = self._below() if trie is self._trie else _NONE_BELOW
         pushed.clear()
         if len(ends):
             classes.clear()
@@ -172,13 +180,14 @@ class PushdownWalk:
         while True:
             if is_deferring:
                 if (tables.defers or tables.byte_dependent) and not len(self._deferred):
-                    self._deferred = np.empty((self._n_nodes, 4), np.int32)
+                    self._deferred = np.empty((len(self._trie.byte), 4), np.int32)
                 escapes = self._deferred
             assert escapes is not None
             status = kernel.walk(
-                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child,
+                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child, below, LEADS,
                 tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
-                tables.guards, tables.allows, tables.cell_allow, self._stacks.nodes, frames, pushed.rows, pushed.slots, words,
+                tables.guards, tables.allows, tables.cell_allow, self._stacks.nodes, frames, self._loops,
+                pushed.rows, pushed.slots, words,
                 _NONE if counts is None else counts, escapes, ends, classes.rows, classes.slots, out,
             )  # fmt: skip
             if status == kernel.DONE:

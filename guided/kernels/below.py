@@ -1,15 +1,16 @@
 """Bytes read below each node of a token trie; they depend on the vocabulary alone.
 
-The bytes that lead a control back to itself are stored in the same bits (`guided.kernels.plans`), so one comparison tells whether a
-control loops over everything below a node.
+The bytes that lead a control back to itself are stored in the same bits, so one comparison tells whether a control loops over everything
+below a node, as a string does over letters. Walks take the tokens there without visiting them.
 """
 
 import numpy as np
 
 from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
+from guided.kernels.tables import COUNTS, NEEDS
 
-__all__ = ["LEADS", "bytes_below"]
+__all__ = ["LEADS", "LOOPS", "bytes_below", "stays"]
 
 # Characters past ASCII: first bytes, second bytes, and how many more follow. Apart where characters stand that patterns tell from others.
 LEADS: Int64Array = np.array(
@@ -22,6 +23,10 @@ LEADS: Int64Array = np.array(
     np.int64,
 )  # fmt: skip
 _WITHIN = 14
+# Bits of bytes below 32: a tab, a line feed, a carriage return, and any other.
+_TAB, _LINE, _RETURN, _CONTROL = 15, 16, 17, 18
+# Controls whose loops a walk keeps; a power of two.
+LOOPS = 1024
 
 
 @kernel
@@ -42,6 +47,12 @@ def _utf8(before: int, b: int) -> int:
     if b < low or b > high:
         return -1
     return 0 if before == 1 else 1 if before <= 4 else 2
+
+
+@kernel
+def _control_bit(b: int) -> int:
+    """Return the bit of a byte below 32."""
+    return _TAB if b == 9 else _LINE if b == 10 else _RETURN if b == 13 else _CONTROL
 
 
 @kernel
@@ -67,7 +78,7 @@ def bytes_below(
         Bytes read by each node itself, as ``below``.
     below : ndarray[uint64], shape (n_nodes, 2), out
         As bits: bytes from 32 to 127; from bit 1, characters past ASCII by the index of their first byte in `LEADS`, and `_WITHIN` for
-        their other bytes; bit 0: any other byte.
+        their other bytes; from `_TAB`, bytes below 32; bit 0: any byte that is not UTF-8.
     chars : ndarray[int32], shape (n_nodes,), out
         Number of code points that begin on the path to each node, including its own byte.
     deepest : ndarray[int32], shape (n_nodes,), out
@@ -86,8 +97,10 @@ def bytes_below(
                 while b > LEADS[bit - 1, 1]:
                     bit += 1
             own[i, 0] = np.uint64(1) << np.uint64(bit)
-        elif b < 32 or state < 0:
+        elif state < 0:
             own[i, 0] = np.uint64(1)
+        elif b < 32:
+            own[i, 0] = np.uint64(1) << np.uint64(_control_bit(b))
         else:
             own[i, b >> 6] = np.uint64(1) << np.uint64(b & 63)
     for i in range(len(byte) - 1, -1, -1):
@@ -109,3 +122,83 @@ def bytes_below(
             most = max(most, deepest[j])
             j = skip[j]
         deepest[i] = most
+
+
+@kernel
+def _only(control: int, first: int, last: int, rows: Int32Array) -> int:
+    """Return the control that all of these bytes lead to; -1 if there is no single one."""
+    if control < 0:
+        return -1
+    target = rows[control, first]
+    for b in range(first + 1, last + 1):
+        if rows[control, b] != target:
+            return -1
+    return int(max(target, -1))
+
+
+@kernel
+def _reads_characters(control: int, lead: Int64Array, rows: Int32Array, info: Int32Array) -> bool:
+    """Return whether all characters of an entry of `LEADS` lead back to a control, with no further counting."""
+    first, last, low, high, more = lead
+    within = _only(control, first, last, rows)
+    for k in range(more + 1):
+        if within < 0 or info[within, COUNTS] == 1 or info[within, NEEDS] != info[control, NEEDS]:
+            return False
+        within = _only(within, 0x80 if k else low, 0xBF if k else high, rows)
+    return bool(within == control)
+
+
+@kernel
+def _find_loops(
+    control: int, allow: int, leads: Int64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
+) -> None:
+    """Find the bytes that lead from a control to itself, as bits of `bytes_below`."""
+    low, high = np.uint64(7) << np.uint64(_TAB) | np.uint64(1) << np.uint64(_CONTROL), np.uint64(0)
+    for b in range(32):
+        if rows[control, b] != control:
+            low &= ~(np.uint64(1) << np.uint64(_control_bit(b)))
+    for b in range(32, 128):
+        if rows[control, b] == control:
+            if b < 64:
+                low |= np.uint64(1) << np.uint64(b)
+            else:
+                high |= np.uint64(1) << np.uint64(b - 64)
+    if allow < 0:
+        for lead in range(len(leads)):
+            if _reads_characters(control, leads[lead], rows, info):
+                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(len(leads) + 1)
+    slot = control & (len(loops) - 1)
+    loops[slot, 0], loops[slot, 1], loops[slot, 2] = control + 1, low, high
+
+
+@kernel
+def stays(
+    node: int,
+    control: int,
+    allow: int,
+    below: UInt64Array,
+    leads: Int64Array,
+    rows: Int32Array,
+    info: Int32Array,
+    loops: UInt64Array,
+) -> bool:
+    """Return whether everything below a node leads a control back to itself, tokens that end within a character apart.
+
+    Parameters
+    ----------
+    node, control : int
+    allow : int
+        -1 if every control that this one leads to within a character may be entered; otherwise only ASCII is a loop.
+    below : ndarray[uint64], shape (n_nodes, 2), in
+        As `bytes_below` computes it.
+    leads : ndarray[int64], shape (n, 5), in
+        `LEADS`.
+    rows, info : in
+        Tables of the automaton.
+    loops : ndarray[uint64], shape (power of two, 3), in and out
+        Zeros at first. For some controls: their number plus 1, and the bytes that lead back to them.
+    """
+    slot = control & (len(loops) - 1)
+    if loops[slot, 0] != np.uint64(control + 1):
+        _find_loops(control, allow, leads, rows, info, loops)
+    return not (below[node, 0] & ~loops[slot, 1] or below[node, 1] & ~loops[slot, 2])

@@ -1,7 +1,6 @@
 """Plans: walk of a token trie within one frame or one lexeme, without a stack.
 
-If a control loops over everything below a node, as a string does over letters, the tokens there are taken without a walk: the bytes below
-a node depend on the vocabulary alone (`guided.kernels.below`).
+If a control loops over everything below a node, the tokens there are taken without a walk (`guided.kernels.below`).
 
 Tables are those of `guided.automata.pushdown`.
 """
@@ -9,79 +8,13 @@ Tables are those of `guided.automata.pushdown`.
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.kernels.below import stays
 from guided.kernels.jit import kernel
 from guided.kernels.tables import ACTION, COUNTS, GUARD, NEEDS, WIDTH, meets
 
-__all__ = ["DONE", "LOOPS", "MISSING_ENTRY", "like", "walk_frame", "within"]
+__all__ = ["DONE", "MISSING_ENTRY", "like", "walk_frame", "within"]
 
 DONE, MISSING_ENTRY = 0, 1
-# Controls whose loops are kept; a power of two.
-LOOPS = 1024
-
-
-@kernel
-def _only(control: int, first: int, last: int, rows: Int32Array) -> int:
-    """Return the control that all of these bytes lead to; -1 if there is no single one."""
-    if control < 0:
-        return -1
-    target = rows[control, first]
-    for b in range(first + 1, last + 1):
-        if rows[control, b] != target:
-            return -1
-    return int(max(target, -1))
-
-
-@kernel
-def _reads_characters(control: int, lead: Int64Array, rows: Int32Array, info: Int32Array) -> bool:
-    """Return whether all characters of an entry of `guided.kernels.below.LEADS` lead back to a control, with no further counting."""
-    first, last, low, high, more = lead
-    within = _only(control, first, last, rows)
-    for k in range(more + 1):
-        if within < 0 or info[within, COUNTS] == 1 or info[within, NEEDS] != info[control, NEEDS]:
-            return False
-        within = _only(within, 0x80 if k else low, 0xBF if k else high, rows)
-    return bool(within == control)
-
-
-@kernel
-def _find_loops(
-    control: int, allow: int, leads: Int64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
-) -> None:
-    """Find the bytes that lead from a control to itself, in the format of `guided.kernels.below`."""
-    low = high = np.uint64(0)
-    for b in range(32, 128):
-        if rows[control, b] == control:
-            if b < 64:
-                low |= np.uint64(1) << np.uint64(b)
-            else:
-                high |= np.uint64(1) << np.uint64(b - 64)
-    if allow < 0:
-        for lead in range(len(leads)):
-            if _reads_characters(control, leads[lead], rows, info):
-                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(len(leads) + 1)
-    slot = control % LOOPS
-    loops[slot, 0], loops[slot, 1], loops[slot, 2] = control + 1, low, high
-
-
-@kernel
-def _stays(
-    node: int,
-    control: int,
-    allow: int,
-    below: UInt64Array,
-    leads: Int64Array,
-    rows: Int32Array,
-    info: Int32Array,
-    loops: UInt64Array,
-) -> bool:
-    """Return whether everything below a node leads a control back to itself.
-
-    A control of a lexer has ``allow`` -1: within a character, whatever the control can lead to can still come.
-    """
-    slot = control % LOOPS
-    if loops[slot, 0] != np.uint64(control + 1):
-        _find_loops(control, allow, leads, rows, info, loops)
-    return not (below[node, 0] & ~loops[slot, 1] or below[node, 1] & ~loops[slot, 2])
 
 
 @kernel
@@ -130,8 +63,8 @@ def walk_frame(
         Control.
     path : ndarray[int32], shape (max_depth + 1, 2), scratch
         Control, and code points read, after each byte of the path.
-    loops : ndarray[uint64], shape (LOOPS, 3), scratch
-        Zeros on entry. For some controls: their number plus 1, and the bytes that lead back to them.
+    loops : ndarray[uint64], shape (power of two, 3), scratch
+        As `guided.kernels.below.stays` takes it; zeros on entry.
     mask, count, escapes : out
         As in `guided.kernels.pushdown.walk`; without ``count``, tokens are not counted one by one.
     most : ndarray[int32], shape (1,), out
@@ -165,7 +98,7 @@ def walk_frame(
             i += 1
             if skip[i - 1] == i:
                 continue
-            if not _stays(i - 1, entry, allow, below, leads, rows, info, loops):
+            if not stays(i - 1, entry, allow, below, leads, rows, info, loops):
                 continue
             end = skip[i - 1]
             for k in range(token_indptr[i], token_indptr[end]):
@@ -248,7 +181,7 @@ def within(
                     entry = DEAD
             if entry >= 0:
                 path[depth[i] + 1] = entry
-                after = np.int64(skip[i] if _stays(i, entry, -1, below, leads, rows, info, loops) else i + 1)
+                after = np.int64(skip[i] if stays(i, entry, -1, below, leads, rows, info, loops) else i + 1)
                 for k in range(token_indptr[i], token_indptr[after]):
                     tokens[n_tokens] = token_ids[k]
                     n_tokens += 1
@@ -347,7 +280,7 @@ def like(
                     other = DEAD
             if entry >= 0:
                 path[0, depth[i] + 1], path[1, depth[i] + 1] = entry, max(other, DEAD)
-                after = np.int64(skip[i] if _stays(i, entry, -1, below, leads, rows, info, loops) else i + 1)
+                after = np.int64(skip[i] if stays(i, entry, -1, below, leads, rows, info, loops) else i + 1)
                 for k in range(token_indptr[i], token_indptr[after]):
                     mask[token_ids[k] >> 5] |= np.int32(1) << np.int32(token_ids[k] & 31)
                 i = after

@@ -1,17 +1,19 @@
-"""Plans by the walk that skips what a control reads again and again are those of the walk that skips nothing."""
+"""Walks that skip what a control reads again and again find what a walk that skips nothing does."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guided.arrays import mask_words
+from guided.arrays import UInt64Array, mask_words
 from guided.automata.pushdown import COMMON, COUNTS, KEPT, MANY, PLAN
+from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.index.plans import plan_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.pushdown_masks import Masks
+from guided.index.pushdown_walk import PushdownWalk
 from guided.kernels.below import bytes_below
 from guided.kernels.tables import NOWHERE
 from guided.limits import Limits
@@ -66,15 +68,21 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
     return Vocabulary([*listed, None], eos=[len(listed)])
 
 
+def whole_walk(masker: Masks) -> PushdownWalk:
+    """A walk that skips nothing."""
+    nothing: UInt64Array = np.zeros((0, 2), np.uint64)
+    return PushdownWalk(masker.stacks, masker.shared.trie, lambda: nothing, masker.foresee)
+
+
 @settings(max_examples=examples(20))
 @given(st.sampled_from(STRINGS), vocabularies(), st.booleans())
 def test_plans_are_those_of_a_walk_that_skips_nothing(
     schema: dict[str, object], vocabulary: Vocabulary, as_key: bool
 ) -> None:
-    whole = (
+    given = (
         {"type": "object", "patternProperties": {schema["pattern"]: {}}} if as_key and "pattern" in schema else schema
     )
-    index = compile_spec(JsonSchema({"minLength": 1, **whole} if whole is schema else whole), vocabulary).tables
+    index = compile_spec(JsonSchema({"minLength": 1, **given} if given is schema else given), vocabulary).tables
     assert isinstance(index, PushdownIndex)
     for text in (b'"', b'"a', b'"ab a', b'{"', b'{"ab'):
         state, _ = index.trace(0, text)
@@ -86,6 +94,7 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
     controls = [control for control in range(tables.n_controls) if tables.info[control, PLAN] == control]
     broad = [control for control in controls if (tables.rows[control] >= 0).sum() > MANY]
     assert broad
+    whole = whole_walk(masker)
     for control in {*broad[-4:], controls[-1]}:
         tables.info[control, COMMON] = -1
         found = masker._make_plan(control, -1, is_counted=True)
@@ -93,7 +102,13 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         stay = np.zeros(mask_words(vocabulary.size), np.int32)
         counts = np.zeros(vocabulary.size if tables.info[control, COUNTS] else 0, np.int32)
         escapes = np.zeros((len(shared.trie.byte), 4), np.int32)
-        n = masker.walk(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
+        n = whole(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
+        skipping = [np.zeros_like(array) for array in (stay, counts, escapes)]
+        n_skipping = masker.walk(
+            shared.trie, (control, NOWHERE, *KEPT), skipping[0], counts=skipping[1], escapes=skipping[2]
+        )
+        assert n_skipping == n
+        assert [array.tolist() for array in skipping] == [array.tolist() for array in (stay, counts, escapes)]
         if not len(counts):
             escapes[:n, 2] = 0
         expected = plan_of(shared.trie, shared.suffixes, stay, counts, int(counts.max(initial=0)), escapes[:n])
@@ -106,6 +121,45 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         assert [group.counts.tolist() for group in quick.groups] == [group.counts.tolist() for group in expected.groups]
 
 
+DEFINITIONS = [
+    {"name": name, "parameters": {"type": "object", "properties": {"é": {"type": "string"}, "n": {"type": "integer"}}}}
+    for name in ("ab", "aé", "中文")
+]
+
+
+@settings(max_examples=examples(20))
+@given(
+    st.sampled_from([
+        (Tools(DEFINITIONS, format="llama-function"), b'ab <function=ab>{"\xc3\xa9": "x", "n": 1}</function> a'),
+        (JsonSchema({}, whitespace="flexible"), b'{"a": [1, "\xc3\xa9a", null], "": {}}'),
+        (JsonSchema({"type": "object", "propertyNames": {"pattern": "^[^é]*$"}}), b'{"ab": "\xe2\x82\xac"}'),
+        (JsonSchema({"type": "array", "items": {"maxLength": 4}, "uniqueItems": True}), b'["ab", "a"]'),
+    ]),
+    vocabularies(),
+    st.integers(0, 40),
+)  # fmt: skip
+def test_a_walk_over_stacks_may_skip(case: tuple[Tools | JsonSchema, bytes], vocabulary: Vocabulary, cut: int) -> None:
+    spec, text = case
+    index = compile_spec(spec, vocabulary).tables
+    assert isinstance(index, PushdownIndex)
+    state, count = index.trace(index.initial, text[:cut])
+    assert count == len(text[:cut])
+    configuration = index.configuration(state)
+    masker = index._masker
+    masker.walk.deferred = []
+    found = []
+    for walk in (masker.walk, whole_walk(masker)):
+        words, ends = np.zeros(mask_words(vocabulary.size), np.int32), np.full(vocabulary.size, -1, np.int32)
+        classes = walk.ends(masker.shared.trie, configuration, words, ends, 0)
+        alone = np.zeros_like(words)
+        walk(masker.shared.trie, configuration, alone)
+        found.append((
+            words.tolist(), alone.tolist(), [classes[end] if end >= 0 else None for end in ends.tolist()], sorted(walk.deferred)
+        ))  # fmt: skip
+    assert found[0] == found[1]
+    assert any(found[0][0]) or cut >= len(text)
+
+
 @pytest.mark.parametrize(
     ("tokens", "node", "read"),
     [
@@ -113,7 +167,8 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         ([b"a\xe2\x82\xacz"], b"a\xe2", {"within", "z"}),
         ([b"a\x80b"], b"a", {"other", "b"}),
         ([b"\xc3ab"], b"\xc3", {"other", "b"}),
-        ([b"a\n\x00"], b"a", {"other"}),
+        ([b"a\n\x00"], b"a", {"line feed", "control"}),
+        ([b"a\t\r \xff"], b"a", {"tab", "return", " ", "other"}),
     ],
 )
 def test_what_is_below_a_node(tokens: list[bytes], node: bytes, read: set[str]) -> None:
@@ -128,7 +183,16 @@ def test_what_is_below_a_node(tokens: list[bytes], node: bytes, read: set[str]) 
         prefix[int(trie.depth[i]) :] = bytes([trie.byte[i]])
         at[bytes(prefix)] = i
     bits = int(below[at[node], 0]) | int(below[at[node], 1]) << 64
-    names = {0: "other", 2: "C3", 14: "within", **{byte: chr(byte) for byte in range(32, 128)}}
+    names = {
+        0: "other",
+        2: "C3",
+        14: "within",
+        15: "tab",
+        16: "line feed",
+        17: "return",
+        18: "control",
+        **{byte: chr(byte) for byte in range(32, 128)},
+    }
     assert {names[bit] for bit in range(128) if bits >> bit & 1} == read
     assert [int(chars[i]) for i in at.values()] == [sum(byte & 0xC0 != 0x80 for byte in one) for one in at]
     assert deepest.tolist() == [chars[i : trie.skip[i]].max() for i in range(n)]
