@@ -22,9 +22,7 @@ _SMALL = (
     "has little to compute for a pattern of few states and few tokens, and is entirely compiled code; guided parses the pattern and calls "
     "its kernels from Python, some tenths of a millisecond for any pattern"
 )
-_OWN = (
-    "is guided's own automaton with one trie walk per state, without the rows, functions and distances of an index"
-)
+_OWN = "is guided's own automaton with one trie walk per state, without the rows, functions and distances of an index"
 REASONS = {
     ("compile", "llguidance"): "compiles lazily: it parses, and computes the rest with the masks",
     ("text", "llguidance"): (

@@ -28,8 +28,8 @@ class Limits:
     intervals : int
         Intervals of characters in the sets of a pattern (a class such as ``\w`` has hundreds).
     nfa_states : int
-        States of the nondeterministic automaton, counted repeats included; parts of a pattern (four for each in a str, three in a
-        tree); bytes of a choice's texts.
+        States of the nondeterministic automaton, counted repeats included; parts of a pattern (each counts four in a str, three
+        in a tree); bytes of a choice's texts.
     states : int
         States of any deterministic automaton, before minimization too.
     transitions : int
