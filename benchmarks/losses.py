@@ -19,17 +19,14 @@ MEASURES = {
 PEERS = ("llguidance", "outlines-core", "xgrammar", "walk per state")
 
 _SMALL = (
-    "has little to compute ahead where a pattern has few states and few tokens fit them, and is compiled code from end to end; "
-    "guided parses the pattern and drives the kernels from Python, some tenths of a millisecond whatever the pattern"
+    "has little to compute for a pattern of few states and few tokens, and is entirely compiled code; guided parses the pattern and calls "
+    "its kernels from Python, some tenths of a millisecond for any pattern"
 )
-_OWN = (
-    "is guided's own automaton and one walk for each of a few states, without the rows, functions and distances "
-    "that an index has beside its masks"
-)
+_OWN = "is guided's own automaton with one trie walk per state, without the rows, functions and distances of an index"
 REASONS = {
-    ("compile", "llguidance"): "compiles lazily: it parses, and leaves the rest to the masks",
+    ("compile", "llguidance"): "compiles lazily: it parses, and computes the rest with the masks",
     ("text", "llguidance"): (
-        "visits the states of a few short texts and pays for no other, where guided computes the transitions of every state first"
+        "visits only the states of a few short texts; guided first computes the transitions of every state"
     ),
     ("compile", "xgrammar"): _SMALL,
     ("whole", "xgrammar"): _SMALL,
@@ -37,18 +34,18 @@ REASONS = {
     ("compile", "walk per state"): _OWN,
     ("whole", "walk per state"): _OWN,
     ("text", "walk per state"): _OWN,
-    ("ready", "outlines-core"): "writes a mask of few tokens in no more time than the call takes",
-    ("ready", "xgrammar"): "copies a mask that is ready in no more time than the call takes",
+    ("ready", "outlines-core"): "writes a mask of few tokens in hardly more time than the call itself takes",
+    ("ready", "xgrammar"): "copies a ready mask in hardly more time than the call itself takes",
     (
         "ready_copying",
         "outlines-core",
-    ): "writes a mask of few tokens where guided copies all words of one that is ready, and checks the array it is given",
+    ): "writes the few tokens of a mask; guided copies all words of a ready one and checks the given array",
 }
 
 
 def losses(record: Record) -> tuple[str, str]:
     """(table, list of reasons)."""
-    rows, reasons = [], []
+    rows, measures = [], dict[tuple[str, str], list[str]]()
     for measure, title in MEASURES.items():
         for peer in PEERS:
             cells = [
@@ -67,8 +64,9 @@ def losses(record: Record) -> tuple[str, str]:
             counts = f"{len(lost)} of {len(cells)}"
             rows.append([title, peer, counts, f"{ratio:.1f}x ({name}, {vocabulary})", ", ".join(where)])
             if (measure, peer) in REASONS:
-                reasons.append(f"- {title}: {peer} {REASONS[measure, peer]}.")
+                measures.setdefault((peer, REASONS[measure, peer]), []).append(title)
     if not rows:
         return "None.", ""
     heads = ("measure", "ahead of guided", "cells", "by at most", "patterns")
-    return table(heads, rows), "\n".join(reasons)
+    reasons = "\n".join(f"- {', '.join(titles)}: {peer} {reason}." for (peer, reason), titles in measures.items())
+    return table(heads, rows), reasons

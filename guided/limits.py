@@ -26,16 +26,16 @@ class Limits:
     depth : int
         Nesting of groups in a pattern.
     intervals : int
-        Intervals of characters that the sets of a pattern are computed from (a class such as ``\w`` has hundreds).
+        Intervals of characters in the sets of a pattern (a class such as ``\w`` has hundreds).
     nfa_states : int
-        States of the nondeterministic automaton, counted repeats included; parts of a pattern (four for each as it is read,
-        three as a tree); bytes of a choice's texts.
+        States of the nondeterministic automaton, counted repeats included; parts of a pattern (each counts four in a str, three
+        in a tree); bytes of a choice's texts.
     states : int
-        States of any deterministic automaton on the way (before minimization too).
+        States of any deterministic automaton, before minimization too.
     transitions : int
-        Cells of a transition table (states times classes); pairs (state, next state) of an index, each of which takes two cells.
+        Cells of a transition table (states times classes); pairs (state, next state) of an index count as two.
     steps : int
-        Elementary steps of all determinizations of a compile (members of state sets visited).
+        Elementary steps of a compile, such as members of state sets visited.
     tokens : int
         Width of a vocabulary's logits.
     token_length : int
@@ -43,40 +43,40 @@ class Limits:
     index_bytes : int
         Bytes of an index's tables, in memory and on disk.
     mask_bytes : int
-        Bytes of masks that an index keeps. Passing it is no error: further masks are built each time.
+        Bytes of masks that an index keeps; further masks are built each time.
     growth_bytes : int
-        Bytes of memory, roughly, that an index with a stack grows by while texts are read, masks included. Passing it is no error: the
-        index drops what it has computed, except for what `Index.explore` made, and computes it again where it is needed.
+        Approximate bytes that an index with a stack grows by while texts are read, masks included. Beyond that it drops what it has
+        computed, except for the results of `Index.explore`, and computes it again on demand.
     call_steps : int
-        Elementary steps of one call of an index that has a stack: parts of formulas, alternatives of values, steps of completions. The
+        Elementary steps of one call of an index with a stack: parts of formulas, alternatives of values, steps of completions. The
         default takes 1 to 3 s of CPU time. The formulas of a whole schema may take eight times as many.
     file_bytes : int
-        Bytes of a text file that is read whole (a tokenizer, tool definitions), and of a spec in an index file, decompressed.
+        Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file.
     assertion_depth : int
-        Nesting of lookaheads and lookbehinds in a pattern. 50 at most, since obligations are stepped by recursion.
+        Nesting of lookaheads and lookbehinds in a pattern. At most 50.
     schema_depth : int
-        Nesting of arrays and objects in a schema, keywords included. 200 at most, since a schema is read before it is compiled.
+        Nesting of arrays and objects in a schema, keywords included. At most 200.
     schema_parts : int
-        Parts of a schema, each as often as it occurs: in Python, one list may occur in many places. 10,000,000 at most.
+        Parts of a schema; a shared Python object counts each time it occurs. At most 10,000,000.
     digits : int
-        Digits of a number in a schema. 10,000 at most.
+        Digits of a number in a schema. At most 10,000.
     names : int
         Declared names of one object of a schema.
     listed_values : int
-        Values of a subschema that are listed because items or members must differ, or because counts can only be met by some of them.
+        Listed values of a subschema whose items or members must differ or be counted.
     listed_depth : int
-        Nesting of arrays and objects within values that are listed. 16 at most, since they are listed by recursion.
+        Nesting of arrays and objects in listed values. At most 16.
     whitespace_states : int
-        States of the automaton of a schema's whitespace, which precedes every value.
+        States of the automaton of a schema's whitespace.
     configurations : int
-        Configurations of a schema that becomes a finite automaton (``JsonSchema(eager=...)``). With ``eager="auto"``, passing it is no
-        error: the schema keeps its stack.
+        Configurations of a schema that becomes a finite automaton (``JsonSchema(eager=...)``). With ``eager="auto"``, a larger schema
+        keeps its stack.
     readings : int
-        Ways to divide what has been read of a Lark text into terminals, as long as the text does not decide.
+        Ways to divide a prefix of a Lark text into terminals.
     encoding_steps : int
-        Tokens that one search for a completion in the tokenizer's own encoding reads (``tokenization="canonical"``), about 10 us each.
+        Tokens read by one search for a completion in the tokenizer's own encoding (``tokenization="canonical"``), about 10 us each.
     prefixes : int
-        Prefixes of options, in tokens, that one choice by exact probabilities computes; each takes a forward pass.
+        Token prefixes that one choice by exact probabilities evaluates; each takes a forward pass.
 
     Raises
     ------

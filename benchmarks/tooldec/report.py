@@ -103,11 +103,11 @@ def _beside(folder: Path) -> str:
     for item in verdicts(RECORD):
         other = here.get((item.experiment, item.claim))
         if other is not None and other.verdict != NOT_RUN and item.experiment not in _WITHOUT_A_MODEL:
-            lines.append([item.experiment, item.claim, item.here, item.verdict, other.here, f"**{other.verdict}**"])
+            lines.append([item.experiment, item.claim, item.verdict, other.here, f"**{other.verdict}**"])
     made = tables(folder)
     parts = [
         f"`{folder.name.removeprefix(RECORD.name + '-')}`: {made['machine']}",
-        table(["", "claim", "default model", "verdict", "this model", "verdict"], lines),
+        table(["", "claim", "default model", "this model", "verdict"], lines),
     ]
     parts += [f"{title}:\n\n{made[name]}" for name, title in _BESIDE.items() if made[name] != _NOTHING]
     return "\n\n".join(parts)

@@ -70,8 +70,11 @@ def share(rows: Sequence[Row], holds: Callable[[Row], bool]) -> Estimate:
 
 
 def percent(found: Estimate) -> str:
-    """``12 (8 to 17)``."""
-    return "-" if not found.n else f"{100 * found.value:.0f} ({100 * found.low:.0f} to {100 * found.high:.0f})"
+    """``12 (8-17)``; without an interval where it has no width, which says nothing of the uncertainty."""
+    if not found.n:
+        return "-"
+    value = f"{100 * found.value:.0f}"
+    return value if found.low == found.high else f"{value} ({100 * found.low:.0f}-{100 * found.high:.0f})"
 
 
 def guided_errors(rows: Iterable[Row]) -> list[Row]:
@@ -102,12 +105,14 @@ def arm_table(rows: Sequence[Row]) -> str:
 
 
 def names_table(rows: Sequence[Row], settings: Sequence[str], groups: Sequence[str] = ("",)) -> str:
-    """Right tools by setting and group, one column per arm; in brackets how many problems."""
+    """Right tools by setting and group, one column per arm; in brackets how many problems. Groups without rows are left out."""
     arms = arms_of(rows)
     lines = []
     for setting in settings:
         for group in groups:
             here = of(rows, setting=setting, **({"group": group} if group else {}))
+            if not here:
+                continue
             cells = []
             for arm in arms:
                 found = share(of(here, arm=arm), lambda row: row["right_name"])

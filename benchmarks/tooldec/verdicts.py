@@ -160,7 +160,7 @@ def _sizes(folder: Path) -> list[Verdict]:
     )
     if not tokens:
         return []
-    here = f"{min(tokens):,} to {max(tokens):,} (Mistral 32k), by what is said of an operation"
+    here = f"{min(tokens):,} to {max(tokens):,} (Mistral 32k), by the text per operation"
     verdict = OPEN if min(tokens) <= 1094 <= max(tokens) else FAILED
     return [Verdict("E6", "documentation of TMDB costs some 1,094 tokens of every prompt", "1,094", here, verdict)]
 
