@@ -37,7 +37,10 @@ def table() -> str:
         counts = [sum(found.values()), found["right"], found["refused"], found["narrowed"]]
         lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |")
     right = [f"`{name}` {found.total()}" for name, found in sorted(verdicts.items()) if name not in others]
-    lines += ["", *textwrap.wrap(f"Right in all cases, with their number: {', '.join(right)}.", 160, break_on_hyphens=False)]
+    lines += [
+        "",
+        *textwrap.wrap(f"Right in all cases, with their number: {', '.join(right)}.", 160, break_on_hyphens=False),
+    ]
     return "\n".join(lines)
 
 
