@@ -50,7 +50,7 @@ def main() -> None:
             f"{name}: {tables.n_states} states, {len(tables.lexer.terminals)} terminals, "
             f"{len(tables.lexer.contexts)} contexts, {len(scanner.table)} scanner states; "
             f"tables {tables_time:.1f} ms, scanner {scanner_time:.1f} ms, "
-            f"dead ends {ends_time:.1f} ms ({'assured' if ends.cells is None else 'cells'})"
+            f"dead ends {ends_time:.1f} ms ({'proof' if ends.cells is None else 'cells'})"
         )
 
 

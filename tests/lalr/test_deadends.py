@@ -1,7 +1,7 @@
 """Dead ends: every reading that is kept can be completed, and what can be completed is kept.
 
 That no prefix of a text is refused is tested with the texts themselves (`test_prefix`). Here: from every state some text is reached,
-found by search; two decisions, by cells and by what is assured, agree; and examples by name.
+found by search; the two decisions, by cells and by the proof, agree; and examples by name.
 """
 
 from contextlib import suppress
