@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.maskbench_engines import NO_VALUE
-from benchmarks.tables import table
+from benchmarks.tables import milliseconds, table
 
 __all__ = ["VERDICTS", "brief", "keywords", "report", "source", "summary", "tables", "verdict"]
 
@@ -221,7 +221,7 @@ def tables(record: Mapping[str, Any], name: str = "maskbench") -> dict[str, str]
             [
                 f"{clock}: {' / '.join(points)}",
                 " / ".join(f"{most:g}" for most in points.values()),
-                " / ".join(f"{value:,.3g}" for value in found),
+                " / ".join(milliseconds(value) for value in found),
                 "yes" if all(value <= most for value, most in zip(found, points.values(), strict=True)) else "**no**",
             ]
         )
@@ -271,7 +271,7 @@ def _clocks(engines: Mapping[str, Any]) -> str:
 def _cell(times: Mapping[str, float]) -> str:
     if not times["count"]:
         return "-"
-    return " / ".join(f"{times[point]:,.3g}" for point in ("mean", "p50", "p90", "p99", "p99.9", "max"))
+    return " / ".join(milliseconds(times[point]) for point in ("mean", "p50", "p90", "p99", "p99.9", "max"))
 
 
 def _groups(engines: Mapping[str, Any], key: str) -> str:

@@ -3,10 +3,12 @@
 Starts one server after the other (``benchmarks.serving_server``: the default model on the CPU), in as many rounds as asked for, backends in
 alternating order, because a shared machine changes from minute to minute. Needs vLLM: ``make test-serving`` makes an environment.
 
-- *throughput*: tokens per second of a batch under a schema, over those of the same batch without constraint, measured directly before.
+- *throughput*: tokens per second of a batch under a schema, over those of the same batch without constraint, measured directly before:
+  mean over the rounds, and its standard error.
 - *TTFT*: milliseconds to the first token of schemas that the server has never seen, one at a time: median, p99, maximum; and of the same
   schemas again, and without constraint.
-- *stalls*: the longest gap between tokens of streams that run while new schemas arrive; and while requests without constraint do.
+- *stalls*: the longest gap between tokens of streams that run while new schemas arrive; and while requests without constraint do: median
+  over the rounds.
 - *refused*: schemas answered with HTTP 400; *wrong*: complete answers that are not valid, and other errors.
 
 Schemas are made by number, from parts that all backends claim to support, so that figures compare the same work.
@@ -165,6 +167,12 @@ def _milliseconds(seconds: list[float]) -> str:
     return f"{1e3 * statistics.median(ordered):.0f} / {1e3 * p99:.0f} / {1e3 * ordered[-1]:.0f}"
 
 
+def _ratio(ratios: list[float]) -> str:
+    """The mean over rounds, with its standard error if there are several."""
+    mean = f"{statistics.mean(ratios):.2f}"
+    return f"{mean} ± {statistics.stdev(ratios) / len(ratios) ** 0.5:.2f}" if len(ratios) > 1 else mean
+
+
 def _report(rounds: list[dict[str, Any]], batches: list[int]) -> str:
     by_backend: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in rounds:
@@ -175,9 +183,9 @@ def _report(rounds: list[dict[str, Any]], batches: list[int]) -> str:
         masks = [1e6 * run["mask"] for run in runs if "mask" in run]
         rows.append([
             backend,
-            *(", ".join(f"{run['ratios'][batch]:.2f}" for run in runs) for batch in batches),
+            *(_ratio([run["ratios"][batch] for run in runs]) for batch in batches),
             *(_milliseconds([value for run in runs for value in run[key]]) for key in ("new", "again", "plain")),
-            *(", ".join(f"{1e3 * run[key]:.0f}" for run in runs) for key in ("stall", "stall_plain")),
+            *(f"{1e3 * statistics.median(run[key] for run in runs):.0f}" for key in ("stall", "stall_plain")),
             " / ".join(str(count) for count in ends.values()),
             f"{statistics.mean(masks):.1f}" if masks else "-",
         ])  # fmt: skip
