@@ -214,7 +214,10 @@ def test_the_document_shows_what_a_brief_record_says() -> None:
     shown = tables(kept)
     assert shown["maskbench_command"] == "run dir --engine x"
     assert "7 files, gpt2; recorded then at commit abc, load average 1.5 to 2.5 on 2 cores" in shown["maskbench_about"]
-    assert "| first mask, ms: p50 / p99 | 0.5 / 5 | 0.25 / 6.5 | **no** |" in shown["maskbench_targets"]
-    assert "| mask cold, us: mean / p99 / p99.9 | 12 / 200 / 1000 | 10 / 6.5 / 7 | yes |" in shown["maskbench_targets"]
+    assert "| first mask, ms: p50 / p99 | 0.5 / 5 | 0.25 / 6.50 | **no** |" in shown["maskbench_targets"]
+    assert (
+        "| mask cold, us: mean / p99 / p99.9 | 12 / 200 / 1000 | 10.0 / 6.50 / 7.00 | yes |"
+        in shown["maskbench_targets"]
+    )
     assert "| right | 7 |" in shown["maskbench_verdicts"]
-    assert "| first mask, ms | 10 / 0.25 / 1 / 6.5 / 7 / 8 |" in shown["maskbench_times"]
+    assert "| first mask, ms | 10.0 / 0.25 / 1.00 / 6.50 / 7.00 / 8.00 |" in shown["maskbench_times"]
