@@ -62,8 +62,7 @@ class LexemePlans:
     def __init__(self, automaton: LalrMachine, shared: VocabularyData, size: int) -> None:
         trie = shared.trie
         self._automaton, self._trie = automaton, trie
-        with shared.lock:
-            self._below: UInt64Array = shared.below[0]
+        self._below: UInt64Array = shared.below[0]
         self._loops: UInt64Array = np.zeros((LOOPS, 3), np.uint64)
         self._path: Int32Array = np.empty((2, trie.max_depth + 2), np.int32)
         self._found_tokens: Int32Array = np.empty(len(trie.token_ids), np.int32)

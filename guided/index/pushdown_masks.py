@@ -90,8 +90,10 @@ class VocabularyData:
     @property
     def below(self) -> tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array]:
         """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them."""
-        if self._below is None:
-            with self.lock:
+        if self._below is not None:
+            return self._below
+        with self.lock:
+            if self._below is None:
                 trie, ends = self.trie, self.vocabulary.trie.ends
                 path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
                 own, below = np.empty((2, len(trie.byte), 2), np.uint64)

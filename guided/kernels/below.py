@@ -10,7 +10,7 @@ from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 from guided.kernels.tables import COUNTS, NEEDS
 
-__all__ = ["LEADS", "LOOPS", "bytes_below", "stays"]
+__all__ = ["BEYOND_ASCII", "LEADS", "LOOPS", "bytes_below", "stays"]
 
 # Characters past ASCII: first bytes, second bytes, and how many more follow. Apart where characters stand that patterns tell from others.
 LEADS: Int64Array = np.array(
@@ -23,8 +23,10 @@ LEADS: Int64Array = np.array(
     np.int64,
 )  # fmt: skip
 _WITHIN = 14
-# Bits of bytes below 32: a tab, a line feed, a carriage return, and any other.
-_TAB, _LINE, _RETURN, _CONTROL = 15, 16, 17, 18
+# Bits of the bytes before the space: tab, line feed, carriage return, and all others.
+_TAB, _LINE_FEED, _RETURN, _OTHER = 15, 16, 17, 18
+# The bits of all bytes that are not ASCII.
+BEYOND_ASCII = (1 << _TAB) - 1
 # Controls whose loops a walk keeps; a power of two.
 LOOPS = 1024
 
@@ -50,9 +52,9 @@ def _utf8(before: int, b: int) -> int:
 
 
 @kernel
-def _control_bit(b: int) -> int:
-    """Return the bit of a byte below 32."""
-    return _TAB if b == 9 else _LINE if b == 10 else _RETURN if b == 13 else _CONTROL
+def _bit_before_space(b: int) -> int:
+    """Return the bit of a byte less than 32."""
+    return _TAB if b == 9 else _LINE_FEED if b == 10 else _RETURN if b == 13 else _OTHER
 
 
 @kernel
@@ -78,7 +80,7 @@ def bytes_below(
         Bytes read by each node itself, as ``below``.
     below : ndarray[uint64], shape (n_nodes, 2), out
         As bits: bytes from 32 to 127; from bit 1, characters past ASCII by the index of their first byte in `LEADS`, and `_WITHIN` for
-        their other bytes; from `_TAB`, bytes below 32; bit 0: any byte that is not UTF-8.
+        their other bytes; from `_TAB`, bytes less than 32; bit 0: any byte that is not UTF-8.
     chars : ndarray[int32], shape (n_nodes,), out
         Number of code points that begin on the path to each node, including its own byte.
     deepest : ndarray[int32], shape (n_nodes,), out
@@ -100,7 +102,7 @@ def bytes_below(
         elif state < 0:
             own[i, 0] = np.uint64(1)
         elif b < 32:
-            own[i, 0] = np.uint64(1) << np.uint64(_control_bit(b))
+            own[i, 0] = np.uint64(1) << np.uint64(_bit_before_space(b))
         else:
             own[i, b >> 6] = np.uint64(1) << np.uint64(b & 63)
     for i in range(len(byte) - 1, -1, -1):
@@ -153,10 +155,10 @@ def _find_loops(
     control: int, allow: int, leads: Int64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
 ) -> None:
     """Find the bytes that lead from a control to itself, as bits of `bytes_below`."""
-    low, high = np.uint64(7) << np.uint64(_TAB) | np.uint64(1) << np.uint64(_CONTROL), np.uint64(0)
+    low, high = np.uint64(15) << np.uint64(_TAB), np.uint64(0)
     for b in range(32):
         if rows[control, b] != control:
-            low &= ~(np.uint64(1) << np.uint64(_control_bit(b)))
+            low &= ~(np.uint64(1) << np.uint64(_bit_before_space(b)))
     for b in range(32, 128):
         if rows[control, b] == control:
             if b < 64:

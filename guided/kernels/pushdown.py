@@ -20,7 +20,7 @@ PERF: with the look-up a structural position of a JSON document (6 live bytes) c
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
-from guided.kernels.below import stays
+from guided.kernels.below import BEYOND_ASCII, stays
 from guided.kernels.hashing import find
 from guided.kernels.jit import kernel
 from guided.kernels.tables import (
@@ -59,8 +59,6 @@ DONE, MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM, MISSING_LABELS = 0, 1, 2, 3
 _FEW = 4
 # A byte that every loop worth taking reads.
 _LETTER = 97
-# The bits of `guided.kernels.below` that are not ASCII.
-_BEYOND_ASCII = (1 << 15) - 1
 
 # Columns of a frame.
 _CONTROL, _NODE, _NEEDED, _ALLOWED, _CURSOR, _END, _ROW, _BASE = range(8)
@@ -125,7 +123,7 @@ def _loops_below(
     # PERF: finding the loops of a control takes 1 us, and most controls, such as those within a key, have none.
     if rows[control, _LETTER] != control:
         return False
-    if is_exact and below[i, 0] & np.uint64(_BEYOND_ASCII):
+    if is_exact and below[i, 0] & np.uint64(BEYOND_ASCII):
         return False
     return bool(stays(i, control, info[control, GUARD], below, leads, rows, info, loops))
 

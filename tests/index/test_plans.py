@@ -79,10 +79,12 @@ def whole_walk(masker: Masks) -> PushdownWalk:
 def test_plans_are_those_of_a_walk_that_skips_nothing(
     schema: dict[str, object], vocabulary: Vocabulary, as_key: bool
 ) -> None:
-    given = (
+    document = (
         {"type": "object", "patternProperties": {schema["pattern"]: {}}} if as_key and "pattern" in schema else schema
     )
-    index = compile_spec(JsonSchema({"minLength": 1, **given} if given is schema else given), vocabulary).tables
+    index = compile_spec(
+        JsonSchema({"minLength": 1, **document} if document is schema else document), vocabulary
+    ).tables
     assert isinstance(index, PushdownIndex)
     for text in (b'"', b'"a', b'"ab a', b'{"', b'{"ab'):
         state, _ = index.trace(0, text)
