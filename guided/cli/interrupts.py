@@ -5,6 +5,7 @@ the test for an interrupt, not the exception's type. This module imports only wh
 installed before everything else.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -29,6 +30,8 @@ def listen() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
         sys.unraisablehook = _unraisable
+        # Functions given to atexit run last in, first out. After them Python would restore the system's action: death by the signal.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def was_received() -> bool:

@@ -85,6 +85,27 @@ def test_an_interrupt_at_any_moment_of_a_first_use(tmp_path: Path, number: int) 
         assert is_over or (code, errors) == (130, b"Interrupted.\n"), (seconds, arguments)
 
 
+# What a module holds is deleted after Python has given up its signal handlers.
+SHUTDOWN = """
+import os, signal, sys
+from guided.cli import main
+
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=signal.SIGINT):
+        kill(process, number)
+
+late = Late()
+sys.argv = ["guided", "--version"]
+main()
+"""
+
+
+def test_an_interrupt_while_python_shuts_down_changes_nothing() -> None:
+    listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    done = subprocess.run([sys.executable, "-c", SHUTDOWN], capture_output=True, text=True, check=False, preexec_fn=listen)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 # The first compilation is interrupted where one of numba's passes begins, and done again in the same process.
 AGAIN = """
 import os, signal, sys
