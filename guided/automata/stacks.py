@@ -9,6 +9,8 @@ Not thread-safe: the calling index holds a lock.
 Complexity: O(1) for a byte and each reaction it causes.
 """
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -215,6 +217,25 @@ class Stacks:
         if texts is not None and recorded is not None:
             texts[:] = recorded.texts()
         return control, node, needed, allowed
+
+    def readable(
+        self, configuration: Configuration, texts: Sequence[bytes | None], words: Sequence[bytes]
+    ) -> Iterator[bool]:
+        """Yield for each of some sorted words whether `read` allows it. What a word shares with the next one is read once."""
+        # Prefixes of the current word that the words before it share, each with its length and what `read` makes of it.
+        path: list[tuple[int, Configuration | None, list[bytes | None]]] = [(0, configuration, list(texts))]
+        for data, following in pairwise((*words, b"")):
+            shared = next(length for length in range(len(data), -1, -1) if following.startswith(data[:length]))
+            at, after, known = path[-1]
+            if at > shared:
+                while path[-1][0] > shared:
+                    path.pop()
+            elif shared > at:
+                known = list(known)
+                after = None if after is None else self.read(after, data[at:shared], known)
+                at = shared
+                path.append((at, after, known))
+            yield after is not None and self.read(after, data[at:], list(known)) is not None
 
     def is_open(self, control: int, node: int) -> bool:
         """Return whether a guarded control can still lead to a label that the cell allows."""

@@ -207,10 +207,11 @@ class Masks(MaskMaker):
 
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
         """Return the mask without EOS."""
-        words, deferred = self._mask_of(configuration), self.walk.deferred
-        for token in deferred:
-            data = self._tokens[token]
-            if data and self.stacks.read(configuration, data, list(texts)) is not None:
+        words = self._mask_of(configuration)
+        deferred = sorted((self._tokens[token] or b"", token) for token in self.walk.deferred)
+        allowed = self.stacks.readable(configuration, texts, [data for data, _ in deferred])
+        for (_, token), is_allowed in zip(deferred, allowed, strict=True):
+            if is_allowed:
                 words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
         return words
 

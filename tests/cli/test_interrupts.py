@@ -102,7 +102,9 @@ main()
 
 def test_an_interrupt_while_python_shuts_down_changes_nothing() -> None:
     listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    done = subprocess.run([sys.executable, "-c", SHUTDOWN], capture_output=True, text=True, check=False, preexec_fn=listen)
+    done = subprocess.run(
+        [sys.executable, "-c", SHUTDOWN], capture_output=True, text=True, check=False, preexec_fn=listen
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

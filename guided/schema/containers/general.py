@@ -100,7 +100,7 @@ class ObjectState(NamedTuple):
                     found |= option.labels()
             else:
                 for labels in relevant._groups():
-                    if relevant.after(lowest(labels)) is not None:
+                    if relevant._may_follow(lowest(labels)):
                         found |= labels
             if not shared.satisfiability.goals.is_open:
                 shared.labels[relevant] = found
@@ -113,7 +113,13 @@ class ObjectState(NamedTuple):
             return bool(labels & self.labels())
         if self.seen != relevant.seen:
             labels &= ~self.keys.labels_of(self.seen)
-        return any(self.after(lowest(some)) is not None for group in relevant._groups() if (some := group & labels))
+        return any(self._may_follow(lowest(some)) for group in relevant._groups() if (some := group & labels))
+
+    def _may_follow(self, label: int) -> bool:
+        """Return whether `after` has a result; computes no result if the object may end after the key and its value."""
+        shared, index_of = self.shared, self.shared.context.pattern_index_of(self.table)
+        last = derivatives.last_value(shared.formulas, self.keys, self.seen, self.formulas[0], label, index_of)
+        return shared.satisfiability.is_satisfiable(last) or self.after(label) is not None
 
     def after(self, label: int) -> "tuple[ValueQuery, ObjectState] | None":
         """Return the query of the value after a key, and the state while it is pending; None if the key cannot come."""
