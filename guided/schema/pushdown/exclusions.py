@@ -30,6 +30,8 @@ _POINT = ord(".")
 
 # Most sets of texts whose tries are cached for extension.
 _REMEMBERED = 64
+# Most guards that are kept for further controls.
+_MOST_GUARDS = 4096
 
 
 class _Tail(IntEnum):
@@ -41,11 +43,12 @@ class _Tail(IntEnum):
     ZEROS = 3
 
 
-# Next tail by tail and byte; NONE where absent.
-_NEXT_TAIL = {
-    (_Tail.POINT, ord(".")): _Tail.FIRST_ZERO,
-    (_Tail.FIRST_ZERO, ord("0")): _Tail.ZEROS,
-    (_Tail.ZEROS, ord("0")): _Tail.ZEROS,
+# For each tail, the next tail by byte; NONE where absent.
+_TAILS = {
+    _Tail.NONE: {},
+    _Tail.POINT: {ord("."): _Tail.FIRST_ZERO},
+    _Tail.FIRST_ZERO: {ord("0"): _Tail.ZEROS},
+    _Tail.ZEROS: {ord("0"): _Tail.ZEROS},
 }
 _EXCLUDED = (_Tail.POINT, _Tail.ZEROS)
 
@@ -89,6 +92,8 @@ class Exclusions:
         # Control by base control, node and tail; DEAD if all texts from there are excluded.
         self._controls: dict[_Key, int] = {}
         self._own: set[int] = set()
+        # By base control, whether it ends an excluded text, and the bytes that lead towards excluded texts.
+        self._guards: dict[tuple[int, ...], UInt64Array] = {}
 
     def without(self, first: int, bodies: Iterable[bytes]) -> int | None:
         """Return the first control of a frame that excludes some texts, given the frame's first control.
@@ -168,13 +173,12 @@ class Exclusions:
             if key in self._controls or key.is_common:
                 todo.pop()
                 continue
+            onward = self._onward(key)
             missing = [
-                after
-                for _, after in self._onward(key)
-                if after != key and not after.is_common and after not in self._controls
+                after for _, after in onward if after != key and not after.is_common and after not in self._controls
             ]
             if not missing:
-                self._make(todo.pop())
+                self._make(todo.pop(), onward)
             elif key in begun:
                 return None
             else:
@@ -192,10 +196,10 @@ class Exclusions:
         """Return the bytes that lead towards excluded texts, with their target keys."""
         row = self._tables.rows[key.base]
         children = dict(self._nodes[key.node][1])
-        tails = {byte: after for (before, byte), after in _NEXT_TAIL.items() if before == key.tail}
+        tails = _TAILS[key.tail]
         found = []
         for byte in sorted({*children, *tails}):
-            target = int(row[byte])
+            target = row.item(byte)
             # Skip texts that the base frame rejects anyway.
             if target >= 0:
                 has_point = key.has_point or byte == _POINT
@@ -206,32 +210,32 @@ class Exclusions:
     def _found(self, key: _Key) -> int:
         return key.base if key.is_common else self._controls[key]
 
-    def _make(self, key: _Key) -> None:
+    def _make(self, key: _Key, onward: Sequence[tuple[int, _Key]]) -> None:
         """Make a control whose successors exist; a loop to itself is allowed."""
         tables, (base, node, tail, _) = self._tables, key
         row: Int32Array = tables.rows[base].copy()
         is_excluded = tail in _EXCLUDED if self._is_number else self._nodes[node][0]
         if is_excluded:
             row[row <= ACTION] = DEAD
-        loops = []
-        for byte, after in self._onward(key):
-            if after == key:
-                loops.append(byte)
-                row[byte] = DEAD
-            else:
-                row[byte] = self._found(after)
+        bytes_onward = [byte for byte, _ in onward]
+        row[bytes_onward] = DEAD
+        others = row.copy()
+        row[bytes_onward] = [DEAD if after == key else self._found(after) for _, after in onward]
         if (row == DEAD).all():
             self._controls[key] = DEAD
             return
         tables.steps.spend(_STEPS, "too many strings, numbers or names must not be repeated")
         control = tables.n_controls
-        row[loops] = control
+        row[[byte for byte, after in onward if after == key]] = control
         tables.control(row)
         n_live = int(tables.info[control, LIVE])
         tables.info[control] = tables.info[base]
         tables.info[control, LIVE] = n_live
         if tables.info.item(base, GUARD) >= 0:
-            tables.guard(control, self._guard(base, row, control))
+            guard = self._guard_of_others(base, others, is_excluded, bytes_onward).copy()
+            for target in {self._found(after) for _, after in onward if after != key} - {DEAD}:
+                self._add_guard(guard, target)
+            tables.guard(control, guard)
         if not self._is_number:
             plan = tables.info.item(base, PLAN)
             tables.info[control, PLAN] = plan if plan >= 0 else base
@@ -242,15 +246,29 @@ class Exclusions:
         self._controls[key] = control
         self._own.add(control)
 
-    def _guard(self, base: int, row: Int32Array, control: int) -> UInt64Array:
-        """Return the labels that a key can still get, from the successors of its control."""
-        tables = self._tables
-        found = np.zeros((1, tables.info.item(base, WIDTH)), np.uint64)
-        for entry in np.unique(row[row != DEAD]).tolist():
-            if entry >= 0 and entry != control:
-                guard, width = tables.info.item(entry, GUARD), tables.info.item(entry, WIDTH)
-                found[0, :width] |= tables.guards[guard : guard + width]
-            elif entry <= ACTION:
-                label = tables.actions.item(ACTION - entry, 2)
-                found[0, label >> 6] |= np.uint64(1 << (label & 63))
+    def _guard_of_others(self, base: int, row: Int32Array, is_excluded: bool, onward: Sequence[int]) -> UInt64Array:
+        """Return the labels that a key can still get by the bytes that lead away from excluded texts, the live bytes of this row.
+
+        PERF: few base controls and bytes occur along all the names that a text excludes (`python -m benchmarks.soak`).
+        """
+        key = base, is_excluded, *onward
+        found = self._guards.get(key)
+        if found is None:
+            tables = self._tables
+            found = np.zeros((1, tables.info.item(base, WIDTH)), np.uint64)
+            for entry in np.unique(row[row != DEAD]).tolist():
+                if entry >= 0:
+                    self._add_guard(found, entry)
+                elif entry <= ACTION:
+                    label = tables.actions.item(ACTION - entry, 2)
+                    found[0, label >> 6] |= np.uint64(1 << (label & 63))
+            if len(self._guards) >= _MOST_GUARDS:
+                self._guards.clear()
+            self._guards[key] = found
         return found
+
+    def _add_guard(self, guard: UInt64Array, control: int) -> None:
+        """Add the labels that a key can still get from a control."""
+        tables = self._tables
+        first, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
+        guard[0, :width] |= tables.guards[first : first + width]
