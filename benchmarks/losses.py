@@ -23,7 +23,10 @@ _SMALL = (
     "some tenths of a millisecond for any pattern"
 )
 _OWN = "guided's own automaton without the rows, functions and distances of an index"
-_COPY = "writes a mask of few tokens in hardly more time than the call takes; guided, asked for a copy, checks the given array and copies all words"
+_COPY = (
+    "writes a mask of few tokens in hardly more time than the call takes; guided, asked for a copy, checks the given array and "
+    "copies all words"
+)
 REASONS = {
     ("compile", "llguidance"): "parses, and computes the rest with the masks",
     ("text", "llguidance"): (
