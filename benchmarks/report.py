@@ -1,7 +1,7 @@
 """docs/benchmarks.md, docs/benchmarks_record.md and the README's table out of the records: ``python -m benchmarks.report``.
 
 No figure in them is typed by hand, except those of Lark grammars and of first masks, in the template of the record.
-Fills report.md.template (three tables for users) and report_record.md.template (all measurements) with tables made from
+Fills report.md.template (three tables for users) and report_record.md.template (further measurements) with tables made from
 benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines, inventory), and draws the figures beside the records. A
 test holds that the documents are what this program makes of the records. With a folder as its argument it reads the records there and
 writes there: ``python -m benchmarks.report .cache/benchmarks``.
@@ -56,6 +56,7 @@ def documents(found: Mapping[str, Any]) -> dict[Path, str]:
         _about(regex),
         targets=_targets(regex, footprint),
         patterns=_patterns(regex),
+        setups=_setups(regex),
         vocabularies=_vocabularies(regex),
         steps=_steps(regex),
         agreement=_agreement(regex),
@@ -215,7 +216,7 @@ def _patterns(record: Record) -> str:
 
 
 def _vocabularies(record: Record) -> str:
-    rows, setups = [], (OURS, *PEERS[:3])
+    rows = []
     for vocabulary, found in record["vocabularies"].items():
         about = found["vocabulary"]
         whole, text = (_sum(record, vocabulary, OURS, measure) for measure in ("whole", "text"))
@@ -227,13 +228,11 @@ def _vocabularies(record: Record) -> str:
                 *(against(_sum(record, vocabulary, peer, "whole"), whole) for peer in PEERS[1:3]),
                 milliseconds(text),
                 against(_sum(record, vocabulary, "llguidance", "text"), text),
-                *(milliseconds(found["setup_ms"].get(engine)) for engine in setups),
             ]
         )
     heads = (
         *(f"whole, {engine}" for engine in (OURS, *PEERS[1:3])),
         *(f"text, {engine}" for engine in (OURS, "llguidance")),
-        *(f"set-up, {engine}" for engine in setups),
     )
     return table(("vocabulary", "tokens", *heads), rows)
 
@@ -242,6 +241,15 @@ def _sum(record: Record, vocabulary: str, engine: str, measure: str) -> float | 
     values = [value(record, vocabulary, name, engine, measure) for name in USUAL]
     known = [found for found in values if found is not None]
     return sum(known) if len(known) == len(values) else None
+
+
+def _setups(record: Record) -> str:
+    """The least and the largest set-up of each engine over the vocabularies."""
+    shown = []
+    for engine in (OURS, *PEERS[:3]):
+        times = [found["setup_ms"][engine] for found in record["vocabularies"].values() if engine in found["setup_ms"]]
+        shown.append(f"{engine} {milliseconds(min(times))} to {milliseconds(max(times))}")
+    return ", ".join(shown)
 
 
 def _steps(record: Record) -> str:
@@ -288,7 +296,7 @@ def _examples(record: Record) -> str:
 
 
 def _stages(record: Record) -> str:
-    counts, times = ("states", "functions"), ("automaton", "walk", "index", "masks")
+    counts, times = ("states", "functions"), ("automaton", "index", "masks")
     rows = [
         [
             f"`{name}`" if "\\" in name else name,
