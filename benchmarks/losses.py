@@ -1,6 +1,6 @@
 """Where guided loses: every cell in which a peer takes less time, by measure and peer, and why.
 
-A reason is printed only where the record shows a loss, and a loss that has no reason here is printed all the same.
+A reason is printed only where the record shows a loss, and a loss that has no reason here is printed all the same, with its patterns.
 """
 
 from benchmarks.definitions import load
@@ -12,19 +12,23 @@ __all__ = ["losses"]
 MEASURES = {
     "compile": "compile",
     "whole": "whole index",
-    "text": "compile and all masks along the texts",
-    "ready": "ready step, p50",
-    "ready_copying": "ready step, guided's mask copied out, p50",
+    "text": "text",
+    "ready": "ready step",
+    "ready_copying": "ready step with the mask copied out",
 }
 PEERS = ("llguidance", "outlines-core", "xgrammar", "walk per state")
 
 _SMALL = (
-    "has little to compute for a pattern of few states and few tokens, and is entirely compiled code; guided parses the pattern and calls "
-    "its kernels from Python, some tenths of a millisecond for any pattern"
+    "little to compute for few states and few tokens, all in compiled code; guided parses the pattern and calls its kernels from Python, "
+    "some tenths of a millisecond for any pattern"
 )
-_OWN = "is guided's own automaton with one trie walk per state, without the rows, functions and distances of an index"
+_OWN = "guided's own automaton without the rows, functions and distances of an index"
+_COPY = (
+    "writes a mask of few tokens in hardly more time than the call takes; guided, asked for a copy, checks the given array and "
+    "copies all words"
+)
 REASONS = {
-    ("compile", "llguidance"): "compiles lazily: it parses, and computes the rest with the masks",
+    ("compile", "llguidance"): "parses, and computes the rest with the masks",
     ("text", "llguidance"): (
         "visits only the states of a few short texts; guided first computes the transitions of every state"
     ),
@@ -34,18 +38,15 @@ REASONS = {
     ("compile", "walk per state"): _OWN,
     ("whole", "walk per state"): _OWN,
     ("text", "walk per state"): _OWN,
-    ("ready", "outlines-core"): "writes a mask of few tokens in hardly more time than the call itself takes",
-    ("ready", "xgrammar"): "copies a ready mask in hardly more time than the call itself takes",
-    (
-        "ready_copying",
-        "outlines-core",
-    ): "writes the few tokens of a mask; guided copies all words of a ready one and checks the given array",
+    ("ready", "outlines-core"): _COPY,
+    ("ready", "xgrammar"): "copies a ready mask in hardly more time than the call takes",
+    ("ready_copying", "outlines-core"): _COPY,
 }
 
 
 def losses(record: Record) -> tuple[str, str]:
     """(table, list of reasons)."""
-    rows, measures = [], dict[tuple[str, str], list[str]]()
+    rows, causes = [], dict[tuple[str, str], tuple[list[str], set[str]]]()
     for measure, title in MEASURES.items():
         for peer in PEERS:
             cells = [
@@ -60,13 +61,17 @@ def losses(record: Record) -> tuple[str, str]:
             if not lost:
                 continue
             ratio, name, vocabulary = lost[0]
-            where = [pattern for pattern in load() if any(found[1] == pattern for found in lost)]
             counts = f"{len(lost)} of {len(cells)}"
-            rows.append([title, peer, counts, f"{ratio:.1f}x ({name}, {vocabulary})", ", ".join(where)])
-            if (measure, peer) in REASONS:
-                measures.setdefault((peer, REASONS[measure, peer]), []).append(title)
+            rows.append([title, peer, counts, f"{ratio:.1f}x ({name}, {vocabulary})"])
+            titles, patterns = causes.setdefault((peer, REASONS.get((measure, peer), "")), ([], set()))
+            titles.append(title)
+            patterns.update(pattern for _, pattern, _ in lost)
     if not rows:
         return "None.", ""
-    heads = ("measure", "ahead of guided", "cells", "by at most", "patterns")
-    reasons = "\n".join(f"- {', '.join(titles)}: {peer} {reason}." for (peer, reason), titles in measures.items())
-    return table(heads, rows), reasons
+    lines = []
+    for (peer, reason), (titles, patterns) in causes.items():
+        where = (
+            ", ".join(name for name in load() if name in patterns) if len(patterns) < len(load()) else "all patterns"
+        )
+        lines.append(f"- {peer} ({', '.join(titles)}), {where}" + (f": {reason}." if reason else "."))
+    return table(("measure", "ahead of guided", "cells", "by at most"), rows), "\n".join(lines)

@@ -17,8 +17,11 @@ import numpy as np
 from benchmarks.maskbench_engines import NO_VALUE
 from benchmarks.tables import milliseconds, table
 
-__all__ = ["VERDICTS", "brief", "keywords", "report", "source", "summary", "tables", "verdict"]
+__all__ = ["BRIEF", "VERDICTS", "brief", "keywords", "report", "source", "summary", "tables", "verdict"]
 
+# Statistics of times: all that a report prints, and those of a table with many engines.
+_STATISTICS = ("mean", "p50", "p90", "p99", "p99.9", "max")
+BRIEF = ("mean", "p50", "p99")
 VERDICTS = ("crashed", "over time", "over memory", "failed", "invalid accepted", "valid rejected", "refused", "right")
 
 # Keywords whose members are schemas by name, and those whose value is a schema or a list of them.
@@ -207,8 +210,10 @@ def brief(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "command": " ".join(command), "engines": engines}
 
 
-def tables(record: Mapping[str, Any], name: str = "maskbench") -> dict[str, str]:
-    """What the document shows of a brief record: its command, verdicts, times, and guided's times beside what they are to be.
+def tables(
+    record: Mapping[str, Any], name: str = "maskbench", statistics: Sequence[str] = _STATISTICS
+) -> dict[str, str]:
+    """What the document shows of a brief record: its command, verdicts, these statistics of times, and guided's times beside their targets.
 
     The keys begin with the name.
     """
@@ -232,7 +237,7 @@ def tables(record: Mapping[str, Any], name: str = "maskbench") -> dict[str, str]
         f"{record['machine']['cores']} cores",
         f"{name}_targets": table(("what", "target", "measured", "met"), rows),
         f"{name}_verdicts": _verdicts(engines),
-        f"{name}_times": _clocks(engines),
+        f"{name}_times": _clocks(engines, statistics),
     }
 
 
@@ -262,16 +267,16 @@ def _verdicts(engines: Mapping[str, Any]) -> str:
     return table(["schemas", *engines], rows)
 
 
-def _clocks(engines: Mapping[str, Any]) -> str:
+def _clocks(engines: Mapping[str, Any], statistics: Sequence[str] = _STATISTICS) -> str:
     names = dict.fromkeys(name for found in engines.values() for name in found["times"])
-    rows = [[name, *(_cell(found["times"][name]) for found in engines.values())] for name in names]
-    return table(["mean / p50 / p90 / p99 / p99.9 / max", *engines], rows)
+    rows = [[name, *(_cell(found["times"][name], statistics) for found in engines.values())] for name in names]
+    return table([" / ".join(statistics), *engines], rows)
 
 
-def _cell(times: Mapping[str, float]) -> str:
+def _cell(times: Mapping[str, float], statistics: Sequence[str]) -> str:
     if not times["count"]:
         return "-"
-    return " / ".join(milliseconds(times[point]) for point in ("mean", "p50", "p90", "p99", "p99.9", "max"))
+    return " / ".join(milliseconds(times[point]) for point in statistics)
 
 
 def _groups(engines: Mapping[str, Any], key: str) -> str:

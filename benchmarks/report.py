@@ -1,7 +1,7 @@
 """docs/benchmarks.md, docs/benchmarks_record.md and the README's table out of the records: ``python -m benchmarks.report``.
 
 No figure in them is typed by hand, except those of Lark grammars and of first masks, in the template of the record.
-Fills report.md.template (three tables for users) and report_record.md.template (all measurements) with tables made from
+Fills report.md.template (three tables for users) and report_record.md.template (further measurements) with tables made from
 benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines, inventory), and draws the figures beside the records. A
 test holds that the documents are what this program makes of the records. With a folder as its argument it reads the records there and
 writes there: ``python -m benchmarks.report .cache/benchmarks``.
@@ -18,7 +18,8 @@ from typing import Any
 from benchmarks import behind, inventory_report, maskbench_report, readme
 from benchmarks.definitions import load
 from benchmarks.losses import losses
-from benchmarks.tables import Record, against, cell, milliseconds, parsed, refused, table, value
+from benchmarks.maskbench_report import BRIEF
+from benchmarks.tables import Record, against, cell, milliseconds, parsed, table, value
 from benchmarks.vocabularies import MAIN
 
 __all__ = ["DOCUMENTS", "RECORDS", "documents", "main", "readme_table", "records"]
@@ -49,15 +50,14 @@ def records(folder: Path = RECORDS) -> dict[str, Any]:
 
 def documents(found: Mapping[str, Any]) -> dict[Path, str]:
     """The text of each document."""
-    regex, scaling, footprint = found["regex"], found["scaling"], found["footprint"]
+    regex, scaling, footprint, schemas = (found[name] for name in ("regex", "scaling", "footprint", "maskbench"))
     lost, reasons = losses(regex)
     values = dict(
         _about(regex),
         targets=_targets(regex, footprint),
-        whole=_whole(regex),
-        text=_text(regex),
-        vocabularies=_vocabularies(regex),
+        patterns=_patterns(regex),
         setups=_setups(regex),
+        vocabularies=_vocabularies(regex),
         steps=_steps(regex),
         agreement=_agreement(regex),
         examples=_examples(regex),
@@ -70,8 +70,8 @@ def documents(found: Mapping[str, Any]) -> dict[Path, str]:
         matching=_matching(scaling),
         **_cold_start(footprint),
         files=_files(footprint),
-        **maskbench_report.tables(found["maskbench"]),
-        **maskbench_report.tables(found["maskbench_engines"], "engines"),
+        **maskbench_report.tables({**schemas, "engines": {OURS: schemas["engines"][OURS]}}),
+        **maskbench_report.tables(found["maskbench_engines"], "engines", BRIEF),
         **inventory_report.tables(found["inventory"]),
     )
     templates = {path: template.read_text(encoding="utf-8") for path, template in DOCUMENTS.items()}
@@ -80,24 +80,15 @@ def documents(found: Mapping[str, Any]) -> dict[Path, str]:
         "languages": readme.peers(regex, footprint),
         "behind": behind.shown(found["behind"]),
         "grammars": _grammars("\n".join(templates.values())),
-        "tools": _columns(
-            values["inventory_costs"], ("tools", "spec", "compile", "first masks", "add one", "memory MB")
-        ),
     }
     return {path: Template(text).substitute(values) for path, text in templates.items()}
 
 
 def readme_table(found: Mapping[str, Any]) -> str:
     """The table of README.md."""
-    engines = maskbench_report.tables(found["maskbench_engines"], "engines")
+    engines = maskbench_report.tables(found["maskbench_engines"], "engines", BRIEF)
     schemas = _schemas(engines["engines_verdicts"], engines["engines_times"])
     return readme.summary(schemas, readme.peers(found["regex"], found["footprint"]))
-
-
-def _columns(text: str, wanted: tuple[str, ...]) -> str:
-    """A table with these columns of another."""
-    heads, *rows = parsed(text)
-    return table(wanted, [[row[heads.index(name)] for name in wanted] for row in rows])
 
 
 def _schemas(verdicts: str, times: str) -> str:
@@ -119,8 +110,8 @@ def _schemas(verdicts: str, times: str) -> str:
     ]
     for name, *cells in parsed(times)[1:]:
         if name in ("first mask, ms", "mask cold, us", "mask warm, us"):
-            # The order of `maskbench_report.tables`: mean / p50 / p90 / p99 / p99.9 / max.
-            lines.append([name, *(" / ".join(one.split(" / ")[1:4:2]) for one in cells)])
+            # The order of `maskbench_report.tables`: `BRIEF`.
+            lines.append([name, *(" / ".join(one.split(" / ")[1:3]) for one in cells)])
     return table(heads, lines)
 
 
@@ -128,7 +119,12 @@ def _grammars(text: str) -> str:
     """The table of Lark grammars for users, out of that of the record."""
     heads = "grammar", "tokens", "spec + compile", "guided", "llguidance", "xgrammar"
     rows = [parsed(line)[0] for line in text.splitlines() if line.startswith("|") and f"| {MAIN} | " in line]
-    return table(heads, [[row[0], row[2], row[3], row[5], row[10], row[11]] for row in rows if len(row) == 12])
+    units = "", "", " ms", " us", " us", " us"
+    lines = [[row[0], row[2], row[3], row[4], row[6], row[7]] for row in rows if len(row) == 8]
+    return table(
+        heads,
+        [[one if one == "refuses" else one + unit for one, unit in zip(line, units, strict=True)] for line in lines],
+    )
 
 
 def _about(record: Record) -> dict[str, str]:
@@ -146,6 +142,8 @@ def _about(record: Record) -> dict[str, str]:
         "look_mask": f"{mask:.2f}",
         "look_next": f"{onward:.2f}",
         "look_kernel": f"{statistics.median(row['kernel'] for row in looks):.4f}",
+        "our_compiles": _range(record, OURS, "compile"),
+        "lazy_compiles": _range(record, "llguidance", "compile"),
     }
 
 
@@ -194,34 +192,27 @@ def _targets(regex: Record, footprint: Record) -> str:
     return table(heads, [(what, target, found, "yes" if met else "**no**") for what, target, found, met in rows])
 
 
-def _whole(record: Record) -> str:
-    peers, rows = ("outlines-core", "xgrammar", "walk per state"), []
-    for name, pattern in load().items():
-        ours = value(record, MAIN, name, OURS, "whole")
-        theirs = [against(value(record, MAIN, name, peer, "whole"), ours) for peer in peers]
-        rows.append([name, f"{pattern.states:,}", milliseconds(ours), *theirs])
-    return table(("pattern", "states", "guided ms", *(f"{peer} ms" for peer in peers)), rows)
+def _range(record: Record, engine: str, measure: str) -> str:
+    """The least and the largest time of a measure over the patterns."""
+    found = [time for name in load() if (time := value(record, MAIN, name, engine, measure)) is not None]
+    return f"{milliseconds(min(found))} to {milliseconds(max(found))}"
 
 
-def _text(record: Record) -> str:
-    peers, rows = ("llguidance", "outlines-core", "xgrammar"), []
+def _patterns(record: Record) -> str:
+    rows = []
     for name in load():
-        ours = value(record, MAIN, name, OURS, "text")
+        whole, text = (value(record, MAIN, name, OURS, measure) for measure in ("whole", "text"))
         rows.append(
             [
                 name,
-                str(cell(record, MAIN, name, OURS)["agreement"]["steps"]),
-                milliseconds(value(record, MAIN, name, OURS, "compile")),
-                milliseconds(value(record, MAIN, name, "llguidance", "compile")),
-                milliseconds(ours),
-                *(
-                    against(value(record, MAIN, name, peer, "text"), ours, broken=refused(record, MAIN, name, peer))
-                    for peer in peers
-                ),
+                milliseconds(whole),
+                *(against(value(record, MAIN, name, peer, "whole"), whole) for peer in ("outlines-core", "xgrammar")),
+                milliseconds(text),
+                against(value(record, MAIN, name, "llguidance", "text"), text),
             ]
         )
-    heads = ("guided compile", "llguidance compile", "guided text", *(f"{peer} text" for peer in peers))
-    return table(("pattern", "steps", *heads), rows)
+    heads = ("whole, guided", "whole, outlines-core", "whole, xgrammar", "text, guided", "text, llguidance")
+    return table(("pattern", *heads), rows)
 
 
 def _vocabularies(record: Record) -> str:
@@ -233,15 +224,17 @@ def _vocabularies(record: Record) -> str:
             [
                 vocabulary,
                 f"{about['tokens']:,}",
-                f"{about['trie nodes']:,}",
                 milliseconds(whole),
-                *(against(_sum(record, vocabulary, peer, "whole"), whole) for peer in PEERS[1:]),
+                *(against(_sum(record, vocabulary, peer, "whole"), whole) for peer in PEERS[1:3]),
                 milliseconds(text),
                 against(_sum(record, vocabulary, "llguidance", "text"), text),
             ]
         )
-    heads = ("guided whole", *(f"{peer} whole" for peer in PEERS[1:]), "guided text", "llguidance text")
-    return table(("vocabulary", "tokens", "trie nodes", *heads), rows)
+    heads = (
+        *(f"whole, {engine}" for engine in (OURS, *PEERS[1:3])),
+        *(f"text, {engine}" for engine in (OURS, "llguidance")),
+    )
+    return table(("vocabulary", "tokens", *heads), rows)
 
 
 def _sum(record: Record, vocabulary: str, engine: str, measure: str) -> float | None:
@@ -251,12 +244,12 @@ def _sum(record: Record, vocabulary: str, engine: str, measure: str) -> float | 
 
 
 def _setups(record: Record) -> str:
-    engines = (OURS, *PEERS[:3])
-    rows = [
-        [name, *(milliseconds(found["setup_ms"].get(engine)) for engine in engines)]
-        for name, found in record["vocabularies"].items()
-    ]
-    return table(("vocabulary", *engines), rows)
+    """The least and the largest set-up of each engine over the vocabularies."""
+    shown = []
+    for engine in (OURS, *PEERS[:3]):
+        times = [found["setup_ms"][engine] for found in record["vocabularies"].values() if engine in found["setup_ms"]]
+        shown.append(f"{engine} {milliseconds(min(times))} to {milliseconds(max(times))}")
+    return ", ".join(shown)
 
 
 def _steps(record: Record) -> str:
@@ -265,17 +258,20 @@ def _steps(record: Record) -> str:
         ("guided, mask copied out", OURS, "ready_copying"),
         *((peer, peer, "ready") for peer in PEERS[:3]),
     )
-    rows = []
-    for name in load():
-        found = [cell(record, MAIN, name, engine).get(key, {}).get("both") for _, engine, key in columns]
-        rows.append([name, *(f"{both['p50']:.2f} / {both['p99']:.2f}" if both else "text refused" for both in found)])
+    found = {
+        name: [cell(record, MAIN, name, engine).get(key, {}).get("both") for _, engine, key in columns]
+        for name in load()
+    }
+    rows = [[name, *(f"{both['p50']:.2f}" if both else "text refused" for both in row)] for name, row in found.items()]
+    largest = (max(both["p99"] for both in column if both) for column in zip(*found.values(), strict=True))
+    rows.append(["largest p99", *(f"{time:,.2f}" for time in largest)])
     return table(("pattern", *(title for title, *_ in columns)), rows)
 
 
 def _agreement(record: Record) -> str:
     rows = []
-    keys = ("steps", "equal", "canonical", "different", "missing", "extra", "eos", "refused")
-    for engine in PEERS:
+    keys = ("steps", "equal", "canonical", "missing", "extra", "eos", "refused")
+    for engine in PEERS[:3]:
         cells = [
             (name, found["agreement"])
             for vocabulary in record["vocabularies"]
@@ -285,7 +281,7 @@ def _agreement(record: Record) -> str:
         total = [f"{sum(found[key] for _, found in cells):,}" for key in keys]
         where = [name for name in load() if any(found["different"] for other, found in cells if other == name)]
         rows.append([engine, *total, ", ".join(where) or "-"])
-    heads = ("steps", "equal", "canonical only", "different", "missing", "extra", "end differs", "texts refused")
+    heads = ("steps", "equal", "canonical only", "missing", "extra", "end differs", "texts refused")
     return table(("engine", *heads, "different in"), rows)
 
 
@@ -300,7 +296,7 @@ def _examples(record: Record) -> str:
 
 
 def _stages(record: Record) -> str:
-    counts, times = ("states", "functions", "masks"), ("automaton", "walk", "index", "masks", "all")
+    counts, times = ("states", "functions"), ("automaton", "index", "masks")
     rows = [
         [
             f"`{name}`" if "\\" in name else name,
@@ -314,10 +310,11 @@ def _stages(record: Record) -> str:
 
 def _pattern_size(record: Record) -> str:
     columns = {engine: {row["n"]: row for row in rows} for engine, rows in record["pattern size"].items()}
-    peers = [engine for engine in columns if engine != OURS]
+    peers = [engine for engine in columns if engine in PEERS[:3]]
     stepping = [engine for engine in columns if any("step_us" in row for row in columns[engine].values())]
     rows = []
-    for n, ours in columns[OURS].items():
+    # Every other size: the figure has all.
+    for n, ours in list(columns[OURS].items())[::2]:
         whole = [against(columns[peer].get(n, {}).get("whole_ms"), ours["whole_ms"]) for peer in peers]
         steps = [milliseconds(columns[engine].get(n, {}).get("step_us")) for engine in stepping]
         rows.append([f"{n:,}", milliseconds(ours["whole_ms"]), *whole, *steps])
@@ -327,33 +324,37 @@ def _pattern_size(record: Record) -> str:
 
 def _output_length(record: Record) -> str:
     columns = record["output length"]
-    heads = (f"tokens {row['from']:,} to {row['to']:,}" for row in columns[OURS])
-    rows = [[engine, *(f"{row['p50']:.2f} / {row['p99']:.2f}" for row in found)] for engine, found in columns.items()]
+    heads = (f"tokens {row['from']:,} to {row['to']:,}" for row in columns[OURS][:: len(columns[OURS]) - 1])
+    rows = [
+        [engine, *(f"{row['p50']:.2f} / {row['p99']:.2f}" for row in found[:: len(found) - 1])]
+        for engine, found in columns.items()
+    ]
     return table(("engine", *heads), rows)
 
 
 def _matching(record: Record) -> str:
-    shown = {(row["vocabulary"], row["place"]) for row in record["matching by length"]}
-    others = [row for row in record["matching by vocabulary"] if (row["vocabulary"], row["place"]) not in shown]
+    # Every third place, the smallest and the largest vocabulary: the figure has all.
+    by_length = record["matching by length"]
+    by_size = sorted(record["matching by vocabulary"], key=lambda row: row["tokens"])
     rows = [
         [
             row["vocabulary"],
-            f"{row['tokens']:,}",
             f"{row['place']:,}",
             f"{row['naive_us'] / 1e3:,.0f}",
             f"{row['index_us']:.2f}",
-            f"{row['naive_us'] / row['index_us']:,.0f}x",
         ]
-        for row in (*record["matching by length"], *others)
+        for row in (*by_length[::3], by_length[-1], by_size[0], by_size[-1])
     ]
-    return table(("vocabulary", "tokens", "at token", "naive ms", "index us", "ratio"), rows)
+    return table(("vocabulary", "at token", "naive ms", "index us"), rows)
 
 
 def _cold_start(record: Record) -> dict[str, str]:
-    imports = [[name, f"{row['seconds']:.3f}", f"{row['MB']:.0f}"] for name, row in record["imports"].items()]
+    imports = {**record["imports"], OURS: record["imports"][f"{OURS}, all that compile needs"]}
     memory = [
         [
             name,
+            f"{imports[name]['seconds']:.3f}",
+            f"{imports[name]['MB']:.0f}",
             f"{row['setup_s']:.2f}",
             f"{row['setup_MB']:.0f}",
             f"{row['patterns_s']:.3f}",
@@ -370,8 +371,9 @@ def _cold_start(record: Record) -> dict[str, str]:
     warm = record["warmup"]
     return {
         "footprint_vocabulary": record["vocabulary"],
-        "imports": table(("import", "s", "MB"), imports),
-        "memory": table(("engine", "set-up s", "set-up MB", "patterns s", "patterns MB"), memory),
+        "memory": table(
+            ("engine", "import s", "import MB", "set-up s", "set-up MB", "patterns s", "patterns MB"), memory
+        ),
         "first": table(("guided", "first s", "second ms"), first),
         "warm_kernels": str(warm["kernels"]),
         "warm_seconds": f"{warm['seconds']:.1f}",
@@ -381,20 +383,21 @@ def _cold_start(record: Record) -> dict[str, str]:
 
 
 def _files(record: Record) -> str:
-    times = ("save_ms", "load_ms", "map_ms", "mapped_mask_ms")
-    rows = [
-        [
-            name,
-            f"{row['states']:,}",
-            f"{row['masks']:,}",
-            f"{row['file_bytes'] / 1e3:,.0f}",
-            f"{row['mask_bytes'] / 1e3:,.0f}",
-            *(f"{row[key]:.2f}" for key in times),
-        ]
-        for name, row in record["files"]["patterns"].items()
-    ]
-    heads = ("states", "masks", "file kB", "masks kB", "save ms", "load ms", "map ms", "map and first mask ms")
+    kept = ("file_bytes", "mask_bytes", "save_ms", "load_ms", "map_ms", "mapped_mask_ms")
+    found = record["files"]["patterns"]
+    groups = {"usual patterns": USUAL, **{name: (name,) for name in found if name not in USUAL}}
+    rows = []
+    for title, names in groups.items():
+        columns = [[found[name][key] for name in names] for key in kept]
+        sizes = [_ends([f"{size / 1e3:,.0f}" for size in sorted(column)]) for column in columns[:2]]
+        rows.append([title, *sizes, *(_ends([f"{time:.2f}" for time in sorted(column)]) for column in columns[2:])])
+    heads = ("file kB", "masks kB", "save ms", "load ms", "map ms", "map and first mask ms")
     return table(("pattern", *heads), rows)
+
+
+def _ends(shown: list[str]) -> str:
+    """The first and the last of some values, or their only one."""
+    return shown[0] if shown[0] == shown[-1] else f"{shown[0]} to {shown[-1]}"
 
 
 def main() -> None:

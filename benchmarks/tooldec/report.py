@@ -11,14 +11,14 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from benchmarks.tables import table
+from benchmarks.tables import parsed, table
 from benchmarks.tooldec.kamel import SIZES
 from benchmarks.tooldec.once import read
 from benchmarks.tooldec.plots import draw
 from benchmarks.tooldec.results import arm_table, names_table, of, read_rows
 from benchmarks.tooldec.rows import Row
 from benchmarks.tooldec.searched import searched_tables
-from benchmarks.tooldec.verdicts import NOT_RUN, UNTESTED, verdicts
+from benchmarks.tooldec.verdicts import LEAST, NOT_RUN, OPEN, UNTESTED, verdicts
 
 __all__ = ["DOCUMENT", "RECORD", "SEARCHES", "document", "record_of", "tables", "write"]
 
@@ -32,7 +32,7 @@ _WITHOUT_A_MODEL = ("E1", "E6", "E7")
 # Tables of another model, with what stands above them.
 _BESIDE = {
     "e2_one": "FuncQA, one call", "e2_several": "FuncQA, several calls", "e3": "FuncQA, four tools shown", "e4": "KAMEL",
-    "e4_groups": "KAMEL, seen and unseen tools", "e4_errors": "KAMEL, all inventories", "e5": "KAMEL, names without meaning",
+    "e4_errors": "KAMEL, all inventories", "e5": "KAMEL, names without meaning",
     "e8": "The tuned row", "e9": "RestBench",
 }  # fmt: skip
 
@@ -50,8 +50,7 @@ def tables(rows: Path) -> dict[str, str]:
         "e2_one": _arms(of(found["E2"], setting="one call")),
         "e2_several": _arms(of(found["E2"], setting="several calls")),
         "e3": names_table(found["E3"], ["one call, 4 tools shown"], ("seen", "unseen")),
-        "e4": names_table(found["E4"], sizes),
-        "e4_groups": names_table(found["E4"], sizes, ("seen", "unseen")),
+        "e4": names_table(found["E4"], sizes, ("seen", "unseen")),
         "e4_errors": _arms(found["E4"]),
         "e5": names_table(found["E5"], ["own names", "random names"]),
         "e6_tokens": _tokens(rows),
@@ -97,36 +96,70 @@ def write(rows: Path, record: Path = RECORD) -> None:
 
 
 def _beside(folder: Path) -> str:
-    """What another model says of each claim, beside the default one, with the tables of its rows."""
+    """The claims that another model decides, beside what the default one says of them, with its tables of enough problems."""
     here = {(item.experiment, item.claim): item for item in verdicts(folder)}
-    lines = []
+    decided, undecided = [], 0
     for item in verdicts(RECORD):
         other = here.get((item.experiment, item.claim))
-        if other is not None and other.verdict != NOT_RUN and item.experiment not in _WITHOUT_A_MODEL:
-            lines.append([item.experiment, item.claim, item.verdict, other.here, f"**{other.verdict}**"])
+        if other is None or other.verdict == NOT_RUN or item.experiment in _WITHOUT_A_MODEL:
+            continue
+        if other.verdict == OPEN:
+            undecided += 1
+        else:
+            verdict = f"**{other.verdict}** (default model: {item.verdict})"
+            decided.append(f"- {item.experiment}, {item.claim}: {other.here}, {verdict}.")
     made = tables(folder)
     parts = [
-        f"`{folder.name.removeprefix(RECORD.name + '-')}`: {made['machine']}",
-        table(["", "claim", "default model", "this model", "verdict"], lines),
+        f"`{folder.name.removeprefix(RECORD.name + '-')}`: {_machine(folder, RECORD)}",
+        "\n".join([*decided, f"- {undecided} claims are not decided."]),
     ]
-    parts += [f"{title}:\n\n{made[name]}" for name, title in _BESIDE.items() if made[name] != _NOTHING]
+    parts += [f"{title}:\n\n{made[name]}" for name, title in _BESIDE.items() if _is_enough(made[name])]
     return "\n\n".join(parts)
 
 
-def _machine(rows: Path) -> str:
+def _is_enough(shown: str) -> bool:
+    """Does a table rest on as many problems as a verdict needs?"""
+    if shown == _NOTHING:
+        return False
+    heads, *lines = parsed(shown)
+    return "problems" not in heads or max(int(line[heads.index("problems")]) for line in lines) >= LEAST
+
+
+def _machine(rows: Path, base: Path | None = None) -> str:
+    """Machine, versions, commit, date and load of a record; with another one, only what differs from its machine and versions."""
     path = rows / "machine.json"
     if not path.exists():
         return _NOTHING
     found = json.loads(path.read_text(encoding="utf-8"))
-    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-    return (
-        f"{found['processor']}, {found['cores']} cores, {found['memory GB']:g} GB, {found['system']}, Python {found['python']}; "
-        f"{versions}; commit {found['commit']}, {found['date']}; load {', '.join(map(str, found['load at start']))} at the start."
+    known = json.loads((base / "machine.json").read_text(encoding="utf-8")) if base is not None else {"versions": {}}
+    machine, other = (
+        [f"{each.get(key)}" for key in ("processor", "cores", "memory GB", "system", "python")]
+        for each in (found, known)
     )
+    shown = "the same machine" if machine == other else "{}, {} cores, {} GB, {}, Python {}".format(*machine)
+    versions = "".join(
+        f", {name} {number}" for name, number in found["versions"].items() if known["versions"].get(name) != number
+    )
+    return f"{shown}{versions}; commit {found['commit']}, {found['date']}; load {', '.join(map(str, found['load at start']))} at the start."
 
 
 def _verdicts(rows: Path) -> str:
-    lines = [[item.experiment, item.claim, item.paper, item.here, f"**{item.verdict}**"] for item in verdicts(rows)]
+    """A line per claim; claims that differ only in what guided decoding is compared with share one if they have the same verdict."""
+    grouped: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for item in verdicts(rows):
+        claim, than, other = item.claim.rpartition(" than ")
+        key = (item.experiment, claim + than if than else item.claim, item.paper, item.verdict)
+        grouped.setdefault(key, []).append((other if than else "", item.here))
+    lines = [
+        [
+            experiment,
+            claim + ", ".join(other for other, _ in found),
+            paper,
+            found[0][1] if len({here for _, here in found}) == 1 else "; ".join(here for _, here in found),
+            f"**{verdict}**",
+        ]
+        for (experiment, claim, paper, verdict), found in grouped.items()
+    ]
     return table(["", "claim", "paper", "here", "verdict"], lines)
 
 
@@ -162,11 +195,8 @@ def _tokens(rows: Path) -> str:
     found = read("E6", rows)
     if found is None:
         return _NOTHING
-    names = list(next(iter(found["tokens"].values())))
-    heads = ["documentation", *("the model's own" if name == "model" else name for name in names)]
-    return table(
-        heads, [[label, *(f"{counts[name]:,}" for name in names)] for label, counts in found["tokens"].items()]
-    )
+    lines = [[label, f"{counts['Mistral 32k']:,}", f"{counts['model']:,}"] for label, counts in found["tokens"].items()]
+    return table(["documentation", "Mistral 32k", "the model's own"], lines)
 
 
 def _names(rows: Path) -> str:
@@ -183,17 +213,13 @@ def _steps(rows: Path) -> str:
     found = read("E7", rows)
     if found is None:
         return _NOTHING
+    shown = {(row["vocabulary"], row["place"]) for row in found["by length"]}
+    others = [row for row in found["by vocabulary"] if (row["vocabulary"], row["place"]) not in shown]
     lines = [
-        [
-            row["vocabulary"],
-            f"{row['tokens']:,}",
-            f"{row['place']:,}",
-            f"{row['naive_us']:,.0f}",
-            f"{row['index_us']:.2f}",
-        ]
-        for row in found["by length"] + found["by vocabulary"]
+        [row["vocabulary"], f"{row['place']:,}", f"{row['naive_us']:,.0f}", f"{row['index_us']:.2f}"]
+        for row in found["by length"] + others
     ]
-    return table(["vocabulary", "its tokens", "tokens of text", "every token matched, us", "index, us"], lines)
+    return table(["vocabulary", "tokens of text", "every token matched, us", "index, us"], lines)
 
 
 def _trigger(rows: Path) -> str:
@@ -209,9 +235,9 @@ def _trigger(rows: Path) -> str:
 
 
 def _path_errors(rows: list[dict[str, Any]], settings: list[str]) -> str:
-    arms = list(dict.fromkeys(row["arm"] for row in rows))
-    lines = []
-    for setting in settings:
-        mine = [of(rows, setting=setting, arm=arm) for arm in arms]
-        lines.append([setting, *(f"{sum(bool(row['error']) for row in each)} of {len(each)}" for each in mine)])
-    return table(["tool errors", *arms], lines)
+    """The number of tool errors of each arm in each setting, in the order of the settings."""
+    found = []
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+        counts = [sum(bool(row["error"]) for row in of(rows, setting=setting, arm=arm)) for setting in settings]
+        found.append(f"{arm} {', '.join(map(str, counts)) if any(counts) else 'none'}")
+    return "; ".join(found)

@@ -1,11 +1,11 @@
 """Tables of the experiments that ask a model, out of their rows.
 
 Shares are in percent with the 95 % bootstrap interval over problems; p is McNemar's, exact, against *guided* on the same problems. A tool
-error is one of name, argument, syntax; a call that the budget cut and a wrong end behind a whole call are columns of their own.
+error is one of name, argument, syntax; a call that the budget cut and a wrong end behind a whole call are counted beside them.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.tables import table
@@ -83,42 +83,57 @@ def guided_errors(rows: Iterable[Row]) -> list[Row]:
 
 
 def arm_table(rows: Sequence[Row]) -> str:
-    """One line per arm: errors by class, what is right, what it costs."""
+    """One line per arm: errors with their classes, what is right, what it costs. Only experiments with answers have a column of them."""
+    is_answered = any("right_answer" in row for row in rows)
     heads = [
-        "arm", "problems", "tool error, %", "name", "argument", "syntax", "cut", "wrong end", "right tool, %", "p", "right answer, %",
-        "passes", "CPU s",
+        "arm", "problems", "tool error, %", "errors", "right tool, %", "p", *(["right answer, %"] if is_answered else []), "passes",
+        "CPU s",
     ]  # fmt: skip
-    lines = []
+    lines: dict[str, list[str]] = {}
     for arm in arms_of(rows):
         mine = of(rows, arm=arm)
-        counts = [str(sum(row["error"] == kind for row in mine)) for kind in (*ERRORS, "cut")]
+        counts = {kind: sum(row["error"] == kind for row in mine) for kind in (*ERRORS, "cut")}
+        counts["wrong end"] = sum(bool(row.get("wrong_end")) for row in mine)
         answered = [row for row in mine if "right_answer" in row]
-        lines.append([
-            arm, str(len(mine)), percent(share(mine, has_error)), *counts,
-            str(sum(bool(row.get("wrong_end")) for row in mine)),
+        lines[arm] = [
+            str(len(mine)), percent(share(mine, has_error)),
+            ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "-",
             percent(share(mine, lambda row: row["right_name"])), _p(rows, arm),
-            percent(share(answered, lambda row: row["right_answer"])),
+            *([percent(share(answered, lambda row: row["right_answer"]))] if is_answered else []),
             f"{sum(row['passes'] for row in mine) / len(mine):.1f}",
             f"{sum(row['cpu_ms'] for row in mine) / len(mine) / 1e3:.2f}",
-        ])  # fmt: skip
-    return table(heads, lines)
+        ]  # fmt: skip
+    return table(heads, [[arm, *cells] for arm, cells in _joined(lines).items()])
 
 
 def names_table(rows: Sequence[Row], settings: Sequence[str], groups: Sequence[str] = ("",)) -> str:
-    """Right tools by setting and group, one column per arm; in brackets how many problems. Groups without rows are left out."""
-    arms = arms_of(rows)
-    lines = []
+    """Right tools by setting and group, one column per arm; in brackets how many problems, if fewer. Groups without rows are left out."""
+    columns: dict[str, list[str]] = {arm: [] for arm in arms_of(rows)}
+    titles = []
     for setting in settings:
         for group in groups:
             here = of(rows, setting=setting, **({"group": group} if group else {}))
             if not here:
                 continue
-            cells = []
-            for arm in arms:
-                found = share(of(here, arm=arm), lambda row: row["right_name"])
-                cells.append(f"{percent(found)} [{found.n}]" if found.n else "-")
-            lines.append([setting + (f", {group}" if group else ""), *cells])
-    return table(["setting", *arms], lines)
+            found = {arm: share(of(here, arm=arm), lambda row: row["right_name"]) for arm in columns}
+            most = max(each.n for each in found.values())
+            titles.append([setting + (f", {group}" if group else ""), str(most)])
+            for arm, each in found.items():
+                columns[arm].append(percent(each) + (f" [{each.n}]" if 0 < each.n < most else ""))
+    columns = _joined(columns)
+    return table(
+        ["setting", "problems", *columns],
+        [[*title, *cells] for title, *cells in zip(titles, *columns.values(), strict=True)],
+    )
+
+
+def _joined(cells: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The cells of each arm; *suffix match* and *unconstrained* together if suffix match found no other name."""
+    made = dict(cells)
+    if "suffix match" in made and made["suffix match"] == made.get("unconstrained"):
+        del made["suffix match"]
+        made = {f"{arm}, suffix match" if arm == "unconstrained" else arm: found for arm, found in made.items()}
+    return made
 
 
 def _p(rows: Sequence[Row], arm: str) -> str:

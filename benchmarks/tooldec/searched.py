@@ -13,14 +13,11 @@ from benchmarks.tooldec.arms import HEAVIEST, SEARCHED
 from benchmarks.tooldec.results import arm_table, names_table, of, p_value, percent, read_rows, share
 from benchmarks.tooldec.rows import Row
 from benchmarks.tooldec.statistics import mcnemar, problems_needed
+from benchmarks.tooldec.verdicts import LEAST
 
 __all__ = ["claims", "searched_tables"]
 
 _NOTHING = "Not run."
-# Arms of the record that are shown beside.
-_BESIDE = ("backtrace", "guided, whole names")
-# Fewer problems decide nothing.
-_LEAST = 10
 # Problems that the data have.
 _AVAILABLE = {"E2": 60, "E9": 96}
 
@@ -70,31 +67,44 @@ def claims(record: Path, folder: Path) -> list[tuple[str, str, str, list[tuple[b
 
 
 def _claims_table(record: Path, folder: Path) -> str:
-    lines = []
+    """A line per claim and a column per arm: right, gained / lost, p, needed; a decided claim in bold, with its verdict."""
+    arms = [*SEARCHED, *HEAVIEST]
+    lines: dict[tuple[str, str], dict[str, list[tuple[bool, bool]]]] = {}
     for experiment, claim, arm, pairs in claims(record, folder):
-        left, right = zip(*pairs, strict=True)
-        gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-        p = mcnemar(left, right)
-        is_open = p > 0.05 or len(pairs) < _LEAST
-        verdict = "not decided" if is_open else "held" if gained > lost else "the opposite holds"
-        needed = problems_needed(gained / len(pairs), lost / len(pairs)) if len(pairs) >= _LEAST else None
-        lines.append([
-            experiment, claim, arm, f"{sum(left)} against {sum(right)} of {len(pairs)}", f"{gained} / {lost}",
-            p_value(p).removeprefix("= "), f"**{verdict}**",
-            "-" if needed is None else f"{needed:,}", str(_AVAILABLE[experiment]),
+        lines.setdefault((experiment, claim), {})[arm] = pairs
+    arms = [arm for arm in arms if any(arm in cells for cells in lines.values())]
+    rows = []
+    for (experiment, claim), cells in lines.items():
+        others = dict.fromkeys(f"{sum(right for _, right in pairs)} of {len(pairs)}" for pairs in cells.values())
+        rows.append([
+            experiment, claim, " / ".join(others), str(_AVAILABLE[experiment]),
+            *(_compared(cells[arm]) if arm in cells else "-" for arm in arms),
         ])  # fmt: skip
-    heads = ["", "claim", "arm", "right", "gained / lost", "p", "verdict", "needed", "there are"]
-    return table(heads, lines) if lines else _NOTHING
+    return table(["", "claim", "other arm", "there are", *arms], rows) if rows else _NOTHING
+
+
+def _compared(pairs: Sequence[tuple[bool, bool]]) -> str:
+    left, right = zip(*pairs, strict=True)
+    gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+    p = mcnemar(left, right)
+    needed = problems_needed(gained / len(pairs), lost / len(pairs)) if len(pairs) >= LEAST else None
+    shown = (
+        f"{sum(left)}, {gained} / {lost}, {p_value(p).removeprefix('= ')}, {'-' if needed is None else f'{needed:,}'}"
+    )
+    if p > 0.05 or len(pairs) < LEAST:
+        return shown
+    return f"**{shown}: {'held' if gained > lost else 'the opposite holds'}**"
 
 
 def _beside(record: Path, folder: Path, experiment: str) -> list[Row]:
-    """Rows of the record's other arms on the problems of a search."""
+    """Rows of the record's unconstrained arm on the requests of a search; the other experiments' are in tables of their own."""
+    if experiment != "E9":
+        return []
     asked = {(row["setting"], row["problem"], row["digest"]) for row in read_rows(folder, experiment)}
-    wanted = ("unconstrained",) if experiment == "E9" else _BESIDE
     return [
         row
-        for row in read_rows(record, experiment)
-        if row["arm"] in wanted and (row["setting"], row["problem"], row["digest"]) in asked
+        for row in of(read_rows(record, experiment), arm="unconstrained")
+        if (row["setting"], row["problem"], row["digest"]) in asked
     ]
 
 

@@ -15,11 +15,11 @@ from benchmarks.tooldec.results import guided_errors, has_error, of, p_value, pa
 from benchmarks.tooldec.rows import Row
 from benchmarks.tooldec.statistics import Estimate, binomial, estimate, mcnemar, ratio_of_sums
 
-__all__ = ["INDEX_GROWS", "NAIVE_GROWS", "NOT_RUN", "UNTESTED", "Verdict", "growth", "verdicts"]
+__all__ = ["INDEX_GROWS", "LEAST", "NAIVE_GROWS", "NOT_RUN", "OPEN", "UNTESTED", "Verdict", "growth", "verdicts"]
 
 HELD, FAILED, OPEN, NOT_RUN = "held", "did not hold", "not decided", "not run"
 # Fewer problems decide nothing, whatever their interval.
-_LEAST = 10
+LEAST = 10
 # A step by matching costs more than so many times as much at the last place of E7 as at the first, one by the index less than so many.
 NAIVE_GROWS, INDEX_GROWS = 2.0, 1.5
 UNTESTED = (
@@ -105,7 +105,7 @@ def _calls(rows: Sequence[Row]) -> list[Verdict]:
         pairs = paired(here, "guided", "backtrace")
         cost = ratio_of_sums([left["passes"] for left, _ in pairs], [right["passes"] for _, right in pairs])
         claim = f"FuncQA, {setting}: half the time of backtrace"
-        verdict = _if(bool(cost.n), cost.low <= 0.5, is_open=cost.contains(0.5) or cost.n < _LEAST)
+        verdict = _if(bool(cost.n), cost.low <= 0.5, is_open=cost.contains(0.5) or cost.n < LEAST)
         found.append(Verdict("E2", claim, "up to 2x", f"{_ratio(cost)} of its forward passes", verdict))
     return found
 
@@ -133,7 +133,7 @@ def _numbers_of_tools(rows: Sequence[Row]) -> list[Verdict]:
         verdict = _if(
             bool(differences[1].n),
             differences[1].low > 0,
-            is_open=differences[1].contains(0) or differences[1].n < _LEAST,
+            is_open=differences[1].contains(0) or differences[1].n < LEAST,
         )
         found.append(Verdict("E4", f"KAMEL, {SIZES[-1]} tools: more right tools than {other}", "yes", here, verdict))
     return found
@@ -148,7 +148,7 @@ def _meaningless(rows: Sequence[Row]) -> Verdict:
     (strange, n), (own, n_own) = counts
     p = binomial(strange, n, chance)
     here = f"random {strange} of {n}, own names {own} of {n_own}, chance {100 * chance:.1f} %, p {p_value(p)}"
-    verdict = _if(bool(n), p > 0.05 and binomial(own, n_own, chance) <= 0.05, is_open=n < _LEAST)
+    verdict = _if(bool(n), p > 0.05 and binomial(own, n_own, chance) <= 0.05, is_open=n < LEAST)
     return Verdict("E5", "names without meaning fall to chance", "needed", here, verdict)
 
 
@@ -225,7 +225,7 @@ def _better(rows: Sequence[Row], ours: str, other: str, key: str) -> tuple[str, 
     left, right = [bool(pair[0][key]) for pair in pairs], [bool(pair[1][key]) for pair in pairs]
     shares = [_percent(estimate(list(map(float, values)))) for values in (left, right)]
     p = mcnemar(left, right) if pairs else 1.0
-    verdict = FAILED if len(pairs) >= _LEAST and not any(left) else _compared(left, right)
+    verdict = FAILED if len(pairs) >= LEAST and not any(left) else _compared(left, right)
     return f"{shares[0]} against {shares[1]} % of {len(pairs)}, p {p_value(p)}", verdict
 
 

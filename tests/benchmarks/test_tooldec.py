@@ -27,7 +27,7 @@ from benchmarks.tooldec.fuzzy import by_ratio, by_suffix, is_ambiguous, renamed
 from benchmarks.tooldec.plan import JOBS, Size
 from benchmarks.tooldec.problems import Problem, Setting
 from benchmarks.tooldec.restbench import NAME_SETS, api
-from benchmarks.tooldec.results import arm_table, guided_errors, has_error, of, read_rows
+from benchmarks.tooldec.results import arm_table, guided_errors, has_error, names_table, of, read_rows
 from benchmarks.tooldec.rows import Job, Journal, Row
 from benchmarks.tooldec.scoring import read_line
 from benchmarks.tooldec.searched import claims, searched_tables
@@ -144,7 +144,11 @@ def test_searches_are_compared_with_the_record(tmp_path: Path) -> None:
     assert "| guided, beam 8 | 2 |" in tables["searched_e2"]
     assert "| unconstrained | 2 |" in tables["searched_e9"]
     assert "guided, smc 8, heaviest" in tables["searched_e3"]
-    assert "| E2 | more right answers than backtrace | guided, beam 8 |" in tables["searched_claims"]
+    shown = tables["searched_claims"]
+    assert shown.startswith(
+        "|  | claim | other arm | there are | guided, smc 8 | guided, beam 8 | guided, smc 8, heaviest |"
+    )
+    assert shown.count("| E2 | more right answers than backtrace | 0 of 2 | 60 |") == 1
     assert set(searched_tables(tmp_path / "record", tmp_path / "none").values()) == {"Not run."}
 
 
@@ -335,7 +339,15 @@ def test_tables_count_what_rows_say(tmp_path: Path) -> None:
     (tmp_path / "E2.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     table = arm_table(of(read_rows(tmp_path, "E2"), setting="one call"))
     assert "| backtrace | 10 | 80 (" in table
-    assert "| guided | 10 | 0 | 0 | 0 | 0 | 0 | 0 | 100 |" in table
+    assert " | 8 name | 20 (" in table
+    assert "| guided | 10 | 0 | - | 100 |" in table
+    repaired = [{**row, "arm": arm} for row in rows[10:] for arm in ("unconstrained", "suffix match")]
+    assert arm_table(repaired).count("\n") == 2
+    assert "| unconstrained, suffix match | 10 |" in arm_table(repaired)
+    assert names_table(repaired, ["one call"]).splitlines()[0] == "| setting | problems | unconstrained, suffix match |"
+    repaired[-1]["right_name"] = False
+    assert arm_table(repaired).count("\n") == 3
+    assert names_table(repaired[:-1], ["one call"]).endswith("| one call | 10 | 20 (0-50) | 11 (0-33) [9] |")
     found = {verdict.claim: verdict.verdict for verdict in verdicts(tmp_path)}
     assert found["FuncQA, one call: fewer tool errors than backtrace"] == "held"
     assert found["FuncQA, one call: half the time of backtrace"] == "held"
