@@ -112,7 +112,7 @@ def main() -> None:
                 rows.append(found)
     total = sum(map(sum, rows))
     print(f"{len(rows)} schemas, {given.vocabulary}, CPU milliseconds\n")
-    print("| stage | mean | p50 | p90 | p99 | share |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    print("| stage | mean | p50 | p90 | p99 | share |\n|---|---:|---:|---:|---:|---:|")
     for name, column in [*zip(STAGES, zip(*rows, strict=True), strict=True), ("all", [sum(row) for row in rows])]:
         what = f"{name}: {STAGES[name]}" if name in STAGES else name
         cells = [sum(column) / len(rows), *np.percentile(column, [50, 90, 99]).tolist()]

@@ -95,7 +95,7 @@ def main() -> int:
         if sys.stderr.isatty() or number % 100 == 99:
             print(f"{number + 1} of {len(files)}", file=sys.stderr)
     print("| call | calls | all, s | mean, ms | p50 | p99 | p99.9 | largest | over 50 ms |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for kind, times in calls.times.items():
         row = np.array(times)
         cells = [row.mean(), *np.percentile(row, [50, 99, 99.9]), row.max()]

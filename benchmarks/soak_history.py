@@ -197,7 +197,7 @@ def main() -> int:
         + " | ".join(f"{kind}, us" for kind in KINDS)
         + " |"
     )
-    print("| --- | ---: | ---: | ---: | ---: | ---: |" + " ---: |" * len(KINDS))
+    print("|---|---:|---:|---:|---:|---:|" + "---:|" * len(KINDS))
     context, all_errors, total = multiprocessing.get_context("fork"), {}, 0
     for name in given.schema or SCHEMAS:
         queue = context.SimpleQueue()

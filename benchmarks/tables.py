@@ -48,8 +48,8 @@ def against(found: float | None, ours: float | None, *, broken: bool = False) ->
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    head, *others = ("| " + " | ".join(line) + " |" for line in (heads, *rows))
+    return "\n".join([head, "|" + "---|" * len(heads), *others])
 
 
 def parsed(text: str) -> list[list[str]]:

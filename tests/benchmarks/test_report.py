@@ -99,7 +99,7 @@ def test_ratios() -> None:
     assert against(2_000.0, 2.0) == "2,000 (1,000x)"
     assert against(2.0, 1.0, broken=True) == "(2.00)"
     assert against(None, 1.0) == "-"
-    assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n|---|---|\n| 1 | 2 |"
 
 
 def test_quick_runs_name_what_exists() -> None:
