@@ -257,7 +257,7 @@ def test_names_of_types_are_for_people(schema: Any, name: str) -> None:
 JSON_VALUES = st.recursive(
     st.sampled_from(["", "a", "$ref", "b", 0, 1, True, False, None, 1.0]),
     lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "b", "title"]), inner, max_size=2)
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "b", "title", "$ref"]), inner, max_size=2)
     ),
     max_leaves=5,
 )
@@ -267,6 +267,7 @@ JSON_VALUES = st.recursive(
 def test_different_schemas_have_different_keys(values: list[Any]) -> None:
     first, second = (_key_of({"const": value}, {}, Caps()) for value in values)
     assert first is None or first != second
+    assert '"$' not in json.dumps(values[0]) or first is None
 
 
 def test_schemas_that_differ_in_annotations_are_one_type() -> None:
