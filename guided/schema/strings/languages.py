@@ -35,6 +35,7 @@ __all__ = [
     "nothing",
     "of_format",
     "of_tree",
+    "shortest_texts",
     "steps_of",
     "tree_of",
     "truth",
@@ -63,6 +64,8 @@ class AtomLanguage:
 _memo: Memo[AtomLanguage] = Memo(2048, 1 << 25)
 _widths: Memo[tuple[int, int | None]] = Memo(2048, 1 << 20)
 _USUAL = Limits()
+# Printable ASCII, letters first.
+_PREFERRED = np.array(sorted(range(ord(" "), 0x7F), key=lambda point: not chr(point).isalpha()), np.int32)
 
 
 def known(atom: Atom, limits: Limits) -> AtomLanguage:
@@ -153,6 +156,35 @@ def truth(dfa: CharDFA, texts: Sequence[str]) -> BoolArray:
                 break
         found[i] = state >= 0 and accepting[state]
     return found
+
+
+def shortest_texts(dfa: CharDFA) -> list[str]:
+    """Return for each state, which must be live, a shortest text that leads through it, of ASCII letters where possible. O(edges)."""
+    starts, classes = dfa.partition.starts, dfa.partition.classes
+    points = np.concatenate([_PREFERRED, starts])
+    letters: dict[int, str] = {}
+    for point, number in zip(
+        points.tolist(), classes[np.searchsorted(starts, points, "right") - 1].tolist(), strict=True
+    ):
+        letters.setdefault(number, chr(point))
+    before: list[list[tuple[int, str]]] = [[] for _ in dfa.table]
+    prefixes, ahead = {0: ""}, [0]
+    for state in ahead:  # grows during iteration
+        row = dfa.table[state]
+        for read in np.flatnonzero(row >= 0).tolist():
+            target = row.item(read)
+            before[target].append((state, letters[read]))
+            if target not in prefixes:
+                prefixes[target] = prefixes[state] + letters[read]
+                ahead.append(target)
+    back = np.flatnonzero(dfa.accepting).tolist()
+    suffixes = dict.fromkeys(back, "")
+    for state in back:  # grows during iteration
+        for source, letter in before[state]:
+            if source not in suffixes:
+                suffixes[source] = letter + suffixes[state]
+                back.append(source)
+    return list(dict.fromkeys(prefixes[state] + suffixes[state] for state in ahead))
 
 
 def named(atom: Atom) -> str:

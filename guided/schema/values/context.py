@@ -31,7 +31,12 @@ from guided.schema.strings.measure import Measure, measure_of
 from guided.schema.strings.overlay import canonical_body, has_one_body
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
 from guided.schema.values.keys import key_automaton
-from guided.schema.values.quick_satisfiable import listed, quick_satisfiable_number, quick_satisfiable_string
+from guided.schema.values.quick_satisfiable import (
+    has_common_text,
+    listed,
+    quick_satisfiable_number,
+    quick_satisfiable_string,
+)
 from guided.schema.values.restrict import restrict
 
 __all__ = ["SchemaContext"]
@@ -348,7 +353,9 @@ class SchemaContext:
         if kind == "number":
             return quick_satisfiable_number(rest, len(atoms) - len(rest))
         if len(rest) == len(atoms):
-            return len(atoms) == 1 and quick_satisfiable_string(atoms[0], is_ascii=not self.has_all_bytes)
+            if len(atoms) == 1:
+                return quick_satisfiable_string(atoms[0], is_ascii=not self.has_all_bytes)
+            return self.has_all_bytes and has_common_text(atoms, self.limits)
         # Each length but 0 has more than a million strings.
         has_many = not rest or (len(rest) == 1 and rest[0][0] == "length" and _is_many_lengths(*rest[0][1:]))
         return has_many and len(atoms) < _MANY_TEXTS and self.exclusions("string", formula) is not None
