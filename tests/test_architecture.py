@@ -42,11 +42,14 @@ COMPILERS = {f"guided/kernels/{name}.py" for name in ("build", "compiler", "exte
 
 # Whose functions may import: whatever they need, or only packages that an install may lack. All other files show what
 # they need at their tops.
-# Progress lines import rich where one is shown, kernels numba where no code compiled ahead of time fits, schemas pydantic for Python types:
-# the core never waits for them.
+# Progress lines import rich where one is shown, kernels numba where no code compiled ahead of time fits, schemas pydantic for Python types,
+# grammars Lark where one is read, schemas and tools the grammars for engine="lalr": the core never waits for them.
 LOCAL_IMPORTS = (
+    "guided/calls/spec.py",
     "guided/cli/",
     "guided/engine/algebra.py",
+    "guided/engine/grammar.py",
+    "guided/engine/json_schema.py",
     "guided/engine/network.py",
     "guided/integrations/",
     "guided/kernels/copying.py",

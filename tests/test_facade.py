@@ -108,6 +108,31 @@ def test_importing_runs_no_kernel() -> None:
     assert done.stdout.strip() == "[]"
 
 
+WITHOUT_LARK = """
+import sys
+import guided
+vocabulary = guided.Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
+definition = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "array"}}}}
+def add(x: int, y: int) -> int: return x + y
+for spec in guided.JsonSchema({"type": "object"}), guided.Tools([definition]), guided.Tools([add, definition]):
+    guided.compile(spec, vocabulary).guide().mask()
+print([name for name in ("lark", "guided.lalr") if name in sys.modules])
+for name in guided.__all__:
+    getattr(guided, name)
+print("lark" in sys.modules)
+guided.Grammar("json")
+print("lark" in sys.modules)
+"""
+
+
+def test_lark_is_imported_only_for_grammars() -> None:
+    """Schemas and tools import nothing of the package's part for grammars either."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_LARK], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+    )
+    assert done.stdout.split() == ["[]", "False", "True"]
+
+
 WITHOUT_PYDANTIC = """
 import gc, sys
 import guided

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from functools import lru_cache
 from os import PathLike
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import one_budget
@@ -25,8 +25,6 @@ from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.grammar import Grammar
-from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.templates import Template
 from guided.errors import SchemaError, listed, shown
 from guided.export.framing import framed_grammar
@@ -36,6 +34,9 @@ from guided.patterns import tree
 from guided.patterns.tree import Node
 from guided.schema.frontend.json_values import text_of
 from guided.schema.pushdown.frames import Frame
+
+if TYPE_CHECKING:
+    from guided.engine.marked_grammar import MarkedGrammar
 
 __all__ = ["FirstCall", "Tools"]
 
@@ -324,6 +325,9 @@ class Tools(Composable):
         if self.is_inventory and not self.layouts.are_flat:
             return self.inventory(goes_on, must_call)
         if self.engine == "lalr":
+            from guided.engine.grammar import Grammar
+            from guided.engine.marked_grammar import MarkedGrammar
+
             text = self._grammar_text(limits, goes_on, must_call)
             return MarkedGrammar(Grammar(text), fingerprint, self.markers, self.notes)
         frame = self._frame(limits, goes_on, must_call)

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
@@ -19,10 +19,12 @@ from guided.lalr.packed import packed, unpacked
 from guided.lalr.prefix_position import PrefixPosition, PrefixPositions
 from guided.lalr.review import Finding, review
 from guided.lalr.scanner import Scanner, scanner_of
-from guided.lalr.sources import GrammarLike, Source, lark_pattern, lark_string, overridden, source_of
 from guided.lalr.tables import LalrTables, Start
 from guided.limits import Limits
 from guided.schema.frontend.json_values import text_of, value_of
+
+if TYPE_CHECKING:
+    from guided.lalr.sources import GrammarLike, Source
 
 __all__ = ["Grammar"]
 
@@ -84,12 +86,12 @@ class Grammar(Composable):
     tables: LalrTables = field(repr=False)
     start: str
     max_ignored: int | None
-    _source: Source | None = field(repr=False)
+    _source: "Source | None" = field(repr=False)
 
     @suggest_keywords()
     def __init__(
         self,
-        grammar: GrammarLike,
+        grammar: "GrammarLike",
         start: str = "start",
         postlex: object | None = None,
         lexer: str = "contextual",
@@ -99,6 +101,9 @@ class Grammar(Composable):
         max_ignored: int | None = None,
         terminals: Mapping[str, Iterable[str] | Regex | Choice[Any]] | None = None,
     ) -> None:
+        # Why here: whoever imports the class to recognize grammars does not need Lark.
+        from guided.lalr.sources import overridden, source_of
+
         _check_bound(max_ignored)
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
         if terminals:
@@ -107,7 +112,7 @@ class Grammar(Composable):
         self._set(tables, source.start, max_ignored, source)
         _start(tables, source.start)
 
-    def _set(self, tables: LalrTables, start: str, max_ignored: int | None, source: Source | None) -> None:
+    def _set(self, tables: LalrTables, start: str, max_ignored: int | None, source: "Source | None") -> None:
         values = {"tables": tables, "start": start, "max_ignored": max_ignored, "_source": source}
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -230,6 +235,8 @@ class Grammar(Composable):
 
 def _definition(name: str, given: Any) -> str:
     """Return what a terminal matches in Lark's notation."""
+    from guided.lalr.sources import lark_pattern, lark_string
+
     if isinstance(given, Regex):
         return lark_pattern(f"(?a:{given.pattern})" if given.ascii else given.pattern)
     texts = given.options if isinstance(given, Choice) else given

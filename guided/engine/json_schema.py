@@ -14,7 +14,6 @@ from guided.automata.flattening import flattened
 from guided.automata.pushdown import Pushdown
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.grammar import Grammar
 from guided.engine.specs import Lowered, options_of
 from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
 from guided.export.lark import MOST_RULES, lark_grammar
@@ -269,6 +268,8 @@ class JsonSchema(Composable, Generic[T_co]):
             Valid texts exist, but all need bytes that the alphabet lacks.
         """
         if self.engine == "lalr":
+            from guided.engine.grammar import Grammar
+
             lowering = Lowering(self.schema, self.options, Formulas(), limits, self.registry)
             lowering.check()
             lowered = Grammar(self.lark(limits=limits)).pushdown(limits, alphabet)

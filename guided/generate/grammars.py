@@ -10,11 +10,10 @@ from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.texts import index_of
 from guided.keywords import suggest_keywords
-from guided.lalr.sources import GrammarLike
 from guided.limits import Limits
 
 if TYPE_CHECKING:
-    from guided.lalr.sources import ParseTree
+    from guided.lalr.sources import GrammarLike, ParseTree
 
 __all__ = ["grammar"]
 
@@ -38,7 +37,7 @@ def grammar(
 @overload
 def grammar(
     model: LanguageModel,
-    grammar: Grammar | GrammarLike,
+    grammar: "Grammar | GrammarLike",
     start: str = "start",
     postlex: object | None = None,
     lexer: str = "contextual",
@@ -54,7 +53,7 @@ def grammar(
 @suggest_keywords()
 def grammar(
     model: LanguageModel,
-    grammar: Grammar | GrammarLike,
+    grammar: "Grammar | GrammarLike",
     start: str = "start",
     postlex: object | None = None,
     lexer: str = "contextual",
