@@ -2,5 +2,5 @@
 
 Reading order: `loading` and `tables` (Lark loads a grammar; its tables become arrays), `program`, `ordered` and `scanner` (the terminals of
 all contexts as one byte automaton), `stacks` and `indents`, `viability` and `hypotheses` (the hypotheses about a prefix of a text),
-`machine`. `prefix` is the slow twin of `hypotheses`, for tests.
+`machine`. The slow twin of `hypotheses` is `tests.lalr.prefixes`.
 """

@@ -171,10 +171,6 @@ class Segmentation:
             return within_word
         return after_word | (within_word & self._after(last)[1])
 
-    def may_follow(self, state: int, last: int, token: int) -> bool:
-        """Return whether a token may follow a state and the last token."""
-        return self.next(state, last, token) >= 0
-
     def next(self, state: int, last: int, token: int) -> int:
         """Return the state after a token that follows the last one (-1: none); -1 if it may not."""
         if token >= len(self._tokens) or not self._tokens[token]:

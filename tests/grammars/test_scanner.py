@@ -13,13 +13,13 @@ import pytest
 from lark.indenter import PythonIndenter
 
 from guided.lalr.loading import tables_of_text
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import Scanner, scanner_of
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.resources import grammar_names
 from tests.grammars.loading import INDENTED, source
 from tests.grammars.samples import samples_of, slow_if_large
+from tests.lalr.prefixes import Prefixes
 
 NAMES = grammar_names()
 

@@ -3,7 +3,7 @@
 from lark.lexer import BasicLexer, Token
 
 from guided.arrays import DEAD
-from guided.lalr.prefix import Prefixes
+from tests.lalr.prefixes import Prefixes
 
 __all__ = ["lexeme", "match", "reaches_a_text"]
 

@@ -30,11 +30,11 @@ from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.lalr.nasty import POOL, STRINGS
+from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_prefix import REGEXES, parsed
 from tests.masks import bits
 

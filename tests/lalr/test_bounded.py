@@ -19,9 +19,9 @@ from guided.errors import GrammarError, LimitError
 from guided.lalr.bounded import bounded_scanner, bounded_tables
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_prefix import LIMITS
 from tests.masks import bits
 

@@ -6,12 +6,12 @@ import random
 import pytest
 
 from guided.lalr.loading import tables_of_object
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.limits import Limits
 from guided.resources import grammar_names
 from tests.grammars.loading import accepts, parser_of
 from tests.grammars.samples import samples_of
+from tests.lalr.prefixes import Prefixes
 
 
 def mutants(text: str, letters: str, choice: random.Random) -> list[str]:

@@ -22,7 +22,6 @@ from guided.lalr.items import items_of
 from guided.lalr.lexemes import Control
 from guided.lalr.loading import tables_of_object
 from guided.lalr.lookahead_classes import lookahead_classes
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.lalr.stacks import Stacks
 from guided.limits import Limits
@@ -30,6 +29,7 @@ from guided.resources import grammar_names
 from tests.grammars.loading import parser_of
 from tests.grammars.samples import slow_if_large
 from tests.lalr.oracle import reaches_a_text
+from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_prefix import BLOCKS, LIMITS, Blocks, grammars, prefixes_of
 from tests.masks import bits

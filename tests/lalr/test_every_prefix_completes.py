@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import guided
 from guided.errors import GuidedError
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.limits import Limits
+from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_prefix import parsed
 from tests.masks import bits
 from tests.profiles import examples

@@ -21,11 +21,11 @@ from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.cells import Cells, bits
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.lalr.stacks import Stacks as ParserStacks
 from guided.lalr.tables import LalrTables
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_prefix import LIMITS, grammars
 from tests.profiles import examples

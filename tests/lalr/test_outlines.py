@@ -22,9 +22,9 @@ from guided.engine.index import Index
 from guided.errors import GrammarError
 from guided.index.pushdown import PushdownIndex
 from guided.lalr.loading import tables_of_object
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.limits import Limits
+from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_prefix import parsed
 from tests.masks import bits
 from tests.real_vocabularies import real_vocabulary

@@ -13,9 +13,9 @@ from lark.indenter import Indenter, PythonIndenter
 from guided.arrays import DEAD
 from guided.errors import GrammarError, LimitError
 from guided.lalr.loading import tables_of_object
-from guided.lalr.prefix import Prefixes
 from guided.lalr.scanner import scanner_of
 from guided.limits import Limits
+from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_loading import PYTHON
 from tests.profiles import examples
 

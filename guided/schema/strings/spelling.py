@@ -31,7 +31,6 @@ __all__ = [
     "Spelling",
     "lifted",
     "lifted_tree",
-    "spell_characters",
     "spell_text",
 ]
 
@@ -78,11 +77,6 @@ def lifted_tree(value: Node, spelling: Spelling) -> Node | None:
     Lookahead may remain: no spelling is a prefix of another, so lookahead starts at a character boundary.
     """
     return None if _holds(value, _needs_automaton) else _lifted_tree(value, spelling)
-
-
-def spell_characters(charset: Charset, spelling: Spelling) -> Node:
-    """Return all spellings of one character of a set, without quotes."""
-    return _spell(charset, spelling)
 
 
 def spell_text(text: str, spelling: Spelling) -> Node:

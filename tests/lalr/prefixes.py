@@ -36,7 +36,7 @@ from guided.limits import Limits
 __all__ = ["Prefixes"]
 
 _NONE: frozenset[int] = frozenset()
-_MOST_HYPOTHESES = 1_000
+_LARGEST_SET = 1_000
 _TOO_MANY = "the grammar's terminals match the text in too many ways"
 
 
@@ -173,8 +173,8 @@ class Prefixes:
         kept = frozenset(filter(self._lives, _without_weaker(read) if len(read) > 1 else read))
         if not kept:
             return DEAD
-        if len(kept) > _MOST_HYPOTHESES:
-            raise LimitError("hypotheses", len(kept), _MOST_HYPOTHESES, _TOO_MANY)
+        if len(kept) > _LARGEST_SET:
+            raise LimitError("readings", len(kept), _LARGEST_SET, _TOO_MANY)
         number = self._numbers.setdefault(kept, len(self._sets))
         if number == len(self._sets):
             if number >= self._limit:
