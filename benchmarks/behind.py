@@ -1,6 +1,6 @@
 """Where guided was behind its targets or a peer, measured again: ``python -m benchmarks.behind [--row NAME ...] [--record]``.
 
-Each row has the figure of commit 90e73e9, the best peer's, a target, and a command that measures guided now, in processes of their own.
+Each row has figures of commit 90e73e9 and of the best peer, targets, and a command that measures guided now, in processes of their own.
 ``--record`` keeps the figures in benchmarks/record/behind.json, with date, commit and load of each row, for the table that
 `benchmarks.report` makes; rows that are not named keep theirs. ``--maskbench DIR`` and ``--maskbench-dev DIR`` are needed for the rows of
 that name. A row that cannot be measured here is left as it was, and the reason is printed.
@@ -18,14 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import machine
 from benchmarks.definitions import load as load_patterns
 from benchmarks.tables import milliseconds, table
 from benchmarks.vocabularies import MAIN
 
-__all__ = ["ROWS", "Row", "main", "shown"]
+__all__ = ["ROWS", "Figure", "Row", "main", "shown"]
 
 RECORD = Path(__file__).parent / "record" / "behind.json"
 _ROOT = Path(__file__).parent.parent
@@ -34,24 +34,27 @@ _PROCESSES = 5
 _TOOLS = (10_000, 100_000)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of the table.
-
-    Attributes
-    ----------
-    what : str
-        What is measured, with its unit.
-    before, peer, target : str
-        Figures of commit 90e73e9 and of the best peer, and the target.
-    measure : callable
-        Folders by option -> figures, in the order of ``what``. Raises `LookupError` where a folder is missing.
-    """
+class Figure(NamedTuple):
+    """What is measured, with its unit; the figures of commit 90e73e9 and of the best peer, and the target."""
 
     what: str
     before: str
     peer: str
     target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Figures that one command measures.
+
+    Attributes
+    ----------
+    figures : tuple of Figure
+    measure : callable
+        Folders by option -> figures now, in the order of ``figures``. Raises `LookupError` where a folder is missing.
+    """
+
+    figures: tuple[Figure, ...]
     measure: Callable[[Mapping[str, Path | None]], Sequence[float]]
 
 
@@ -133,52 +136,63 @@ def _tools(_: Mapping[str, Path | None]) -> list[float]:
 
 
 ROWS = {
-    "fresh": Row(
-        "fresh install without a wheel's compiled kernels, empty caches: first regex, schema and grammar, s",
-        "22.5", "0.03 (llguidance)", "1.0 (with the wheel: the next row)", _fresh,
-    ),
-    "process": Row(
-        "process with compiled kernels: imports, first regex, schema and grammar, s", "0.81", "0.03 (llguidance)", "0.25", _process
-    ),
-    "maskbench": Row(
-        "MaskBench without its development half: first mask p50, p99, ms; masks with the cold ones, mean, p50, p99, p99.9, us",
-        "0.95, 11.8; 25, 2.1, 304, 1,494", "0.93, 13.1; 31, 12.6, 358, 1,321 (llguidance)", "0.4, 4; 8, 1, 120, 500", _first_masks,
-    ),
-    "maskbench-dev": Row(
-        "maskbench-dev: largest cold mask, ms; cold advance p90, us; resident memory, MB",
-        "54; 7.3; 284", "15; 2.3; 207 (llguidance)", "10; 2; 180", _development,
-    ),
-    "cold-grammars": Row(
-        "cold masks of json, arithmetic over GPT-2, mean, us", "6.1, 31", "5.1, 12 (xgrammar)", "4, 10",
-        lambda _: _grammars("first_pass", "mean", "gpt2", "json", "arithmetic"),
-    ),
-    "misses": Row(
-        "misses alone of python, sql, p99, us", "1,800, 2,500", "refused by all", "250",
-        lambda _: _grammars("misses", "p99", MAIN, "python", "sql"),
-    ),
-    "regex": Row(
-        f"whole regex index, sum of the usual patterns over {MAIN}, ms", "18.6", "36 (llguidance, lazily along texts)", "8",
-        lambda _: [sum(cell["whole_ms"] for cell in _regex())],
-    ),
-    "copied": Row(
-        "step with the mask copied out, median over the usual patterns, us", "1.6", "3.6 (xgrammar)", "0.8",
-        lambda _: [statistics.median(cell["ready_copying"]["both"]["p50"] for cell in _regex())],
-    ),
-    "tools": Row(
-        f"{_TOOLS[0]:,}, {_TOOLS[1]:,} tools given as dicts: `Tools(...)` and compile, s", "1.5, 14.7", "not offered", "0.5, 5", _tools
-    ),
+    "fresh": Row((
+        Figure(
+            "fresh install without compiled kernels, empty caches: first regex, schema and grammar, s",
+            "22.5", "0.03 (llguidance)", "1.0 (with them: the next row)",
+        ),
+    ), _fresh),
+    "process": Row((
+        Figure("process with compiled kernels: imports, first regex, schema and grammar, s", "0.81", "0.03 (llguidance)", "0.25"),
+    ), _process),
+    "maskbench": Row((
+        Figure("MaskBench without its development half: first mask, ms: p50", "0.95", "0.93 (llguidance)", "0.4"),
+        Figure("the same, p99", "11.8", "13.1 (llguidance)", "4"),
+        Figure("the same: masks with the cold ones, us: mean", "25", "31 (llguidance)", "8"),
+        Figure("the same, p50", "2.1", "12.6 (llguidance)", "1"),
+        Figure("the same, p99", "304", "358 (llguidance)", "120"),
+        Figure("the same, p99.9", "1,494", "1,321 (llguidance)", "500"),
+    ), _first_masks),
+    "maskbench-dev": Row((
+        Figure("maskbench-dev: largest cold mask, ms", "54", "15 (llguidance)", "10"),
+        Figure("the same: cold advance, p90, us", "7.3", "2.3 (llguidance)", "2"),
+        Figure("the same: resident memory, MB", "284", "207 (llguidance)", "180"),
+    ), _development),
+    "cold-grammars": Row((
+        Figure("cold masks over GPT-2, mean, us: json", "6.1", "5.1 (xgrammar)", "4"),
+        Figure("the same, arithmetic", "31", "12 (xgrammar)", "10"),
+    ), lambda _: _grammars("first_pass", "mean", "gpt2", "json", "arithmetic")),
+    "misses": Row((
+        Figure("misses alone, p99, us: python", "1,800", "refused by all", "250"),
+        Figure("the same, sql", "2,500", "refused by all", "250"),
+    ), lambda _: _grammars("misses", "p99", MAIN, "python", "sql")),
+    "regex": Row((
+        Figure(
+            f"whole regex index, sum of the usual patterns over {MAIN}, ms", "18.6", "36 (llguidance, lazily along texts)", "8"
+        ),
+    ), lambda _: [sum(cell["whole_ms"] for cell in _regex())]),
+    "copied": Row((
+        Figure("step with the mask copied out, median over the usual patterns, us", "1.6", "3.6 (xgrammar)", "0.8"),
+    ), lambda _: [statistics.median(cell["ready_copying"]["both"]["p50"] for cell in _regex())]),
+    "tools": Row((
+        Figure(f"{_TOOLS[0]:,} tools given as dicts: `Tools(...)` and compile, s", "1.5", "not offered", "0.5"),
+        Figure(f"{_TOOLS[1]:,} tools", "14.7", "not offered", "5"),
+    ), _tools),
 }  # fmt: skip
 
 
 def shown(record: Mapping[str, Any]) -> str:
-    """The table: rows without figures yet have a dash."""
-    rows = []
+    """The table: a line for each figure, with a dash where it was not measured again."""
+    lines = []
     for name, row in ROWS.items():
         found = record.get(name)
-        now = ", ".join(map(milliseconds, found["figures"])) if found else "-"
-        about = f"{found['commit']}, load {found['load'][0]:g} to {found['load'][1]:g}" if found else "-"
-        rows.append([f"`{name}`: {row.what}", row.before, row.peer, row.target, now, about])
-    return table(("row", "at 90e73e9", "best peer", "target", "now", "commit"), rows)
+        about = f"{found['commit'][:8]}, load {found['load'][0]:g} to {found['load'][1]:g}" if found else "-"
+        measured = map(milliseconds, found["figures"]) if found else ("-" for _ in row.figures)
+        lines += [
+            [f"`{name}`" if not place else "", figure.what, figure.before, figure.peer, figure.target, now, about]
+            for place, (figure, now) in enumerate(zip(row.figures, measured, strict=True))
+        ]
+    return table(("row", "figure", "at 90e73e9", "best peer", "target", "now", "commit"), lines)
 
 
 def main() -> None:

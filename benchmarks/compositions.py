@@ -399,8 +399,20 @@ def measured(engine: Any, given: Composition, cut: Cutter) -> _Figures | str:
     )
 
 
+# Heading of a column -> attribute of the figures and digits after the point, by table.
+_TABLES: tuple[dict[str, tuple[str, int]], ...] = (
+    {"compile, ms": ("compile", 1), "first mask, ms": ("first", 2)},
+    {"later masks, us": ("cold_mean", 0), "ready step, us": ("ready", 1)},
+    {"largest later mask, us": ("cold_largest", 0)},
+)
+
+
+def _cell(figures: _Figures | None, attribute: str, digits: int) -> str:
+    return "-" if figures is None else f"{getattr(figures, attribute):,.{digits}f}"
+
+
 def main() -> None:
-    """Print a table."""
+    """Print the tables."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--engine", nargs="*", default=list(_ENGINES), choices=list(_ENGINES))
     arguments.add_argument("--vocabulary", default=MAIN)
@@ -411,24 +423,29 @@ def main() -> None:
     for engine in engines.values():
         for given in compositions("warm").values():
             measured(engine, given, cut)
-    rows, reasons = [], []
+    found: dict[str, dict[str, _Figures]] = {}
+    reasons = []
     for name, given in compositions("seen").items():
-        row = [name]
+        found[name] = {}
         for label, engine in engines.items():
-            found = measured(engine, given, cut)
-            if isinstance(found, str):
-                row.append("-")
-                reasons.append(f"{label}, {name}: {found}")
+            figures = measured(engine, given, cut)
+            if isinstance(figures, str):
+                reasons.append(f"{label}, {name}: {figures}")
                 continue
-            wrong = f" ({found.n_wrong} wrong)" if found.n_wrong else ""
-            milliseconds = f"{found.compile:,.1f} / {found.first:,.2f}"
-            row.append(
-                f"{milliseconds} / {found.cold_mean:,.0f} / {found.cold_largest:,.0f} / {found.ready:,.1f}{wrong}"
-            )
-        rows.append(row)
-    print("compile, first mask: ms; mean and largest of the other masks, ready step: us; CPU time\n")
-    print(table(["composition", *engines], rows))
-    print("\n".join(["", *reasons]))
+            found[name][label] = figures
+            if figures.n_wrong:
+                reasons.append(f"{label}, {name}: {figures.n_wrong} texts refused")
+    print("CPU time; a dash: no figure, for the reason given below\n")
+    for measures in _TABLES:
+        heads = [
+            label if place else f"{heading}: {label}" for heading in measures for place, label in enumerate(engines)
+        ]
+        rows = [
+            [name, *(_cell(each.get(label), *measure) for measure in measures.values() for label in engines)]
+            for name, each in found.items()
+        ]
+        print(table(["composition", *heads], rows), end="\n\n")
+    print("\n".join(reasons))
     print(f"\n{describe()}")
 
 

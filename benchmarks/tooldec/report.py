@@ -110,7 +110,7 @@ def _beside(folder: Path) -> str:
             decided.append(f"- {item.experiment}, {item.claim}: {other.here}, {verdict}.")
     made = tables(folder)
     parts = [
-        f"`{folder.name.removeprefix(RECORD.name + '-')}`: {_machine(folder, RECORD)}",
+        f"`{folder.name.removeprefix(RECORD.name + '-')}`:\n\n{_machine(folder, RECORD)}",
         "\n".join([*decided, f"- {undecided} claims are not decided."]),
     ]
     parts += [f"{title}:\n\n{made[name]}" for name, title in _BESIDE.items() if _is_enough(made[name])]
@@ -136,11 +136,16 @@ def _machine(rows: Path, base: Path | None = None) -> str:
         [f"{each.get(key)}" for key in ("processor", "cores", "memory GB", "system", "python")]
         for each in (found, known)
     )
-    shown = "the same machine" if machine == other else "{}, {} cores, {} GB, {}, Python {}".format(*machine)
-    versions = "".join(
-        f", {name} {number}" for name, number in found["versions"].items() if known["versions"].get(name) != number
-    )
-    return f"{shown}{versions}; commit {found['commit']}, {found['date']}; load {', '.join(map(str, found['load at start']))} at the start."
+    changed = [
+        f"{name} {number}" for name, number in found["versions"].items() if known["versions"].get(name) != number
+    ]
+    parts = {
+        "Machine": "the same" if machine == other else "{}, {} cores, {} GB, {}, Python {}".format(*machine),
+        "Versions": ", ".join(changed),
+        "Commit": f"{found['commit']}, {found['date']}",
+        "Load at the start": ", ".join(map(str, found["load at start"])),
+    }
+    return "\n".join(f"- {name}: {part}." for name, part in parts.items() if part)
 
 
 def _verdicts(rows: Path) -> str:

@@ -23,7 +23,7 @@ _BETWEEN = re.compile(r"(?<=<!-- grammars -->\n).*?(?=<!-- end of grammars -->)"
 def table() -> str:
     """The rows in Markdown: rules are those that the file defines, alternatives what Lark makes of them."""
     lines = [
-        "| grammar | what | standard | lexer | rules | alternatives | terminals | LALR states | conflicts |",
+        "| grammar | texts | standard | Lark's lexer | rules | alternatives | terminals | LALR states | conflicts |",
         "|---|---|---|---|---:|---:|---:|---:|---:|",
     ]
     for name in grammar_names():
@@ -40,7 +40,7 @@ def table() -> str:
         header = source(name).partition("\n\n")[0].replace("\n// ", " ")
         what = header.removeprefix("// ").partition(". Standard: ")[0]
         standard = header.partition(" Standard: ")[2].partition(". Start: ")[0]
-        lexer = "either" if "the contextual and the basic lexer" in header else "contextual"
+        lexer = "basic or contextual" if "the contextual and the basic lexer" in header else "contextual"
         numbers = [len(rules), len(parser.rules), len(parser.terminals), len(_states(parser)), conflicts.count]
         cells = [f"`{name}`", what, standard, lexer, *(f"{number:,}" for number in numbers)]
         lines.append(f"| {' | '.join(cells)} |")

@@ -18,6 +18,7 @@ from guided.schema.formats.stored import FOLDER, packed, stored
 from guided.schema.strings.ecma import parse_ecma
 from guided.schema.strings.languages import known, of_format, truth
 from tests.schema import official
+from tests.schema.keywords_table import EXAMPLES
 
 # Section 7.3 of draft 2020-12's validation vocabulary.
 NAMED = [
@@ -452,3 +453,9 @@ SIGNS = ["a", "(", ")", "(?:", "(?=", "[", "]", "-", "^", "z", "{1,2}", "{2,1}",
 def test_expressions_are_read(text: str) -> None:
     if are("regex", [text]) == [True]:
         parse_ecma(text)
+
+
+def test_the_examples_of_the_document_are_right() -> None:
+    assert set(EXAMPLES) == set(FORMATS)
+    for name, texts in EXAMPLES.items():
+        assert truth(known(("format", name), Limits()).dfa, list(texts)).tolist() == [True, False], name

@@ -24,13 +24,13 @@ _LAST_MINUTE, _MINUTES_OF_DAY, _QUARTER = 23 * 60 + 59, 24 * 60, 15
 
 @cache
 def date() -> Node:
-    """``full-date``."""
+    """``full-date`` of RFC 3339; only days that exist."""
     return pattern(DATE)
 
 
 @cache
 def time() -> Node:
-    """``full-time``."""
+    """``full-time`` of RFC 3339, with an offset; second 60 only where UTC inserts it."""
     usual = pattern(f"{CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{CLOCK})")
     fraction = pattern(_FRACTION)
     leap: list[Node] = []
@@ -43,13 +43,13 @@ def time() -> Node:
 
 @cache
 def date_time() -> Node:
-    """``date-time``; letters in either case, and only ``T`` between date and time."""
+    """``date-time`` of RFC 3339: a date, ``T`` in either case, and a time."""
     return concat([date(), pattern("[Tt]"), time()])
 
 
 @cache
 def duration() -> Node:
-    """``duration`` of appendix A: no fractions, no gaps between units, weeks only by themselves."""
+    """``duration`` of RFC 3339, appendix A: no fractions, no gaps between units, weeks only by themselves."""
     second = "[0-9]+S"
     minute = f"[0-9]+M(?:{second})?"
     hour = f"[0-9]+H(?:{minute})?"

@@ -28,7 +28,10 @@ _CHARACTERS = rf"\\(?:[tnvfr]|c[A-Za-z]|x{_HEX}{{2}}|u{_HEX}{{4}}|[^A-Za-z0-9])"
 
 @cache
 def regex() -> Node:
-    """Return the accepted subset described above."""
+    r"""A regular expression of ECMA-262.
+
+    Excluded: groups more than four deep, named groups but one at the beginning, ``\k``, and some ranges and counts.
+    """
     name = pattern(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
     named = concat([name, Repeat(_term(1), 0, None), Literal(")"), _quantifier()])
     look = concat([pattern(r"\(\?<?[=!]"), Repeat(_term(2), 0, None), Literal(")")])

@@ -30,9 +30,9 @@ LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 
 @cache
 def hostname() -> Node:
-    """A host name of RFC 1123. `guided.schema.formats.LENGTHS` bounds it to 253 characters.
+    """A host name of RFC 1123, of at most 253 characters (`LENGTHS`).
 
-    Labels that begin with ``xn--`` are excluded: whether they are Punycode of a valid label (RFC 5891) is not a regular property.
+    Excluded: labels that begin with ``xn--``, since whether they are Punycode of a valid label (RFC 5891) is not a regular property.
     """
     rest, end = "[A-Za-z0-9-]", "[A-Za-z0-9]"
     label = (

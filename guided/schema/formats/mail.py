@@ -17,13 +17,13 @@ _MOST_LOCAL = 64
 
 @cache
 def email() -> Node:
-    """A local part of at most 64 characters, dotted or quoted, and a domain name or an address in brackets."""
+    """``Mailbox`` of RFC 5321: a local part of at most 64 characters, dotted or quoted, and a domain name or an address in brackets."""
     return _mailbox(_ATOM, _QUOTED, LABEL)
 
 
 @cache
 def idn_email() -> Node:
-    """The same, with characters beyond ASCII in local parts and labels.
+    """``Mailbox`` of RFC 6531: as ``email``, with characters beyond ASCII in local parts and labels.
 
     Lengths count characters, whereas RFC 6531 counts octets of UTF-8, and labels are not checked against RFC 5892.
     """

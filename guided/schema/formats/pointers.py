@@ -12,7 +12,7 @@ _POINTER = "(?:/(?:[^/~]|~[01])*)*"
 
 @cache
 def json_pointer() -> Node:
-    """A JSON Pointer in its string form."""
+    """A JSON Pointer in its string form (RFC 6901)."""
     return pattern(_POINTER)
 
 
@@ -24,5 +24,5 @@ def relative_json_pointer() -> Node:
 
 @cache
 def uuid() -> Node:
-    """Hexadecimal digits of either case in groups of 8, 4, 4, 4 and 12; any version and variant."""
+    """RFC 4122: hexadecimal digits of either case in groups of 8, 4, 4, 4 and 12; any version and variant."""
     return pattern("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")

@@ -18,25 +18,25 @@ PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 
 @cache
 def uri() -> Node:
-    """``URI``: with a scheme."""
+    """``URI`` of RFC 3986: with a scheme."""
     return pattern(_with_scheme("", ""))
 
 
 @cache
 def uri_reference() -> Node:
-    """``URI-reference``."""
+    """``URI-reference`` of RFC 3986: with or without a scheme."""
     return pattern(f"{_with_scheme('', '')}|{_relative('', '')}")
 
 
 @cache
 def iri() -> Node:
-    """``IRI``."""
+    """``IRI`` of RFC 3987: with a scheme."""
     return pattern(_with_scheme(UCSCHAR, PRIVATE))
 
 
 @cache
 def iri_reference() -> Node:
-    """``IRI-reference``."""
+    """``IRI-reference`` of RFC 3987: with or without a scheme."""
     return pattern(f"{_with_scheme(UCSCHAR, PRIVATE)}|{_relative(UCSCHAR, PRIVATE)}")
 
 

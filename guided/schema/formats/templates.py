@@ -15,7 +15,7 @@ _LITERAL = rf"[\x21\x23\x24\x26-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e{UCSCHAR}{
 
 @cache
 def uri_template() -> Node:
-    """A template of any level, including the operators reserved for extensions."""
+    """A template of RFC 6570 of any level, including the operators reserved for extensions."""
     character = f"(?:[A-Za-z0-9_]|{_PERCENT})"
     variable = rf"{character}(?:\.?{character})*(?::[1-9][0-9]{{0,3}}|\*)?"
     expression = rf"\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}}"
