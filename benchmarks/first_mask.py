@@ -38,7 +38,8 @@ _OPTIONS: dict[str, Any] = {"whitespace": "flexible", "property_order": "any", "
 
 def stages(schema: Any, words: Vocabulary) -> list[float] | None:
     """CPU milliseconds of each stage; None where the schema is refused."""
-    alphabet, limits = bytes(byte not in words.missing_bytes for byte in range(256)), Limits()
+    missing, limits = words.missing_bytes, Limits()
+    alphabet = bytes(byte not in missing for byte in range(256))
     try:
         spec, of_spec, _ = timed(lambda: guided.JsonSchema(schema, **_OPTIONS))
         lowering, of_lowering, _ = timed(_lowered, spec, limits)

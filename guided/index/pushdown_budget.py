@@ -23,6 +23,7 @@ import numpy as np
 from guided.arrays import Int32Array, freeze
 from guided.automata.pushdown import ACTION, UNLIMITED
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration
+from guided.caching import cached_property
 from guided.errors import GuidedError, LimitError
 from guided.index.completions import NO_COMPLETION, Completions
 from guided.index.distinct_keys import DistinctKeyBounds
@@ -116,13 +117,18 @@ class Budgets:
         self._stacks = configurations.stacks
         self._tokens = tokens
         self._eos = eos
-        self._classifier = TokenClassifier(configurations.stacks, masker)
+        self._masker = masker
         self._completions = Completions(configurations.stacks, masker.shared)
         self._key_bounds = DistinctKeyBounds(configurations.stacks, self._completions)
         self._evaluated: dict[int, _Evaluated] = {}
         self._n_evaluated_bytes = 0
         self._refinements: dict[int, _Evaluated] = {}
         self.peaks: dict[int, int] = {}
+
+    @cached_property
+    def _classifier(self) -> TokenClassifier:
+        """PERF: scratch arrays of 1.5 MB for Llama-3, which texts without budgets never need (`benchmarks.first_mask`)."""
+        return TokenClassifier(self._stacks, self._masker)
 
     @property
     def n_bytes(self) -> int:
