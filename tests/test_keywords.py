@@ -214,6 +214,13 @@ def test_names_of_earlier_releases_work_and_say_their_new_name() -> None:
     with pytest.warns(DeprecationWarning, match=r"Tools\.changed is deprecated.*use Tools\.with_changes"):
         changed = tools.changed(remove=["two"])
     assert changed.fingerprint == tools.with_changes(remove=["two"]).fingerprint
+    with pytest.warns(DeprecationWarning, match=r"Tools\.varied is deprecated.*use Tools\.with_options"):
+        varied = tools.varied(tool_choice="required")
+    assert varied.fingerprint == tools.with_options(tool_choice="required").fingerprint != tools.fingerprint
+    many = guided.Tools([{"name": f"f{number}"} for number in range(101)])
+    for spec, is_large in ((tools, False), (many, True), (many.with_changes(remove=["f0"]), False)):
+        with pytest.warns(DeprecationWarning, match=r"Tools\.is_large is deprecated.*use Tools\.is_inventory"):
+            assert spec.is_large == is_large
     grammar = guided.Grammar("json")
     with pytest.warns(DeprecationWarning, match=r"Grammar\.standing is deprecated.*use Grammar\.prefix_position"):
         position = grammar.standing(b"[1")

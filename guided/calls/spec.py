@@ -321,6 +321,17 @@ class Tools(Composable):
         """Return a copy with some arguments replaced."""
         return Tools(**{**dict(zip(_ARGUMENTS, (self.tools, *self._options), strict=True)), **changes})
 
+    def varied(self, **changes: Any) -> "Tools":
+        """Return `with_options`, its name since version 0.2. Deprecated."""
+        warn_renamed("Tools.varied", "Tools.with_options")
+        return self.with_options(**changes)
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the spec is an inventory of more than a hundred definitions. Deprecated: `is_inventory` is of any number."""
+        warn_renamed("Tools.is_large", "Tools.is_inventory")
+        return self.is_inventory and not self.layouts.are_few
+
     def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False) -> Lowering:
         if self.is_inventory and not self.layouts.are_flat:
             return self.inventory(goes_on, must_call)
