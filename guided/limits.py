@@ -58,6 +58,8 @@ class Limits:
         Nesting of arrays and objects in a schema, keywords included. At most 200.
     schema_parts : int
         Parts of a schema; a shared Python object counts each time it occurs. At most 10,000,000.
+    reference_depth : int
+        Schemas in a row that apply to the same value, each within the last (``allOf``, ``anyOf``, ``not``) or referred to by it.
     digits : int
         Digits of a number in a schema. At most 10,000.
     names : int
@@ -71,8 +73,14 @@ class Limits:
     configurations : int
         Configurations of a schema that becomes a finite automaton (``JsonSchema(eager=...)``). With ``eager="auto"``, a larger schema
         keeps its stack.
+    composition_depth : int
+        Nesting of compositions (`guided.Repeat`, ``+``, ``|``). At most 200.
+    grammar_symbols : int
+        Terminals and rules of a Lark grammar, whichever are more. At most 65,534.
+    pushes : int
+        Stack changes of all tokens of one mask, of an index with a stack.
     readings : int
-        Ways to divide a prefix of a Lark text into terminals.
+        Ways to divide a prefix of a Lark text into terminals, or of a composition's text into its parts.
     encoding_steps : int
         Tokens read by one search for a completion in the tokenizer's own encoding (``tokenization="canonical"``), about 10 us each.
     prefixes : int
@@ -101,12 +109,16 @@ class Limits:
     assertion_depth: int = field(default=50, metadata={"most": 50})
     schema_depth: int = field(default=200, metadata={"most": 200})
     schema_parts: int = field(default=10_000_000, metadata={"most": 10_000_000})
+    reference_depth: int = 10_000
     digits: int = field(default=10_000, metadata={"most": 10_000})
     names: int = 10_000
     listed_values: int = 4_096
     listed_depth: int = field(default=16, metadata={"most": 16})
     whitespace_states: int = 500
     configurations: int = 20_000
+    composition_depth: int = field(default=200, metadata={"most": 200})
+    grammar_symbols: int = field(default=(1 << 16) - 2, metadata={"most": (1 << 16) - 2})
+    pushes: int = 1 << 22
     readings: int = 256
     encoding_steps: int = 500
     prefixes: int = 10_000

@@ -5,6 +5,7 @@ source, nothing is run.
 """
 
 import ast
+import dataclasses
 import re
 import sys
 import tomllib
@@ -215,6 +216,60 @@ WRITES = re.compile(r"\.write_(text|bytes)\(|\bopen\([^)]*['\"][wax]b?\+?['\"]|\
 def test_files_are_replaced_by_one_function() -> None:
     found = {name for name in FILES if WRITES.search((ROOT / name).read_text(encoding="utf-8"))}
     assert found == WRITERS, "guided.files.replace_file writes a file atomically"
+
+
+# Names of a `LimitError` that are not fields of `Limits`; docs/limits.md describes them.
+LIMITS_OF_LARK_TEXTS = {"rules", "expression", "character_sets", "rule_depth", "group_depth"}
+SIZES_OF_TABLES = {"vocabulary_bytes", "call_types", "plan_groups", "plan_states"}
+LIMITS_OF_CALLS = {"max_tokens", "max_new_tokens", "attempts", "rollback", "context", "recursion"}
+
+
+def _strings(file: str, node: ast.expr) -> set[str] | None:
+    """Constant strings that an expression may be; None if it may be another."""
+    match node:
+        case ast.Constant(value=str(value)):
+            return {value}
+        case ast.IfExp():
+            found, other = _strings(file, node.body), _strings(file, node.orelse)
+            return None if found is None or other is None else found | other
+        case ast.Name(id=name):
+            values = [
+                _strings(file, each.value)
+                for each in ast.walk(tree(file))
+                if isinstance(each, ast.Assign) and any(getattr(target, "id", "") == name for target in each.targets)
+            ]
+            return set().union(*values) if values and None not in values else None
+    return None
+
+
+def test_limit_errors_name_a_field_of_limits_or_a_documented_limit() -> None:
+    """One name is always one number: a caller that reads ``what`` knows which field to raise."""
+    fields = {field.name for field in dataclasses.fields(guided.Limits)}
+    others = LIMITS_OF_LARK_TEXTS | SIZES_OF_TABLES | LIMITS_OF_CALLS
+    assert not fields & others
+    used: set[str] = set()
+    unknown = []
+    for file in FILES:
+        for node in ast.walk(tree(file)):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            place = {"LimitError": 0, "check_budget": 0, "Steps": 1}.get(called)
+            if place is None or len(node.args) <= place:
+                continue
+            names = _strings(file, node.args[place])
+            used |= names or set()
+            if names is None or not names <= fields | others:
+                unknown.append((file, ast.unparse(node.args[place])))
+    # They repeat a name that is checked where it is given.
+    assert sorted(unknown) == [
+        ("guided/automata/steps.py", "self.what"),
+        ("guided/integrations/following.py", "what"),
+        ("guided/schema/strings/combination.py", "error.what"),
+    ]
+    assert others <= used
+    text = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    assert not {name for name in others if f"`{name}`" not in text}
 
 
 def test_nothing_reads_pickles() -> None:

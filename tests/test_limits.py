@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ import pytest
 from benchmarks import hostile
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
+from guided.engine.algebra import Repeat
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
-from guided.engine.specs import Regex, Spec
+from guided.engine.specs import Regex
 from guided.errors import LimitError, PatternError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -97,7 +99,7 @@ def test_what_is_no_pattern_is_told_with_its_place(pattern: str, position: int) 
 
 
 PAIRS = {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}
-SMALL: dict[str, tuple[dict[str, int], Spec]] = {
+SMALL: dict[str, tuple[dict[str, int], Any]] = {
     "pattern_length": ({"pattern_length": 9}, Regex("a" * 10)),
     "depth": ({"depth": 2}, Regex("(((a)))")),
     "intervals": ({"intervals": 700}, Regex(r"[^\W]")),
@@ -111,6 +113,9 @@ SMALL: dict[str, tuple[dict[str, int], Spec]] = {
     "assertion_depth": ({"assertion_depth": 2}, Regex("(?=a(?=b(?=c(?=d))))abcd")),
     "schema_depth": ({"schema_depth": 3}, JsonSchema({"items": {"items": {"items": {"minItems": 1}}}})),
     "schema_parts": ({"schema_parts": 3}, JsonSchema({"items": {"type": "array", "minItems": 1, "maxItems": 2}})),
+    "reference_depth": ({"reference_depth": 2}, JsonSchema({"not": {"not": {"not": {"not": {"type": "null"}}}}})),
+    "composition_depth": ({"composition_depth": 2}, Repeat(Repeat(Regex("a"), 1, 2) + "b", 1, 2)),
+    "grammar_symbols": ({"grammar_symbols": 2}, Grammar('start: "a" "b" "c"')),
     "digits": ({"digits": 10}, JsonSchema({"minimum": 10**11})),
     "names": ({"names": 2}, JsonSchema({"properties": {name: {"type": "null"} for name in "abc"}})),
     "listed_values": (
@@ -129,7 +134,16 @@ SMALL: dict[str, tuple[dict[str, int], Spec]] = {
 def test_each_limit_has_a_case() -> None:
     # The others are no budgets of a compile: see below, test_eviction.py and test_pushdown_budget.py in tests/index,
     # tests/engine/test_hostile_files.py, and test_search.py and test_canonical.py in tests/generate.
-    others = {"mask_bytes", "growth_bytes", "call_steps", "file_bytes", "readings", "prefixes", "encoding_steps"}
+    others = {
+        "pushes",
+        "mask_bytes",
+        "growth_bytes",
+        "call_steps",
+        "file_bytes",
+        "readings",
+        "prefixes",
+        "encoding_steps",
+    }
     assert {*SMALL, *others} == {field.name for field in fields(Limits)}
 
 
@@ -152,6 +166,17 @@ def test_readings_of_a_grammar_are_limited_while_a_text_is_read() -> None:
     guide = compile_spec(spec, small_vocabulary(), Limits(readings=1)).guide()
     with pytest.raises(LimitError, match="readings: 2 needed, 1 allowed"):
         guide.advance_many(text)
+
+
+@pytest.mark.parametrize(
+    "spec", [JsonSchema({"items": {"$ref": "#"}}, whitespace="compact"), Grammar('start: "[" start "]" | "a"')]
+)
+def test_stack_changes_of_tokens_are_limited_while_a_text_is_read(spec: Any) -> None:
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), b"[" * 10_000], eos=[257], size=258)
+    assert compile_spec(spec, vocabulary).guide().mask()[256 // 32] & 1
+    guide = compile_spec(spec, vocabulary, Limits(pushes=100)).guide()
+    with pytest.raises(LimitError, match=r"pushes: [\d,]+ needed, 100 allowed"):
+        guide.mask()
 
 
 def small_vocabulary() -> Vocabulary:

@@ -299,7 +299,7 @@ class _Emitter:
 
     def _call(self, number: int, current: int) -> int:
         if not 0 <= number < LEAD**CALL_DIGITS:
-            raise LimitError("values", number + 1, LEAD**CALL_DIGITS, "too many arguments of different types")
+            raise LimitError("call_types", number + 1, LEAD**CALL_DIGITS, "too many arguments of different types")
         first = self.state(CALL_DIGITS)
         for place in range(CALL_DIGITS):
             digit = number // LEAD ** (CALL_DIGITS - 1 - place) % LEAD

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, TypeAlias
 from guided.engine.fingerprints import fingerprint_of
 from guided.errors import LimitError, brief, shown
 from guided.keywords import suggest_keywords_of_class
+from guided.limits import Limits
 
 __all__ = [
     "COMPOSITION",
@@ -35,6 +36,7 @@ __all__ = [
     "Repeat",
     "Stored",
     "Text",
+    "check_levels",
     "leaves",
 ]
 
@@ -43,8 +45,8 @@ Part: TypeAlias = Any
 
 # Kind of specs that are compositions, and of their index files.
 COMPOSITION = "composition"
-# Nesting of compositions, which some functions follow by recursion.
-MOST_LEVELS = 200
+# Its depth is checked when a composition is made; `compile` checks smaller ones. Some functions follow compositions by recursion.
+_LIMITS = Limits()
 _SHOWN_LEVELS, _SHOWN_PARTS = 4, 6
 
 
@@ -363,9 +365,14 @@ def _set(node: Composition, **attributes: Any) -> None:
             advice = "; write JsonSchema(...) around a schema" if isinstance(part, Mapping | bool) else ""
             raise TypeError(f"a part must be a spec, a composition, a str or a type, not {type(part).__name__}{advice}")
     levels = 1 + max((part.levels for part in node.parts if isinstance(part, Composition)), default=0)
-    if levels > MOST_LEVELS:
-        raise LimitError("levels of a composition", levels, MOST_LEVELS, "the composition nests too deeply")
+    check_levels(levels, _LIMITS)
     object.__setattr__(node, "levels", levels)
+
+
+def check_levels(levels: int, limits: Limits) -> None:
+    """Raise LimitError if compositions nest more than ``limits.composition_depth`` levels deep."""
+    if levels > limits.composition_depth:
+        raise LimitError("composition_depth", levels, limits.composition_depth, "the composition nests too deeply")
 
 
 def _check_text(text: str, what: str) -> None:

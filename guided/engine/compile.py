@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from guided.automata.automaton import Automaton
-from guided.engine.algebra import COMPOSITION, Composition
+from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
 from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec
@@ -120,6 +120,7 @@ def _pushdown_tables(
 
 
 def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
+    check_levels(spec.levels, limits)
     _check_eos(vocabulary)
     alphabet = _alphabet(spelling)
     composed = compose(

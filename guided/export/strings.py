@@ -43,8 +43,8 @@ __all__ = ["MOST", "Strings", "written"]
 
 # Most nodes of an expanded regular expression.
 MOST = 50_000
-# Most sets of characters in the expression of an automaton.
-_MOST_SETS = 2_000
+# Sets of characters in the expression of an automaton.
+_CHARACTER_SETS = 2_000
 # Deepest nesting of nodes: Python's parser of regular expressions recurses.
 _DEEPEST = 100
 # Largest count, as in the automaton of a schema; Python allows up to 2**32 - 2.
@@ -199,10 +199,10 @@ class Strings:
         dfa = of_tree(node, self._limits, Steps(self._limits.steps))
         if not dfa.accepting.any():
             return Chars(Charset.EMPTY)
-        tree = expression(_edges(dfa), np.flatnonzero(dfa.accepting).tolist(), _MOST_SETS)
+        tree = expression(_edges(dfa), np.flatnonzero(dfa.accepting).tolist(), _CHARACTER_SETS)
         if tree is None:
             advice = f"{named(atom)} needs a longer regular expression without lookbehind, at {place}"
-            raise LimitError("expression", _MOST_SETS + 1, _MOST_SETS, advice)
+            raise LimitError("character_sets", _CHARACTER_SETS + 1, _CHARACTER_SETS, advice)
         return self._lifted(tree)
 
 

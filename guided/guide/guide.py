@@ -243,7 +243,7 @@ class Guide:
             ``budget`` is smaller than `remaining`: no text fits.
         """
         if budget < self.remaining:
-            raise LimitError("tokens", self.remaining, budget, "every complete text is longer")
+            raise LimitError("max_tokens", self.remaining, budget, "every complete text is longer")
         return self._ask(self._steps.mask_within, budget)
 
     def advance(self, token: int) -> None:

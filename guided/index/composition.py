@@ -31,7 +31,7 @@ import numpy as np
 from guided.arrays import BoolArray, Int32Array, freeze, mask_words
 from guided.automata.automaton import Automaton
 from guided.encoding import as_bytes
-from guided.errors import GuidedError, LimitError, StateEvicted
+from guided.errors import GuidedError, LimitError, StateEvicted, no_completion_found
 from guided.index.pushdown import PushdownIndex
 from guided.index.reader import Reader
 from guided.index.regular import RegularIndex
@@ -485,7 +485,7 @@ class CompositionIndex:
     def _remaining(self, items: Iterable[Item]) -> int:
         least = min((self._tokens_of(item) for item in items), default=_NEVER)
         if least >= _NEVER:
-            raise self._error or LimitError("tokens", _NEVER, _NEVER, "no completion was found")
+            raise self._error or no_completion_found()
         return least
 
     def _tokens_of(self, item: Item) -> int:

@@ -24,7 +24,6 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["LexemeMasks"]
 
-_MOST_PUSHES = 1 << 22
 _FIRST_PUSHES, _FIRST_JOBS = 4096, 256
 
 
@@ -37,7 +36,7 @@ class LexemeMasks(MaskMaker):
         super().__init__(stacks, vocabulary, limits, shared, n_shared)
         assert isinstance(stacks.automaton, LalrMachine), "the one automaton that reads lexemes"
         self._automaton = stacks.automaton
-        self._budget = limits.mask_bytes
+        self._budget, self._most_pushes = limits.mask_bytes, limits.pushes
         self._pushes: Int32Array = np.empty((_FIRST_PUSHES, 2), np.int32)
         self._jobs: Int32Array = np.empty((_FIRST_JOBS, 5), np.int32)
         self._plans = self._no_plans()
@@ -88,7 +87,7 @@ class LexemeMasks(MaskMaker):
                 automaton.learn(status, int(out[1]), int(out[2]), int(out[3]))
 
     def _more_room(self) -> None:
-        if len(self._pushes) > _MOST_PUSHES:
-            raise LimitError("pushes", len(self._pushes), _MOST_PUSHES, "a token changes the stack too often")
+        if len(self._pushes) > self._most_pushes:
+            raise LimitError("pushes", len(self._pushes), self._most_pushes, "tokens change the stack too often")
         self._pushes = np.concatenate([self._pushes, np.empty_like(self._pushes)])
         self._jobs = np.concatenate([self._jobs, np.empty_like(self._jobs)])

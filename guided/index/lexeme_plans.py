@@ -27,8 +27,8 @@ __all__ = ["LexemePlans"]
 _DENSE = 512
 # Number of dense plans per group kept as bases of derived plans.
 _MOST_BASES = 8
-# Bits of a plan's key: group, control, labels.
-_MOST_GROUPS, _MOST_STATES = 1 << 19, 1 << 22
+# A key of a plan has 19 bits for its group, and 22 each for control and labels.
+_N_GROUPS, _N_STATES = 1 << 19, 1 << 22
 
 
 class _Base(NamedTuple):
@@ -101,11 +101,10 @@ class LexemePlans:
         asked = group, control, allow
         found = self._asked.get(asked)
         if found is None:
-            if group >= _MOST_GROUPS or max(control, allow) >= _MOST_STATES:
-                # Group, control and labels share one word as a key of the kernel.
-                raise LimitError(
-                    "states", max(group, control, allow), _MOST_GROUPS, "the grammar has too many distinct masks"
-                )
+            if group >= _N_GROUPS:
+                raise LimitError("plan_groups", group + 1, _N_GROUPS, "the grammar has too many distinct masks")
+            if max(control, allow) >= _N_STATES:
+                raise LimitError("plan_states", max(control, allow) + 1, _N_STATES, "the grammar has too many states")
             key = group, control, self._automaton.restricted(control, allow)
             found = self._ids.get(key)
             if found is None:

@@ -150,7 +150,7 @@ class MaskMaker(ABC):
         self.shared = shared
         self._tokens = vocabulary.tokens
         self.n_shared = n_shared
-        self.walk = PushdownWalk(stacks, shared.trie, lambda: shared.below[0], self.foresee)
+        self.walk = PushdownWalk(stacks, shared.trie, lambda: shared.below[0], self.foresee, limits)
         self._interned: dict[int, list[Int32Array]] = {}
         self._n_mask_bytes = 0
         self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)

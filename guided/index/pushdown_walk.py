@@ -18,14 +18,15 @@ from guided.index.plans import WalkTrie
 from guided.kernels import pushdown as kernel
 from guided.kernels.below import LEADS
 from guided.kernels.tables import SCRATCH
+from guided.limits import Limits
 
 __all__ = ["Foresee", "PushdownWalk"]
 
 Foresee: TypeAlias = Callable[[int, WalkTrie, int, int], None]
 
 _NONE: Int32Array = np.zeros(0, np.int32)
+_TOO_MANY_PUSHES = "tokens change the stack too often"
 _NONE_BELOW: UInt64Array = np.zeros((0, 2), np.uint64)
-_MOST_PUSHES = 1 << 22
 _FIRST_ROOM = 256
 # Controls whose loops a walk keeps; a power of two. They are cleared for each walk.
 _LOOPS = 64
@@ -74,10 +75,13 @@ class PushdownWalk:
         Returns the bytes below each of its nodes (`guided.kernels.below`).
     foresee : callable
         Called with an entry, a trie and a range of its nodes before the walk reads these nodes from that entry.
+    limits : Limits
     """
 
-    def __init__(self, stacks: Stacks, trie: WalkTrie, below: Callable[[], UInt64Array], foresee: Foresee) -> None:
-        self._stacks = stacks
+    def __init__(
+        self, stacks: Stacks, trie: WalkTrie, below: Callable[[], UInt64Array], foresee: Foresee, limits: Limits
+    ) -> None:
+        self._stacks, self._limits = stacks, limits
         self._trie, self._below = trie, below
         self._foresee = foresee
         self._loops: UInt64Array = np.zeros((_LOOPS, 3), np.uint64)
@@ -197,8 +201,8 @@ class PushdownWalk:
                 return int(out[3]), int(out[7])
             if status == kernel.MISSING_ROOM:
                 full = pushed if int(out[6]) == len(pushed.rows) else classes
-                if len(full.rows) > _MOST_PUSHES:
-                    raise LimitError("pushes", len(full.rows), _MOST_PUSHES, "a token changes the stack too often")
+                if len(full.rows) > self._limits.pushes:
+                    raise LimitError("pushes", len(full.rows), self._limits.pushes, _TOO_MANY_PUSHES)
                 full.grow()
             elif status == kernel.MISSING_ENTRY:
                 control, byte = int(out[1]), int(out[2])

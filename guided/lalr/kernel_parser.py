@@ -22,6 +22,7 @@ from guided.lalr.cells import Cells
 from guided.lalr.indents import Indenter, Indents
 from guided.lalr.tables import LalrTables
 from guided.lalr.tasks import Ended, Task
+from guided.limits import Limits
 
 __all__ = ["KernelParser"]
 
@@ -29,8 +30,6 @@ __all__ = ["KernelParser"]
 _OTHER, _FED, _IGNORED = 0, 1, 2
 # Number of columns of a cell before its labels.
 _COLUMNS = 4
-# Maximum number of terminals and of rules: both are packed into one 64-bit key with a cell.
-_MOST_SYMBOLS = (1 << 16) - 2
 _WORD = (1 << 64) - 1
 # Measured memory of a dict entry in bytes.
 _PER_ENTRY = 250
@@ -82,16 +81,17 @@ class KernelParser:
         ignored: int,
         top_cell_decides: Callable[[int, int], bool],
         can_always_start: Callable[[int, int], bool],
+        limits: Limits,
     ) -> None:
         self._cells, self._indenter, self._ignored = cells, indenter, ignored
         self._top_cell_decides, self._can_always_start = top_cell_decides, can_always_start
         self._has_indents = tables.indentation is not None
         self._counted = {indenter.newline, *indenter.opening, *indenter.closing} if self._has_indents else set()
         n_rules = len(tables.rules)
-        if max(tables.end, n_rules) > _MOST_SYMBOLS:
-            raise LimitError(
-                "rules", max(tables.end, n_rules), _MOST_SYMBOLS, "the grammar has too many symbols or rules"
-            )
+        # The maximum of this limit is what fits into one 64-bit key with a cell.
+        n_symbols, most = max(tables.end, n_rules), limits.grammar_symbols
+        if n_symbols > most:
+            raise LimitError("grammar_symbols", n_symbols, most, "the grammar has too many terminals or rules")
         self._contexts: list[int] = tables.context.tolist()
         n_kinds = 4 if self._has_indents else 1
         self.table = _table(tables)

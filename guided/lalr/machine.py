@@ -75,7 +75,13 @@ class LalrMachine(Pushdown):
         self._has_indents = tables.indentation is not None
         reader = self.reader
         self.kernel_parser = KernelParser(
-            tables, self.cells, reader.indenter, reader.lexing.ignored, reader.top_cell_decides, reader.can_always_start
+            tables,
+            self.cells,
+            reader.indenter,
+            reader.lexing.ignored,
+            reader.top_cell_decides,
+            reader.can_always_start,
+            limits,
         )
         self._bytes = self.reader.lexing.byte_classes(alphabet, self._has_indents)
         self._name = start.name

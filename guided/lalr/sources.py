@@ -5,6 +5,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -122,7 +123,8 @@ class Source:
         except (LarkError, AssertionError, IndexError) as error:
             raise GrammarError(f"the text does not match the grammar: {error}", self.start) from error
         except RecursionError as error:
-            raise LimitError("depth", len(text), len(text), "the text nests too deep for Lark") from error
+            most = sys.getrecursionlimit()
+            raise LimitError("recursion", most + 1, most, "the text nests too deep for Lark") from error
 
 
 def source_of(

@@ -83,7 +83,7 @@ def trie_of(tokens: Sequence[bytes | None]) -> TokenTrie:
     spelled = [texts[i] for i in ids]
     data = b"".join(spelled)
     if len(data) > _LARGEST:
-        raise LimitError("bytes of all tokens", len(data), _LARGEST)
+        raise LimitError("vocabulary_bytes", len(data), _LARGEST, "all tokens together are too long")
     offsets = np.fromiter(accumulate(map(len, spelled), initial=0), np.int64, len(spelled) + 1)
     max_depth = max(map(len, spelled), default=0)
     byte = np.empty(len(data), np.uint8)

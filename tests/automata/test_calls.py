@@ -101,7 +101,7 @@ def test_every_byte_may_have_a_column_beside_calls() -> None:
 def test_calls_are_refused_where_they_mean_nothing() -> None:
     with pytest.raises(LimitError) as caught:
         CallAutomaton.from_tree(Call(65_536), Limits())
-    assert caught.value.what == "values"
+    assert caught.value.what == "call_types"
     with pytest.raises(TypeError, match="an automaton over bytes has no calls"):
         from_tree(concat([Literal("a"), Call(0)]))
     with pytest.raises(TypeError, match="must not contain calls"):

@@ -63,7 +63,7 @@ def test_hostile_schemas_cost_little(part: int) -> None:
     assert not [each for each in told if each["name"] in NO_INDEX and each["outcome"] == "index"]
     assert not [each for each in told if each["name"] in INDEX and each["outcome"] != "index"]
     deep = [each for each in told if each["name"] in TOO_DEEP]
-    assert all(each["outcome"] == "LimitError" and each["what"] in {"depth", "schema_depth"} for each in deep)
+    assert all(each["outcome"] == "LimitError" and each["what"] in {"reference_depth", "schema_depth"} for each in deep)
     # Why: a wrong type is a mistake of the program that calls, not of who wrote the schema.
     assert not [
         each for each in told if (each["outcome"] == "TypeError") != (each["name"] == "a schema that is a list")

@@ -200,7 +200,7 @@ def test_ten_thousand_levels_about_one_value_are_a_limit(wrap):
         schema = wrap(schema)
     with pytest.raises(LimitError) as caught:
         lowered(schema)
-    assert caught.value.what == "depth"
+    assert caught.value.what == "reference_depth"
 
 
 def test_ten_thousand_levels_below_are_none():

@@ -14,12 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided.schema
+from guided.automata import nfa
 from guided.errors import LimitError, SchemaError
 from guided.export import lark, productions, strings
+from guided.index import lexeme_plans
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.memo import Memo, bytes_of
 from guided.schema.strings.languages import known
+from guided.vocabulary import trie
 from tests.schema.engine import compiled
 
 # Of one character each.
@@ -116,13 +119,18 @@ def test_whitespace_has_few_states() -> None:
             compiled(True, whitespace=pattern)
 
 
-def test_the_limits_of_grammars_of_schemas_are_documented() -> None:
+def test_limits_that_are_not_fields_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     limits = {
         ("rules", lark.MOST_RULES),
         ("expression", strings.MOST),
+        ("character_sets", strings._CHARACTER_SETS),
         ("group_depth", strings._DEEPEST),
         ("rule_depth", productions._DEEPEST),
+        ("vocabulary_bytes", trie._LARGEST),
+        ("call_types", nfa.LEAD**nfa.CALL_DIGITS),
+        ("plan_groups", lexeme_plans._N_GROUPS),
+        ("plan_states", lexeme_plans._N_STATES),
     }
     rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| [^|]*\|$", text, re.MULTILINE)
     assert {(what, int(limit.replace(",", ""))) for what, limit in rows} == limits

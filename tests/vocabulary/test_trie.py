@@ -102,7 +102,7 @@ def test_no_bytes_at_all(tokens: list[bytes | None]) -> None:
 def test_more_bytes_than_nodes_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guided.vocabulary.trie._LARGEST", 5)
     assert trie_of([b"abc", b"de"]).n_nodes == 5
-    with pytest.raises(LimitError, match="bytes of all tokens: 6 needed, 5 allowed"):
+    with pytest.raises(LimitError, match="vocabulary_bytes: 6 needed, 5 allowed"):
         trie_of([b"abc", b"def"])
 
 

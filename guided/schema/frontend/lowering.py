@@ -352,8 +352,10 @@ class Lowering:
             return TRUE if schema else FALSE
         if not isinstance(schema, dict):
             raise _no_schema(schema, location)
-        if depth > self.limits.depth:
-            raise LimitError("depth", depth, self.limits.depth, "schemas for the same value nest too deep")
+        if depth > self.limits.reference_depth:
+            raise LimitError(
+                "reference_depth", depth, self.limits.reference_depth, "schemas for the same value nest too deep"
+            )
         # Why: one dict may occur in many places (in Python, or as a YAML alias), and occurrences double at every level.
         place = (id(schema), id(context))
         found = self._inside.get(place)
@@ -371,8 +373,10 @@ class Lowering:
         quick = self._quick(target.schema, target.context, target.location)
         if quick is not None:
             return quick
-        if depth > self.limits.depth:
-            raise LimitError("depth", depth, self.limits.depth, "too many references in a row for the same value")
+        if depth > self.limits.reference_depth:
+            raise LimitError(
+                "reference_depth", depth, self.limits.reference_depth, "too many references in a row for the same value"
+            )
         key = self._key(target.schema, target.context, target.location, depth)
         if self._active.get(key) == self._parts:
             raise loop(location)
