@@ -49,6 +49,10 @@ ADVICE = {
     "reference_depth": "fewer schemas within `allOf`, `anyOf`, `not` and `$ref` of each other",
     "composition_depth": "fewer compositions within compositions",
     "grammar_symbols": "fewer terminals and rules",
+    "unevaluated_cases": "fewer `anyOf`, `oneOf` and `if` beside the keyword",
+    "lookahead": "shorter lookaheads",
+    "dead_end_steps": "fewer conflicts and overlapping terminals",
+    "dead_end_configurations": "as for `dead_end_steps`",
     "pushes": "rules that nest less per token; a higher limit",
     "digits": "smaller numbers",
     "names": "`additionalProperties` instead of thousands of names",
@@ -73,6 +77,10 @@ def limits_table() -> list[str]:
             "growth_bytes": "`LimitError` only for a text that alone takes three quarters of it",
             "configurations": '`LimitError`; no error with `eager="auto"`',
             "encoding_steps": "the token counts as a dead end; `VocabularyError` if no text is found",
+            "unevaluated_cases": '`SchemaError`; a note with `unsupported="record"`',
+            "lookahead": "`GrammarError`",
+            "dead_end_steps": "`LimitError`, or a note: dead ends are possible",
+            "dead_end_configurations": "the text counts as one that can be completed",
             "file_bytes": "`IndexFormatError`, or the reader's error",
         }.get(field.name, "`LimitError`")
         rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")

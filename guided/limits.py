@@ -60,6 +60,8 @@ class Limits:
         Parts of a schema; a shared Python object counts each time it occurs. At most 10,000,000.
     reference_depth : int
         Schemas in a row that apply to the same value, each within the last (``allOf``, ``anyOf``, ``not``) or referred to by it.
+    unevaluated_cases : int
+        Cases that ``unevaluatedProperties``, ``unevaluatedItems`` and ``additional_properties=False`` tell apart in one schema.
     digits : int
         Digits of a number in a schema. At most 10,000.
     names : int
@@ -77,6 +79,12 @@ class Limits:
         Nesting of compositions (`guided.Repeat`, ``+``, ``|``). At most 200.
     grammar_symbols : int
         Terminals and rules of a Lark grammar, whichever are more. At most 65,534.
+    lookahead : int
+        Characters that a lookahead at the end of a Lark terminal may read.
+    dead_end_steps : int
+        Elementary steps of the check of a Lark grammar for dead ends, and of each query to it. `steps` bounds them too.
+    dead_end_configurations : int
+        Parser stacks that a search for a continuation of a Lark text visits where that check does not decide.
     pushes : int
         Stack changes of all tokens of one mask, of an index with a stack.
     readings : int
@@ -110,6 +118,7 @@ class Limits:
     schema_depth: int = field(default=200, metadata={"most": 200})
     schema_parts: int = field(default=10_000_000, metadata={"most": 10_000_000})
     reference_depth: int = 10_000
+    unevaluated_cases: int = 64
     digits: int = field(default=10_000, metadata={"most": 10_000})
     names: int = 10_000
     listed_values: int = 4_096
@@ -118,6 +127,9 @@ class Limits:
     configurations: int = 20_000
     composition_depth: int = field(default=200, metadata={"most": 200})
     grammar_symbols: int = field(default=(1 << 16) - 2, metadata={"most": (1 << 16) - 2})
+    lookahead: int = 256
+    dead_end_steps: int = 100_000_000
+    dead_end_configurations: int = 2_000
     pushes: int = 1 << 22
     readings: int = 256
     encoding_steps: int = 500

@@ -12,7 +12,7 @@ __all__ = ["card", "or_error", "shaded", "text_cell"]
 
 # Longer values are truncated, and further rows are left out.
 _LONGEST = 4_000
-_MOST_ROWS = 50
+_ROWS_SHOWN = 50
 
 _CARD = "border:1px solid;border-color:rgba(128,128,128,.5);border-radius:4px;padding:.5em .8em;overflow:auto"
 _NAME = "text-align:left;vertical-align:top;font-weight:normal;opacity:.7;padding:0 1em 0 0;background:none"
@@ -35,9 +35,9 @@ def card(title: str, rows: Mapping[str, str], *drawings: str) -> str:
     kept = [(name, value) for name, value in rows.items() if value]
     lines = [
         f'<tr style="background:none"><th style="{_NAME}">{escape(name)}</th><td style="{_VALUE}">{value}</td></tr>'
-        for name, value in kept[:_MOST_ROWS]
+        for name, value in kept[:_ROWS_SHOWN]
     ]
-    more = f"<div>and {len(kept) - _MOST_ROWS:,} more</div>" if len(kept) > _MOST_ROWS else ""
+    more = f"<div>and {len(kept) - _ROWS_SHOWN:,} more</div>" if len(kept) > _ROWS_SHOWN else ""
     table = f'<table style="border:none;border-collapse:collapse">{"".join(lines)}</table>' if lines else ""
     head = f'<div style="font-weight:bold">{escape(_cut(title))}</div>'
     return f'<div style="{_CARD}">{head}{table}{more}{"".join(drawings)}</div>'

@@ -272,6 +272,24 @@ def test_limit_errors_name_a_field_of_limits_or_a_documented_limit() -> None:
     assert not {name for name in others if f"`{name}`" not in text}
 
 
+def test_budgets_are_fields_of_limits() -> None:
+    """A number beyond which a call fails, or answers otherwise, is a field of `Limits` or has a documented name (see above).
+
+    Other bounds say what they bound: ``_KEPT`` entries of a cache, ``_TRIED`` alternatives of a search whose answer stays a correct bound,
+    ``_SHOWN`` parts of a message, a size that a file's format or a table has, or where one of two methods of the same result begins.
+    """
+    names = {
+        f"{file}: {target.id}"
+        for file in FILES
+        for node in ast.walk(tree(file))
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for each in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for target in ast.walk(each)
+        if isinstance(target, ast.Name) and target.id.lstrip("_").startswith("MOST")
+    }
+    assert not names
+
+
 def test_nothing_reads_pickles() -> None:
     assert not offenders(
         lambda _, item: (

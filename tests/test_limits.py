@@ -22,7 +22,7 @@ from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex
-from guided.errors import LimitError, PatternError, VocabularyError
+from guided.errors import GrammarError, LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.hostile_specs import CASES, CPU_SECONDS, INDEX, MEGABYTES, QUICK, Outcome, slowness, vocabulary
@@ -135,6 +135,10 @@ def test_each_limit_has_a_case() -> None:
     # The others are no budgets of a compile: see below, test_eviction.py and test_pushdown_budget.py in tests/index,
     # tests/engine/test_hostile_files.py, and test_search.py and test_canonical.py in tests/generate.
     others = {
+        "unevaluated_cases",
+        "lookahead",
+        "dead_end_steps",
+        "dead_end_configurations",
         "pushes",
         "mask_bytes",
         "growth_bytes",
@@ -166,6 +170,42 @@ def test_readings_of_a_grammar_are_limited_while_a_text_is_read() -> None:
     guide = compile_spec(spec, small_vocabulary(), Limits(readings=1)).guide()
     with pytest.raises(LimitError, match="readings: 2 needed, 1 allowed"):
         guide.advance_many(text)
+
+
+@pytest.mark.parametrize(
+    ("spec", "budgets", "message"),
+    [
+        (
+            JsonSchema(
+                {
+                    "anyOf": [{"properties": {name: {}}, "required": [name]} for name in "abc"],
+                    "unevaluatedProperties": False,
+                }
+            ),
+            {"unevaluated_cases": 2},
+            "unevaluatedProperties depends on the value in too many ways",
+        ),
+        (Grammar("start: A B\nA: /a(?=bbbb)/\nB: /b+/"), {"lookahead": 3}, "a lookahead there may read 3 characters"),
+    ],
+)
+def test_limits_with_an_error_of_the_spec(spec: Any, budgets: dict[str, int], message: str) -> None:
+    compile_spec(spec, small_vocabulary())
+    with pytest.raises((SchemaError, GrammarError), match=message):
+        compile_spec(spec, small_vocabulary(), Limits(**budgets))
+
+
+def test_undecided_dead_ends_are_noted() -> None:
+    """Beyond the budgets of its check, a text of a Lark grammar counts as one that can be completed."""
+    vocabulary = small_vocabulary()
+    spec = Grammar("start: A B\nA: /a+/\nB: /ab/")
+    with pytest.raises(GrammarError, match="the grammar accepts no text"):
+        compile_spec(spec, vocabulary)
+    index = compile_spec(spec, vocabulary, Limits(dead_end_steps=1_000))
+    assert index.notes[0].startswith("dead ends are possible: ")
+    assert index.guide().advance_many(b"aa") == 2
+    # The grammar's check decides, and no search is needed.
+    decided = compile_spec(Grammar('start: "a" | "b"'), vocabulary, Limits(dead_end_configurations=0))
+    assert (decided.notes, decided.accepts(b"a"), decided.accepts(b"ab")) == ((), True, False)
 
 
 @pytest.mark.parametrize(

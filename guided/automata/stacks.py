@@ -37,7 +37,7 @@ __all__ = ["Configuration", "Record", "Stacks", "TextConfiguration", "Texts"]
 # Measured bytes of memory of a node.
 _PER_NODE = 250
 # Results of guards against sets of allowed labels that are kept.
-_MOST_MEETS = 1 << 14
+_MEETS_KEPT = 1 << 14
 
 # Configuration: control, stack node, code points needed and allowed.
 Configuration = tuple[int, int, int, int]
@@ -257,7 +257,7 @@ class Stacks:
         key = guard << 32 | allow
         found = self._meets.get(key)
         if found is None:
-            if len(self._meets) >= _MOST_MEETS:
+            if len(self._meets) >= _MEETS_KEPT:
                 self._meets.clear()
             found = self._meets[key] = bool((guards[guard : guard + width] & allows[allow : allow + width]).any())
         return found

@@ -17,7 +17,7 @@ from guided.errors import SchemaError, shown
 from guided.patterns.tree import Node
 
 __all__ = [
-    "MOST_DIGITS",
+    "LONGEST_NUMBER",
     "Caps",
     "Constraints",
     "Irregular",
@@ -30,7 +30,7 @@ __all__ = [
 
 _Ordered = TypeVar("_Ordered", Decimal, int)
 # Python writes no integers of more than 4,300 digits, and no schema needs a number of more than 4,000 digits or as many zeros.
-MOST_DIGITS = 4_000
+LONGEST_NUMBER = 4_000
 _BITS = 13_287
 
 
@@ -205,9 +205,9 @@ def exact_number(value: Any, pointer: str, keyword: str) -> Decimal:
         raise SchemaError(f"expected a number, not {shown(value)}", pointer, keyword)
     is_long = value.bit_length() > _BITS if isinstance(value, int) else False
     if isinstance(value, Decimal) and value.is_finite():
-        is_long = abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS
+        is_long = abs(value.adjusted()) > LONGEST_NUMBER or len(value.as_tuple().digits) > LONGEST_NUMBER
     if is_long:
-        raise SchemaError(f"a number may have at most {MOST_DIGITS:,} digits", pointer, keyword)
+        raise SchemaError(f"a number may have at most {LONGEST_NUMBER:,} digits", pointer, keyword)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
         raise SchemaError(f"{shown(value)} is not a finite number", pointer, keyword)

@@ -39,11 +39,11 @@ from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import Frame, Value
 
-__all__ = ["MOST_CHECKED", "Inventory", "Layouts"]
+__all__ = ["CHECKED_AT_ONCE", "Inventory", "Layouts"]
 
 # Up to this number, definitions are checked when the spec is made; of more, each when a text has passed its name, since published documents
 # take 2 to 16 ms each.
-MOST_CHECKED = 100
+CHECKED_AT_ONCE = 100
 # Maximum number of parameters that a note lists.
 _LISTED = 20
 
@@ -111,7 +111,7 @@ class Layouts(Mapping[str, Layout]):
     @property
     def are_few(self) -> bool:
         """Whether there are so few that all are created in advance."""
-        return len(self.tools) <= MOST_CHECKED
+        return len(self.tools) <= CHECKED_AT_ONCE
 
     @property
     def are_flat(self) -> bool:

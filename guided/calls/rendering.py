@@ -27,7 +27,7 @@ from guided.errors import SchemaError, shown
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
 
 # Maximum number of errors shown of an exception group, and bits of integers that Python always writes (2,000 digits).
-_MOST_ERRORS, _LONG_INTEGER = 10, 6_643
+_ERRORS_SHOWN, _LONG_INTEGER = 10, 6_643
 # Bits of the longest integer written in full: the time is quadratic in its length.
 _LONGEST_INTEGER = 1 << 18
 
@@ -175,8 +175,8 @@ def _described(error: BaseException, levels: int = 3) -> str:
     """The class and message of an error, and of the errors in a group."""
     found = f"{type(error).__name__}: {_as_text(error)}"
     if isinstance(error, BaseExceptionGroup) and levels:
-        inner = [_described(one, levels - 1) for one in error.exceptions[:_MOST_ERRORS]]
-        more = [] if len(error.exceptions) <= _MOST_ERRORS else ["..."]
+        inner = [_described(one, levels - 1) for one in error.exceptions[:_ERRORS_SHOWN]]
+        more = [] if len(error.exceptions) <= _ERRORS_SHOWN else ["..."]
         found += f" [{'; '.join([*inner, *more])}]"
     return found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import one_budget
-from guided.calls.constraints import MOST_DIGITS, Caps
+from guided.calls.constraints import LONGEST_NUMBER, Caps
 from guided.calls.digest import digest
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.detection import format_of
@@ -129,7 +129,7 @@ class Tools(Composable):
         count = Count.of(parallel_tool_calls, form)
         with one_budget():
             found = inventory(tools, duplicates)
-        caps = Caps(positive(max_length, "max_length"), positive(max_digits, "max_digits", MOST_DIGITS))
+        caps = Caps(positive(max_length, "max_length"), positive(max_digits, "max_digits", LONGEST_NUMBER))
         choice = chosen_tools(tool_choice, found)
         chosen = () if choice == "none" else found
         if not isinstance(choice, str):

@@ -86,10 +86,10 @@ def show_schema(
 
 
 def _lark(spec: "JsonSchema[Any]", output: Path | None, max_rules: int | None, *, as_json: bool) -> int:
-    from guided.export.lark import MOST_RULES, lark_grammar
+    from guided.export.lark import DEFAULT_RULES, lark_grammar
     from guided.limits import Limits
 
-    most = MOST_RULES if max_rules is None else max_rules
+    most = DEFAULT_RULES if max_rules is None else max_rules
     found = lark_grammar(spec.schema, spec.options, Limits(), spec.registry, most_rules=most)
     if output is not None:
         replace_file(output, found.text)

@@ -34,7 +34,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["drawing_of", "explorer_page"]
 
 _TEMPLATE = Path(__file__).with_name("explorer.html")
-_MOST_NODES = 60
+_NODES_DRAWN = 60
 _DEAD, _UNEXPLORED = -1, -2
 # A cell of the stack counts as much as this many bytes where states are explored.
 _PER_CELL = 16
@@ -103,8 +103,8 @@ def explorer_page(
 
 def drawing_of(automaton: Automaton) -> str | None:
     """Return a small automaton as SVG; None if it has more than 60 nodes."""
-    graph = graph_of(automaton) if least_nodes(automaton) <= _MOST_NODES else None
-    return to_svg(graph) if graph is not None and len(graph.nodes) <= _MOST_NODES else None
+    graph = graph_of(automaton) if least_nodes(automaton) <= _NODES_DRAWN else None
+    return to_svg(graph) if graph is not None and len(graph.nodes) <= _NODES_DRAWN else None
 
 
 def _explored(tables: PushdownIndex | CompositionIndex, max_states: int) -> tuple[list[int], Int32Array, list[bytes]]:

@@ -25,10 +25,10 @@ from guided.limits import Limits
 from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["MOST_DATA", "Index", "Origin"]
+__all__ = ["HEADER_DATA", "Index", "Origin"]
 
 # A spec longer than this many characters is stored as an array of the file, because headers are small.
-MOST_DATA = 1 << 16
+HEADER_DATA = 1 << 16
 # Sets of end tokens whose `EndTokens` are cached.
 _KEPT_END_TOKENS = 16
 
@@ -187,7 +187,7 @@ class Index:
             if isinstance(self.tables, PushdownIndex):
                 arrays = explored_arrays(self.tables)
             made_of: dict[str, Any] = {"limits": asdict(self.origin.limits)}
-            if len(data) <= MOST_DATA:
+            if len(data) <= HEADER_DATA:
                 made_of["data"] = data
             else:
                 arrays = {**arrays, "data": np.frombuffer(data.encode("utf-8", "surrogatepass"), np.uint8)}

@@ -16,7 +16,7 @@ from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import Lowered, options_of
 from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
-from guided.export.lark import MOST_RULES, lark_grammar
+from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
@@ -310,7 +310,7 @@ class JsonSchema(Composable, Generic[T_co]):
         lowering.check()
         return SchemaMachine(lowering, formulas, self.options, limits, alphabet), lowering
 
-    def lark(self, *, limits: Limits | None = None, most_rules: int = MOST_RULES) -> str:
+    def lark(self, *, limits: Limits | None = None, most_rules: int = DEFAULT_RULES) -> str:
         """Return a Lark grammar of the texts: ``lark.Lark(spec.lark(), parser="lalr")`` accepts exactly them.
 
         Parameters

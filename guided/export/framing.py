@@ -11,7 +11,7 @@ separate rules, and the lexer never has to distinguish the two.
 from collections.abc import Hashable, Mapping
 
 from guided.errors import SchemaError
-from guided.export.lark import MOST_RULES, GrammarText, LarkGrammar, rule_text, value_rules
+from guided.export.lark import DEFAULT_RULES, GrammarText, LarkGrammar, rule_text, value_rules
 from guided.export.productions import Productions, Symbol, Terminal
 from guided.export.segments import Segments, segments
 from guided.limits import Limits
@@ -27,7 +27,7 @@ _OPENING = {"_lbrace": b"{", "_lsqb": b"[", "string": b'"'}
 
 
 def framed_grammar(
-    frame: Frame, options: JsonOptions, limits: Limits, *, names: Mapping[int, str], most_rules: int = MOST_RULES
+    frame: Frame, options: JsonOptions, limits: Limits, *, names: Mapping[int, str], most_rules: int = DEFAULT_RULES
 ) -> LarkGrammar:
     """Return the grammar of a frame's valid UTF-8 texts.
 

@@ -32,9 +32,9 @@ from guided.schema.pushdown.layout import FLEXIBLE
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["MOST_RULES", "LarkGrammar", "lark_grammar"]
+__all__ = ["DEFAULT_RULES", "LarkGrammar", "lark_grammar"]
 
-MOST_RULES = 20_000
+DEFAULT_RULES = 20_000
 _ALL_BYTES = bytes([1] * 256)
 # Most characters of a name.
 _LONGEST = 40
@@ -65,7 +65,7 @@ def lark_grammar(
     limits: Limits,
     registry: Mapping[str, Any] | None = None,
     *,
-    most_rules: int = MOST_RULES,
+    most_rules: int = DEFAULT_RULES,
 ) -> LarkGrammar:
     """Return the grammar of the texts that a schema allows under some options.
 
@@ -116,7 +116,7 @@ def value_rules(
     registry: Mapping[str, Any] | None = None,
     pointer: str = "",
     *,
-    most_rules: int = MOST_RULES,
+    most_rules: int = DEFAULT_RULES,
 ) -> ValueRules:
     """Return the productions of the values of the schema at a JSON Pointer in a document. Raises as `lark_grammar`."""
     if options.indent is not None:

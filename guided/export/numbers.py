@@ -16,7 +16,7 @@ from guided.patterns.tree import Chars, Look, Node, concat
 __all__ = ["Number"]
 
 # Most states of an automaton, and sets of characters in its expression.
-_MOST_STATES, _MOST_SETS = 120, 400
+_STATES_ELIMINATED, _SETS_WRITTEN = 120, 400
 _SIGNS = b"+-.0123456789Ee"
 # A number ends before a character that cannot continue one, whichever end of its expression a matcher tries first.
 _NO_NUMBER = Look(Chars(Charset.of((sign, sign) for sign in _SIGNS)), behind=False, negative=True)
@@ -55,10 +55,10 @@ class Number(NamedTuple):
 
     def expression(self) -> Node | None:
         """Return the tree of the numbers, each up to its end; None if it would be large."""
-        if len(self.edges) > _MOST_STATES:
+        if len(self.edges) > _STATES_ELIMINATED:
             return None
         edges = ((source, charset, target) for source, (charset, target) in self.all_edges())
-        tree = expression(edges, self.ends, _MOST_SETS)
+        tree = expression(edges, self.ends, _SETS_WRITTEN)
         return None if tree is None else concat([tree, _NO_NUMBER])
 
     def all_edges(self) -> Iterator[tuple[int, tuple[Charset, int]]]:

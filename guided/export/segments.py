@@ -9,7 +9,7 @@ whatever order a lexer tries the pieces of a cut, at most one matches. There are
 Cuts are the start, accepting states, both sides of a hole, and as many more states as keep expressions short: first states outside loops
 where paths meet, then those where paths split, then all.
 
-Complexity: a few eliminations (`guided.export.elimination`) per pair of consecutive cuts, of at most `_MOST_STATES` states each;
+Complexity: a few eliminations (`guided.export.elimination`) per pair of consecutive cuts, of at most `_STATES_ELIMINATED` states each;
 otherwise O(states).
 """
 
@@ -30,9 +30,9 @@ from guided.schema.pushdown.frames import Frame
 __all__ = ["Piece", "Segments", "segments"]
 
 # Most states between cuts, and sets of characters in an expression between cuts.
-_MOST_STATES, _MOST_SETS = 250, 300
+_STATES_ELIMINATED, _SETS_WRITTEN = 250, 300
 # Most states visited in the search for cuts.
-_MOST_SEEN = 20_000
+_STATES_VISITED = 20_000
 
 
 class Piece(NamedTuple):
@@ -173,7 +173,7 @@ class _Cutting:
         loop = self._edges[cut].get(cut)
         pieces = [] if loop is None else [Piece(cut, cut, render(Repeat(Chars(loop), 1, None)))]
         inner = self._inner(cut)
-        if len(inner) > _MOST_STATES:
+        if len(inner) > _STATES_ELIMINATED:
             self._cut(cut, inner)
             return None
         for target, states in self._exits(cut, inner).items():
@@ -200,7 +200,7 @@ class _Cutting:
         """Return the states between a cut and the next ones; stops when there are too many."""
         found: dict[int, None] = {}
         todo = list(self._edges[cut])
-        while todo and len(found) <= _MOST_SEEN:
+        while todo and len(found) <= _STATES_VISITED:
             state = todo.pop()
             if state not in self._cuts and state not in found:
                 found[state] = None
@@ -241,7 +241,7 @@ class _Cutting:
 
 def _pattern(edges: list[tuple[int, Charset, int]], last: int) -> str | None:
     """Return the regular expression of the paths to the last state; None if it would be large or deep."""
-    tree = expression(edges, [last], _MOST_SETS)
+    tree = expression(edges, [last], _SETS_WRITTEN)
     try:
         return None if tree is None else written(tree, "")
     except LimitError:

@@ -5,7 +5,7 @@ A string ends at its first unescaped quote, so a match from quote to quote is th
 the spellings that the options allow. Only constructs that lookahead cannot express (lookbehind, inner intersections) become an automaton
 and then an expression (`guided.export.elimination`).
 
-Complexity: linear in the formulas and patterns, which may be copied several times; bounded by `MOST` and `_DEEPEST`.
+Complexity: linear in the formulas and patterns, which may be copied several times; bounded by `EXPRESSION_PARTS` and `_DEEPEST`.
 """
 
 from collections.abc import Sequence
@@ -39,10 +39,10 @@ from guided.schema.formula.formulas import TRUE, Atom, Formulas
 from guided.schema.strings.languages import ANY_LENGTH, named, of_tree, tree_of
 from guided.schema.strings.spelling import Spelling, lifted_tree, spell_text
 
-__all__ = ["MOST", "Strings", "written"]
+__all__ = ["EXPRESSION_PARTS", "Strings", "written"]
 
 # Most nodes of an expanded regular expression.
-MOST = 50_000
+EXPRESSION_PARTS = 50_000
 # Sets of characters in the expression of an automaton.
 _CHARACTER_SETS = 2_000
 # Deepest nesting of nodes: Python's parser of regular expressions recurses.
@@ -220,8 +220,10 @@ def written(tree: Node, place: str) -> str:
         return own + sum(size for size, _ in parts), 1 + max((depth for _, depth in parts), default=0)
 
     size, depth = fold(tree, measured)
-    if size > MOST:
-        raise LimitError("expression", size, MOST, f"the regular expression of a string grows too large, at {place}")
+    if size > EXPRESSION_PARTS:
+        raise LimitError(
+            "expression", size, EXPRESSION_PARTS, f"the regular expression of a string grows too large, at {place}"
+        )
     if depth > _DEEPEST:
         raise LimitError(
             "group_depth", depth, _DEEPEST, f"the regular expression of a string nests too deep, at {place}"

@@ -7,7 +7,7 @@ from guided.errors import shown
 
 __all__ = ["Explanation", "describe_bytes", "describe_terminals"]
 
-_MOST_TERMINALS = 12
+_TERMINALS_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,9 +84,9 @@ def describe_terminals(terminals: Sequence[str], begin: int) -> str:
     """Describe terminals as ``, that is "let" or NAME (from byte 4 on)``."""
     if not terminals:
         return ""
-    shown = [*terminals[:_MOST_TERMINALS]]
-    if len(terminals) > _MOST_TERMINALS:
-        shown.append(f"{len(terminals) - _MOST_TERMINALS} more")
+    shown = [*terminals[:_TERMINALS_SHOWN]]
+    if len(terminals) > _TERMINALS_SHOWN:
+        shown.append(f"{len(terminals) - _TERMINALS_SHOWN} more")
     listed = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
     return f", that is {listed} (from byte {begin} on)"
 

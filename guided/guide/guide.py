@@ -24,7 +24,7 @@ _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 _INT32 = np.dtype(np.int32)
 # Consecutive attempts to recover a state that other texts keep evicting, before a call fails.
-_MOST_EVICTED = 100
+_RECOVERY_ATTEMPTS = 100
 
 
 class Steps(Protocol):
@@ -171,7 +171,7 @@ class Guide:
         **keywords: _Arguments.kwargs,
     ) -> _Answer:
         """Call a method of the index with the current state, recovering the state if it was evicted."""
-        for _ in range(_MOST_EVICTED):
+        for _ in range(_RECOVERY_ATTEMPTS):
             try:
                 return question(self._at[0], *arguments, **keywords)
             except StateEvicted:
@@ -180,7 +180,7 @@ class Guide:
 
     def _next(self, state: int, token: int, read: Sequence[int] = (), count: int = 0) -> int:
         """Return the state after a token, or -1. The first ``count`` tokens of ``read`` led from the guide's position to ``state``."""
-        for _ in range(_MOST_EVICTED):
+        for _ in range(_RECOVERY_ATTEMPTS):
             try:
                 return self._steps.next(state, token)
             except StateEvicted:
@@ -220,7 +220,7 @@ class Guide:
 
     def fits(self, token: int, budget: int) -> bool:
         """Return whether an allowed token is in `mask_within` of a budget, without building that mask."""
-        for _ in range(_MOST_EVICTED):
+        for _ in range(_RECOVERY_ATTEMPTS):
             after = self._next(self._at[0], token)
             try:
                 return after == self._steps.final or (after >= 0 and self._steps.remaining(after) < budget)

@@ -34,17 +34,17 @@ TOO_LONG = 1 << 30
 NO_COMPLETION = TOO_LONG + 1
 _NO_COMPLETION_WEIGHT = 1 << 40
 _LONGEST = 1 << 16
-_MOST_CONFIGURATIONS = 1 << 20
+_CONFIGURATIONS_KEPT = 1 << 20
 # Number of steps after which the weight of a completion is computed before it is materialized further.
 _MANY_STEPS = 256
 # Most bytes of a step whose rests are cached.
-_MOST_WITHIN = 32
+_SHORT_STEP = 32
 # Steps of a call charged for each step of a completion.
 _STEPS = 10
 # Measured bytes of memory of a cached step and of a cached bound.
 _PER_STEP, _PER_BOUND = 550, 80
 # Maximum number of values of a completion that are tried as the current value.
-_MOST_OTHERS = 16
+_VALUES_TRIED = 16
 
 
 class Step(NamedTuple):
@@ -144,7 +144,7 @@ class Completions:
         found = self._bounds.get(text_configuration)
         if found is not None:
             return found
-        if len(self._bounds) > _MOST_CONFIGURATIONS:
+        if len(self._bounds) > _CONFIGURATIONS_KEPT:
             self._bounds.clear()
         whole = self._weight(text_configuration)
         if whole > _LONGEST:
@@ -249,7 +249,7 @@ class Completions:
 
         For a completion that is too long to materialize, only the first steps are cached.
         """
-        if len(self._steps) > _MOST_CONFIGURATIONS:
+        if len(self._steps) > _CONFIGURATIONS_KEPT:
             self._steps.clear()
         path: list[tuple[TextConfiguration, Step]] = []
         on_path: set[TextConfiguration] = set()
@@ -289,7 +289,7 @@ class Completions:
         """Cache the rests of a step, as the steps of the configurations within it: other tokens of a mask often lead there."""
         step = self._steps[text_configuration]
         (control, node, needed, allowed), texts = text_configuration
-        if needed or texts or step.tokens or len(step.text) > _MOST_WITHIN or step.weight >= _NO_COMPLETION_WEIGHT:
+        if needed or texts or step.tokens or len(step.text) > _SHORT_STEP or step.weight >= _NO_COMPLETION_WEIGHT:
             return
         rows = self._automaton.tables.rows
         for at, byte in enumerate(step.text[:-1], 1):
@@ -457,7 +457,7 @@ class Completions:
         (first, (configuration, texts), byte, n_read, _), *later = asked
         most = self._weight(text_configuration)
         others = {one.record.data for one in later if one.record.action == first.action}
-        if len(others) > _MOST_OTHERS:
+        if len(others) > _VALUES_TRIED:
             return TOO_LONG
         reads_byte = len(first.data) > len(texts[first.level] or b"")
         for data in others:

@@ -43,9 +43,9 @@ __all__ = ["Call", "CompositionIndex", "Item", "PartIndex"]
 
 # More tokens than any completion: no completion.
 _NEVER = 1 << 30
-_MOST_FORCED = 1000
+_FORCED_BATCH = 1000
 # Parts that one mask within a budget asks for their completions, besides those of the completion itself.
-_MOST_WEIGHED = 64
+_PARTS_WEIGHED = 64
 # Measured bytes of memory of a state with one item, of a known successor, and of a further item.
 _PER_STATE, _PER_STEP, _PER_ITEM = 700, 120, 120
 _NO_TOKENS: Int32Array = freeze(np.zeros(0, np.int32))
@@ -436,7 +436,7 @@ class CompositionIndex:
         """Return the longest byte string, up to a thousand bytes, that every continuation of a state begins with."""
         found = bytearray()
         with self._reading(state) as items:
-            while len(found) < _MOST_FORCED and not self._is_accepting(items):
+            while len(found) < _FORCED_BATCH and not self._is_accepting(items):
                 onward = self._first_bytes(items)
                 if len(onward) != 1:
                     break
@@ -613,7 +613,7 @@ class CompositionIndex:
             unknown = {state: parts for state in states if (parts := self._unknown_parts(state))}
             if not unknown:
                 return states
-            weighed = sorted(set().union(*unknown.values()))[: _MOST_WEIGHED - n_weighed]
+            weighed = sorted(set().union(*unknown.values()))[: _PARTS_WEIGHED - n_weighed]
             if not weighed:
                 return states - unknown.keys()
             n_weighed += len(weighed)

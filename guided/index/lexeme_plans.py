@@ -26,7 +26,7 @@ __all__ = ["LexemePlans"]
 # Plans with more tokens than this store a mask.
 _DENSE = 512
 # Number of dense plans per group kept as bases of derived plans.
-_MOST_BASES = 8
+_BASES_KEPT = 8
 # A key of a plan has 19 bits for its group, and 22 each for control and labels.
 _N_GROUPS, _N_STATES = 1 << 19, 1 << 22
 
@@ -139,7 +139,7 @@ class LexemePlans:
         made = int(self._counts[0]) - 1
         if n_tokens > _DENSE:
             bases = self._bases.setdefault(group, [])
-            if len(bases) < _MOST_BASES:
+            if len(bases) < _BASES_KEPT:
                 bases.append(_Base(control, allow, int(self.plans[made, 2]), escapes.copy()))
                 self._n_kept += n_escapes
         return made

@@ -43,14 +43,14 @@ __all__ = ["PushdownIndex", "VocabularyData"]
 
 _Result = TypeVar("_Result")
 
-_MOST_FORCED = 1000
+_FORCED_BATCH = 1000
 _BYTES = tuple(bytes([byte]) for byte in range(256))
 # A text is read in parts of this many bytes; each part may use all steps of a call.
 _PART = 1024
 # Measured bytes of memory of a state with its number and origin, and of a known successor.
 _PER_STATE, _PER_STEP = 700, 120
 # Memory is checked once in this many calls, and at each call if fewer would fill what is left; few calls need this many bytes.
-_MOST_UNCHECKED, _PER_CALL = 16, 1 << 17
+_UNCHECKED_CALLS, _PER_CALL = 16, 1 << 17
 
 
 class PushdownIndex:
@@ -201,7 +201,7 @@ class PushdownIndex:
                 self._begin_anew(state)
             else:
                 # PERF: adding up the sizes takes as long as reading a byte (`python -m benchmarks.maskbench`).
-                self._n_unchecked = min(left // _PER_CALL, _MOST_UNCHECKED)
+                self._n_unchecked = min(left // _PER_CALL, _UNCHECKED_CALLS)
 
     def _begin_anew(self, state: int) -> None:
         """Discard everything but the explored states and one state, which keeps its number."""
@@ -311,7 +311,7 @@ class PushdownIndex:
         found = bytearray()
         with self._filling(state) as configuration:
             texts = self._texts.get(state, ())
-            while len(found) < _MOST_FORCED and not self.stacks.is_end(configuration):
+            while len(found) < _FORCED_BATCH and not self.stacks.is_end(configuration):
                 step = self._only_step(configuration, texts)
                 if step is None:
                     break

@@ -34,15 +34,15 @@ from guided.kernels.masks import count_classes, keep_below
 __all__ = ["Budgets", "StateConfigurations"]
 
 # Bytes of memory of the states whose classes and bounds are kept, and measured bytes of a state and of each of its classes.
-_MOST_EVALUATED, _PER_EVALUATED, _PER_CLASS = 1 << 22, 600, 150
+_EVALUATED_BYTES, _PER_EVALUATED, _PER_CLASS = 1 << 22, 600, 150
 # Number of states whose exact bounds are kept.
-_MOST_REFINED = 4
+_REFINED_KEPT = 4
 # Share of a call's steps (one in this many) for tokens other than the completion's next.
 _SHARE = 4
 # Up to this many tokens whose result depends on texts are read one by one; of larger classes one representative is read.
 _FEW = 8
 # Maximum number of tokens within an item, of those with an inexact bound, that are tried one by one.
-_MOST_SINGLE = 64
+_TOKENS_TRIED = 64
 
 
 class StateConfigurations(Protocol):
@@ -237,7 +237,7 @@ class Budgets:
             )
             self._evaluated[state] = found
             self._n_evaluated_bytes += found.n_bytes
-            while self._n_evaluated_bytes > _MOST_EVALUATED:
+            while self._n_evaluated_bytes > _EVALUATED_BYTES:
                 self._n_evaluated_bytes -= self._evaluated.pop(next(iter(self._evaluated))).n_bytes
         return found
 
@@ -339,7 +339,9 @@ class Budgets:
             some = sorted(token for number in before.rough for token in self._spelled(state, class_of, number))
             mine = [token for token in some if self._tokens[token] == own]
             exact = {token: self._bound_or_no_completion(self._own_after(state)) for token in mine}
-            exact.update(self._each(text_configuration, [token for token in some[:_MOST_SINGLE] if token not in exact]))
+            exact.update(
+                self._each(text_configuration, [token for token in some[:_TOKENS_TRIED] if token not in exact])
+            )
             numbers: dict[int, int] = {}
             for bound in exact.values():
                 numbers.setdefault(bound, len(before.bounds) + len(numbers))
@@ -350,7 +352,7 @@ class Budgets:
                 classes=np.concatenate([before.classes[others], singles]),
                 bounds=np.array([*before.bounds.tolist(), *numbers], np.int32),
             )
-            while len(self._refinements) >= _MOST_REFINED:
+            while len(self._refinements) >= _REFINED_KEPT:
                 del self._refinements[next(iter(self._refinements))]
             self._refinements[state] = found
         return found

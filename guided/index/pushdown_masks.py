@@ -39,12 +39,12 @@ from guided.vocabulary.vocabulary import Vocabulary
 __all__ = ["MaskMaker", "Masks", "VocabularyData"]
 
 # Entries of about 20 kB each.
-_MOST_PLANS = 2000
+_PLANS_KEPT = 2000
 # Entries of some hundred bytes each, plus a mask.
-_MOST_AFTER = 20_000
+_AFTER_KEPT = 20_000
 _PER_PLAN, _PER_AFTER = 20_000, 400
 # Maximum number of controls of a frame compared with a common one.
-_MOST_ALIKE = 4096
+_CONTROLS_COMPARED = 4096
 
 
 class VocabularyData:
@@ -256,7 +256,7 @@ class Masks(MaskMaker):
             fits = suffixes.empty.copy()
             self.walk(suffixes.trie, after, fits)
             found, self.walk.deferred = (fits, self.walk.deferred), later
-            if len(self._after) >= _MOST_AFTER:
+            if len(self._after) >= _AFTER_KEPT:
                 self._after.clear()
                 self._n_after_bytes = 0
             self._after[key] = found
@@ -272,7 +272,7 @@ class Masks(MaskMaker):
         key: Hashable = control if control < self.n_shared else tables.plan_keys.get(control)
         if key is not None:
             plans: dict[Hashable, Plan] = self.shared.plans
-            if len(plans) >= _MOST_PLANS:
+            if len(plans) >= _PLANS_KEPT:
                 plans.clear()
             allow = -1
         else:
@@ -330,7 +330,7 @@ class Masks(MaskMaker):
             self._twin = np.full(len(tables.rows), -1, np.int32)
         if not likeness.is_like(
             tables.rows, tables.info, tables.actions, tables.guards, tables.allows, allow, control, common,
-            self._twin, np.empty(_MOST_ALIKE, np.int32),
+            self._twin, np.empty(_CONTROLS_COMPARED, np.int32),
         ):  # fmt: skip
             return None
         shared = self.shared

@@ -23,13 +23,13 @@ from guided.kernels.tables import NOWHERE
 __all__ = ["TokenClasses", "TokenClassifier"]
 
 # Entries of half a megabyte each, for 128,000 tokens.
-_MOST_STAYS = 16
+_STAYS_KEPT = 16
 # Entries of about 20 kB each.
-_MOST_AFTER = 256
+_AFTER_KEPT = 256
 # More code points than any token reads.
 _MANY = 1 << 20
 # Maximum number of common controls that `likeness.pair` can map.
-_MOST_COMMON = 4096
+_COMMON_CONTROLS = 4096
 _NONE: Int32Array = np.zeros(0, np.int32)
 
 
@@ -193,7 +193,7 @@ class TokenClassifier:
             configurations = self._walk.ends(suffixes.trie, configuration, words, class_of, 1)
             found = _SuffixClasses(class_of, [configuration, *configurations], self._walk.deferred)
             self._walk.deferred = later
-            if len(self._after) >= _MOST_AFTER:
+            if len(self._after) >= _AFTER_KEPT:
                 self._after.clear()
             self._after[key] = found
         return found
@@ -209,15 +209,15 @@ class TokenClassifier:
             if found is None:
                 found = self._walked(control, is_counted)
             # Why clear and not evict one: indices share the common entries, each under its own lock.
-            if len(known) >= _MOST_STAYS:
+            if len(known) >= _STAYS_KEPT:
                 known.clear()
             known[control, is_counted] = found
         return found
 
     def _paired(self, control: int, common: int) -> StayClasses | None:
         """Derive the entry of a control from a common one, if the control follows it step by step; else None."""
-        own: Int32Array = np.full(_MOST_COMMON, -1, np.int32)
-        todo: Int32Array = np.empty(_MOST_COMMON, np.int32)
+        own: Int32Array = np.full(_COMMON_CONTROLS, -1, np.int32)
+        todo: Int32Array = np.empty(_COMMON_CONTROLS, np.int32)
         if common >= len(own) or not likeness.pair(self._stacks.automaton.tables.rows, control, common, own, todo):
             return None
         stays = self._stays_of(common, is_counted=False)

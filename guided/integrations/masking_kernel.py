@@ -27,7 +27,7 @@ __all__ = ["FusedMasks"]
 _WORDS = tl.constexpr(128)
 # An argument: four row numbers of 15 bits, and one of two flags, so that it always has 64 bits.
 _PER_ARGUMENT, _BITS = tl.constexpr(4), tl.constexpr(15)
-_MOST = tl.constexpr((1 << 15) - 1)
+_LARGEST_ROW = tl.constexpr((1 << 15) - 1)
 _AS_ARGUMENTS, _IN_A_TENSOR = 1 << 61, tl.constexpr(1 << 62)
 _NAMES = [f"n{place}" for place in range(16)]
 _SENT = [_IN_A_TENSOR.value] * len(_NAMES)
@@ -53,7 +53,7 @@ def _number(row, rows, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n1
     four = tl.where(at == 13, n13, four)
     four = tl.where(at == 14, n14, four)
     four = tl.where(at == 15, n15, four)
-    number = (four >> (_BITS * (row % _PER_ARGUMENT))) & _MOST
+    number = (four >> (_BITS * (row % _PER_ARGUMENT))) & _LARGEST_ROW
     return tl.load(rows + row, mask=n0 >= _IN_A_TENSOR, other=number.to(tl.int32)).to(tl.int64)
 
 
@@ -141,7 +141,7 @@ def _packed(rows: Int32Array) -> list[int]:
     if len(rows) > len(_NAMES) * _PER_ARGUMENT.value:
         return _SENT
     numbers = rows.tolist()
-    if max(numbers) > _MOST.value:
+    if max(numbers) > _LARGEST_ROW.value:
         return _SENT
     numbers += [0] * (-len(numbers) % 4)
     fours = zip(numbers[::4], numbers[1::4], numbers[2::4], numbers[3::4], strict=True)

@@ -31,7 +31,7 @@ __all__ = ["Completion"]
 
 _NONE: frozenset[int] = frozenset()
 # Maximum number of consecutive bytes that do not reduce the cost, before a policy path counts as failed.
-_MOST_ASTRAY = 500
+_BYTES_ASTRAY = 500
 # Steps of the call budget for each policy step and each searched byte.
 _STEPS = 25
 _NOT_FOUND = "the bounded search found no text that completes the prefix"
@@ -125,7 +125,7 @@ class Completion:
             cost = self._costs.of(configuration[1])
             astray = 0 if cost < least else astray + 1
             least = min(cost, least)
-            if configuration not in path and astray <= _MOST_ASTRAY:
+            if configuration not in path and astray <= _BYTES_ASTRAY:
                 self._automaton.tables.steps.spend(_STEPS, _NOT_FOUND)
                 step = self._policy(configuration)
             if step is None:

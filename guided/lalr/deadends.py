@@ -36,11 +36,6 @@ from guided.limits import Limits
 
 __all__ = ["DeadEnds"]
 
-# Maximum number of configurations in a search; beyond it a hypothesis counts as live.
-_MOST_SEARCHED = 500
-# Step budget of the construction and of each query: about one second.
-_MOST_STEPS = 100_000_000
-
 
 class DeadEnds:
     """Liveness of the hypotheses of one start symbol.
@@ -62,12 +57,16 @@ class DeadEnds:
         The cells of stacks. Both are None if the proof suffices without them, or if they exceeded the budget.
     unproductive : tuple of str
         Rules and terminals that derive no readable text.
+    most_searched : int
+        Maximum number of configurations in a search; beyond it a hypothesis counts as live.
     doubts : tuple of str
         Reasons why a dead hypothesis may count as live; empty if all answers are exact.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, stacks: Stacks, limits: Limits) -> None:
-        self._steps = Steps(min(limits.steps, _MOST_STEPS))
+        most = min(limits.steps, limits.dead_end_steps)
+        self._steps = Steps(most, "steps" if most == limits.steps else "dead_end_steps")
+        self.most_searched = limits.dead_end_configurations
         self.stacks = stacks
         self._contexts: list[int] = tables.context.tolist()
         self._label, self._end = len(tables.lexer.terminals), tables.end
@@ -192,7 +191,7 @@ class DeadEnds:
                         return True
                     key = target, counts, control
                     if key not in seen:
-                        if len(seen) == _MOST_SEARCHED:
+                        if len(seen) >= self.most_searched:
                             return True
                         seen.add(key)
                         work.append((target, counts, self.lexemes.begun(self._contexts[state], control), None))

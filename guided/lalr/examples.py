@@ -4,7 +4,7 @@ An *example* is a string of terminals that brings the parser to a state, found b
 bytes of their shortest lexemes, with rules spelled by their cheapest strings of terminals. Each is checked on the parser's own stacks
 before it is returned. For a conflict, the rejected rule could have been reduced in the example, and the terminal could have followed it.
 
-Bounded by `_MOST_PATHS`. A conflict whose rejected action could never have succeeded has no example.
+Bounded by `_PATHS_TRIED`. A conflict whose rejected action could never have succeeded has no example.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from guided.lalr.tables import Conflict, LalrTables, Start
 __all__ = ["Example", "Examples"]
 
 # Maximum number of paths in a search, and of terminals in an example.
-_MOST_PATHS, _LONGEST = 5_000, 200
+_PATHS_TRIED, _LONGEST = 5_000, 200
 _NEVER = 1 << 40
 
 
@@ -138,7 +138,7 @@ class Examples:
         wanted, ticket = set(states), count()
         queue = [(away.get(self._start.state, _NEVER), next(ticket), 0, (self._start.state,), ())]
         paths: list[tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = [*queue]
-        for _ in range(_MOST_PATHS):
+        for _ in range(_PATHS_TRIED):
             if not paths or paths[0][0] >= _NEVER:
                 return
             _, _, cost, path, symbols = heappop(paths)

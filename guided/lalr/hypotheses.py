@@ -21,8 +21,6 @@ from guided.lalr.viability import Hypothesis, Viability
 
 __all__ = ["Hypothesis", "HypothesisReader", "StackUnderflow"]
 
-# Maximum number of (stack, control) pairs in a search for a continuation; beyond it the hypothesis counts as live.
-_MOST_SEARCHED = 2000
 _NONE: frozenset[int] = frozenset()
 
 
@@ -108,7 +106,7 @@ class HypothesisReader(Viability):
                     if self._dead_ends.is_safe(state, control):
                         return True
                     if (after, control) not in seen:
-                        if len(seen) == _MOST_SEARCHED:
+                        if len(seen) >= self._dead_ends.most_searched:
                             return True
                         seen.add((after, control))
                         work.append((after, self._lexemes.begun(self.lexing.contexts[state], control), None))

@@ -23,7 +23,7 @@ __all__ = ["Lexing", "Match", "last_characters", "leading"]
 # A match: its label, the number of characters read since its end, the left class at its end.
 Match = tuple[int, int, int]
 # Maximum number of state pairs in a search; beyond it both hypotheses are kept.
-_MOST_PAIRS = 1 << 16
+_PAIRS_SEARCHED = 1 << 16
 # Bytes that an Indenter distinguishes.
 _BLANKS = (0x09, 0x0A, 0x20)
 # Range of the second UTF-8 byte after lead bytes that do not allow all of 0x80 to 0xBF.
@@ -220,7 +220,7 @@ class Lexing:
         True also if the search is cut off.
         """
         rows, columns, has_match, has_end, seen = self._pairs
-        work: Int32Array = np.empty((_MOST_PAIRS, 2), np.int32)
+        work: Int32Array = np.empty((_PAIRS_SEARCHED, 2), np.int32)
         return can_outlive(rows, columns, has_match, has_end, state, watcher, seen, work) != 0
 
     @cached_property

@@ -33,8 +33,6 @@ __all__ = ["Context", "Event", "Keyword", "Ordered", "determinize_in_order"]
 _STEP_COST = 250
 _TOO_MANY = "the terminals are too ambiguous"
 _NOTHING: frozenset[Any] = frozenset()
-# Maximum number of characters that a lookahead at the end of a terminal may read.
-MOST_BACK = 256
 
 
 class Keyword(NamedTuple):
@@ -241,9 +239,9 @@ class _Construction:
         cost = len(threads)
         for place, owed in threads:
             if isinstance(place, Event):
-                if place.back == MOST_BACK:
+                if place.back >= self.limits.lookahead:
                     raise GrammarError(
-                        "looks too far ahead of its end: a lookahead there may read 256 characters",
+                        f"looks too far ahead of its end: a lookahead there may read {self.limits.lookahead:,} characters",
                         self.names[place.label],
                     )
                 moved: _Position = place._replace(back=place.back + 1)

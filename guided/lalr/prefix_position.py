@@ -26,7 +26,7 @@ __all__ = ["PrefixPosition", "PrefixPositions", "shown_terminal"]
 
 _END = "the end of the text"
 # A longer pattern is always shown by the terminal's name.
-_MOST_SHOWN = 40
+_SHOWN_LENGTH = 40
 _FLAGS = re.compile(r"\(\?([a-z]+):(.*)\)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -198,7 +198,7 @@ def shown_terminal(terminal: Terminal) -> str:
     wrapped = _FLAGS.fullmatch(terminal.pattern)
     flags, body = (wrapped[1], wrapped[2]) if wrapped else ("", terminal.pattern)
     word = _ESCAPED.sub(r"\1", body)
-    if len(word) > _MOST_SHOWN:
+    if len(word) > _SHOWN_LENGTH:
         return terminal.name
     if re.escape(word) == body:
         ignores_case = "i" in flags or terminal.flags & re.IGNORECASE

@@ -6,7 +6,7 @@
 - *lookahead*: a terminal's lookahead excludes every occurrence of a terminal that the parser expects after it;
 - *doubt*: neither proof nor search rules out dead ends.
 
-Complexity: a search for each finding (`guided.lalr.examples`), `_MOST_CONFIGURATIONS` stacks for dead ends; O(terminals that look ahead x
+Complexity: a search for each finding (`guided.lalr.examples`), `_CONFIGURATIONS_TRIED` stacks for dead ends; O(terminals that look ahead x
 states) for lookaheads.
 """
 
@@ -25,7 +25,7 @@ from guided.lalr.tables import LalrTables, Start
 __all__ = ["Finding", "review"]
 
 # Maximum number of configurations searched for a dead end.
-_MOST_CONFIGURATIONS = 500
+_CONFIGURATIONS_TRIED = 500
 
 
 class Finding(NamedTuple):
@@ -80,7 +80,7 @@ def _dead_ends(tables: LalrTables, scanner: Scanner, dead_ends: DeadEnds, exampl
     work: deque[tuple[int, frozenset[Control], tuple[int, ...]]] = deque([(*first, ())])
     seen: set[tuple[int, frozenset[Control]]] = {first}
     try:
-        while work and len(seen) < _MOST_CONFIGURATIONS:
+        while work and len(seen) < _CONFIGURATIONS_TRIED:
             node, controls, terminals = work.popleft()
             for label, behind in _followers(lexemes, contexts[stacks.states[node]], controls, ignored):
                 target = stacks.feed(node, label)

@@ -26,7 +26,7 @@ _END_NAMES = """
 """
 END_NAMES = frozenset(_END_NAMES.split())
 
-_MOST_IDS = 1 << 24
+_ID_SPACE = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ def assemble(
         if names.setdefault(name, token) != token:
             raise VocabularyError(f"special token {name!r:.60} is given twice, as id {names[name]} and as id {token}")
     n_ids = max([least_size - 1, *by_id, *names.values()]) + 1
-    if n_ids > _MOST_IDS or min([0, *by_id, *names.values()]) < 0:
-        wrong = next(i for i in [*by_id, *names.values(), least_size] if not 0 <= i < _MOST_IDS)
-        raise VocabularyError(f"id {wrong} is out of range: no tokenizer has {_MOST_IDS:,} ids")
+    if n_ids > _ID_SPACE or min([0, *by_id, *names.values()]) < 0:
+        wrong = next(i for i in [*by_id, *names.values(), least_size] if not 0 <= i < _ID_SPACE)
+        raise VocabularyError(f"id {wrong} is out of range: no tokenizer has {_ID_SPACE:,} ids")
 
     eos = set(declared_eos)
     for token in sorted(eos):

@@ -24,7 +24,7 @@ _PREFIX = "tokenizer.ggml."
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 # Models have about 50 keys, and up to 600,000 merges.
-_MOST_KEYS, _MOST_VALUES = 1 << 12, 1 << 20
+_KEYS_READ, _VALUES_READ = 1 << 12, 1 << 20
 _LISTS = (_PREFIX + "tokens", _PREFIX + "token_type", _PREFIX + "merges")
 _ENDS, _NONE = ("eos", "eot", "eom"), 0xFFFFFFFF
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
@@ -110,7 +110,7 @@ class _Header:
         magic, version, _, n_keys = self._unpack("<4sIQQ")
         if magic != b"GGUF" or version not in (2, 3):
             raise VocabularyError(f"GGUF version {version} is not supported (2 and 3 are, in little-endian order)")
-        if n_keys > _MOST_KEYS:
+        if n_keys > _KEYS_READ:
             raise VocabularyError(f"it has {n_keys:,} keys; the file is damaged")
         found: dict[str, Any] = {}
         for _ in range(n_keys):
@@ -172,7 +172,7 @@ class _Header:
         self._left -= length
 
     def _check_count(self, count: int, length: int, name: str) -> None:
-        if count > _MOST_VALUES:
+        if count > _VALUES_READ:
             raise VocabularyError(f"{name!r:.60} has {count:,} values; the file is damaged")
         self._check(length, name)
 

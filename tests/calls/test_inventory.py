@@ -18,7 +18,7 @@ from guided.automata.automaton import Automaton
 from guided.calls.call_states import CallStates
 from guided.calls.files import load_index
 from guided.calls.formats.files import format_named, format_names
-from guided.calls.inventory import MOST_CHECKED as MANY
+from guided.calls.inventory import CHECKED_AT_ONCE as MANY
 from guided.calls.inventory import Inventory
 from guided.calls.names import Names
 from guided.calls.parse import parse_text
@@ -443,7 +443,7 @@ def test_an_inventory_comes_back_from_disk_and_from_other_processes(is_explored:
 
 
 def test_a_large_inventory_is_an_array_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("guided.engine.index.MOST_DATA", 100)
+    monkeypatch.setattr("guided.engine.index.HEADER_DATA", 100)
     index = compile(Tools(many(MANY + 1), tool_choice="required"), VOCABULARY)
     path = tmp_path / "tools.index"
     index.explore(5)

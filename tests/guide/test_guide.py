@@ -288,9 +288,11 @@ def test_mask_within_where_the_text_may_end(budget: int, allowed: list[int]) -> 
 @pytest.mark.parametrize("budget", [1, 0, -1])
 def test_mask_within_too_small_a_budget(budget: int) -> None:
     guide = compile_index(Regex("(ab){2}"), AB).guide()
-    with pytest.raises(LimitError, match=f"tokens: 2 needed, {budget} allowed; every complete text is longer") as error:
+    with pytest.raises(
+        LimitError, match=f"max_tokens: 2 needed, {budget} allowed; every complete text is longer"
+    ) as error:
         guide.mask_within(budget)
-    assert (error.value.what, error.value.given, error.value.limit) == ("tokens", 2, budget)
+    assert (error.value.what, error.value.given, error.value.limit) == ("max_tokens", 2, budget)
 
 
 @settings(max_examples=examples(100))

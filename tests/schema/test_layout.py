@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
-from guided.schema.formula.atoms import MOST_INDENT, JsonOptions
+from guided.schema.formula.atoms import LARGEST_INDENT, JsonOptions
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 from tests.schema.engine import compiled
@@ -20,7 +20,7 @@ from tests.schema.oracle import Undefined
 from tests.schema.oracle_text import is_text
 from tests.schema.strategies import instances_near, schemas, values
 
-INDENTS = st.sampled_from([0, 1, 2, 4, MOST_INDENT])
+INDENTS = st.sampled_from([0, 1, 2, 4, LARGEST_INDENT])
 NESTED = {"a": [1, [], {}, [[True]]], "b": {"c": {"d": ["x\n y", None]}}, "": 0.5}
 
 
@@ -77,7 +77,7 @@ def test_a_layout_has_no_depth_limit() -> None:
     value: Any = 1
     for level in range(300):
         value = {"a": value} if level % 2 else [value, level]
-    for indent in (0, 1, MOST_INDENT):
+    for indent in (0, 1, LARGEST_INDENT):
         index = compiled(True, whitespace=f"pretty({indent})")
         text = dumps(value, indent)
         assert index.accepts(text.encode())

@@ -24,7 +24,7 @@ from guided.schema.formula.formulas import FALSE, TRUE, Atom
 __all__ = ["Inexhaustible"]
 
 # Most alternatives of an object formula.
-_MOST_ALTERNATIVES = 32
+_ALTERNATIVES_TRIED = 32
 _DEEPEST = 3
 # There are more strings of this many characters than items in any text.
 _ENOUGH_CHARACTERS = 3
@@ -178,9 +178,9 @@ class Inexhaustible:
     def _alternatives(self, formula: int) -> list[ConjunctiveObject] | None:
         """Return the live conjunctive alternatives of an object formula; None if others exist or there are too many."""
         table, conjunctive = self._context.table_of((formula,)), self._satisfiability.conjunctive
-        terms = list(islice(self._satisfiability.terms(formula), _MOST_ALTERNATIVES + 1))
+        terms = list(islice(self._satisfiability.terms(formula), _ALTERNATIVES_TRIED + 1))
         found = [conjunctive(table, self._formulas.conjunction(term)) for term in terms]
-        if len(found) > _MOST_ALTERNATIVES or None in found:
+        if len(found) > _ALTERNATIVES_TRIED or None in found:
             return None
         return [rules for rules in found if rules is not None and ConjunctiveState(rules).is_live()]
 

@@ -26,7 +26,7 @@ _CanBe: TypeAlias = Callable[[int], bool]
 _Spend: TypeAlias = Callable[..., None]
 
 # At most this many numbers above the minimum are tried for a ``contains`` with a maximum, besides the maximum.
-_MOST_NUMBERS = 64
+_NUMBERS_TRIED = 64
 
 
 @dataclass(slots=True)
@@ -210,7 +210,7 @@ def _ends(term: _Term, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spen
     spare = needed + len(term.against) + sum(least for least, _ in term.counts.values()) + 2
     if term.been is not None:  # Why: the number of distinct values limits how many items can satisfy the ``contains``
         spare += term.least
-    spare = min(spare, _MOST_NUMBERS)
+    spare = min(spare, _NUMBERS_TRIED)
     choices = [_numbers(least, most, spare) for least, most in term.counts.values()]
     for numbers in product(*choices):
         spend()

@@ -24,7 +24,7 @@ __all__ = ["ConjunctiveObject", "ConjunctiveState", "conjunctive_object", "lowes
 
 _UNBOUNDED = -1
 # `needed_values` skips larger tables: their key table may exceed the limit on names.
-_MOST_DECLARED = 1000
+_SMALL_TABLE = 1000
 
 
 class ConjunctiveState(NamedTuple):
@@ -252,7 +252,7 @@ def needed_values(formulas: Formulas, formula: int) -> list[int] | None:
         atom = formulas.nodes[member]
         if atom[0] == "required" and atom[1].isascii():
             needed[atom[1]] = []
-        elif atom[0] == "properties" and not atom[2] and len(atom[1]) <= _MOST_DECLARED:
+        elif atom[0] == "properties" and not atom[2] and len(atom[1]) <= _SMALL_TABLE:
             tables.append(atom)
         elif member != TRUE:
             return None

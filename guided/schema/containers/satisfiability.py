@@ -28,7 +28,7 @@ __all__ = ["Progress", "Satisfiability"]
 # Steps charged to the call for each literal of a state that a search visits.
 _PER_LITERAL = 4
 # Contradictory sets of literals kept for each `Progress`.
-_MOST_SHARED = 64
+_SHARED_KEPT = 64
 
 # A container's state without its formulas: an object's key table and the names that can no longer come; None for an array.
 Progress: TypeAlias = tuple[int, int] | None
@@ -202,7 +202,7 @@ class Satisfiability:
             found = self.contradiction(progress, term)
             dead.append(found)
             # Why bounded: the search compares each set with the literals of every partial term.
-            if self.goals.is_definitive and len(shared) < _MOST_SHARED:
+            if self.goals.is_definitive and len(shared) < _SHARED_KEPT:
                 shared.append(found)
 
     def _can_hold(self, progress: Progress, term: Iterable[int]) -> bool:

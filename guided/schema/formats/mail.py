@@ -12,7 +12,7 @@ __all__ = ["email", "idn_email"]
 _ATOM = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~\-"
 _QUOTED = r"\x20\x21\x23-\x5b\x5d-\x7e"
 _OTHER = r"\x80-\U0010ffff"
-_MOST_LOCAL = 64
+_LOCAL_LENGTH = 64
 
 
 @cache
@@ -33,7 +33,7 @@ def idn_email() -> Node:
 
 def _mailbox(atom: str, quoted: str, label: str) -> Node:
     local = pattern(rf'[{atom}]+(?:\.[{atom}]+)*|"(?:[{quoted}]|\\[\x20-\x7e])*"')
-    bounded = Intersect((local, repeat(Chars(Charset.UNIVERSE), 1, _MOST_LOCAL)))
+    bounded = Intersect((local, repeat(Chars(Charset.UNIVERSE), 1, _LOCAL_LENGTH)))
     return concat([bounded, pattern(rf"@(?:{label}(?:\.{label})*|\[(?:{IPV4}|[Ii][Pp][Vv]6:{_ipv6()})\])")])
 
 

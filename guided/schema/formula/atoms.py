@@ -48,7 +48,7 @@ from typing import Literal
 
 from guided.errors import shown
 
-__all__ = ["BEGINS", "MOST_INDENT", "TYPES", "JsonOptions"]
+__all__ = ["BEGINS", "LARGEST_INDENT", "TYPES", "JsonOptions"]
 
 # The bytes that can begin a value of each type.
 BEGINS = {
@@ -62,7 +62,7 @@ BEGINS = {
 }
 TYPES = ("null", "true", "false", "number", "string", "array", "object")
 # The largest N of ``whitespace="pretty(N)"``.
-MOST_INDENT = 16
+LARGEST_INDENT = 16
 
 _PRETTY = re.compile(r"pretty\((0|[1-9][0-9]{0,8})\)")
 
@@ -75,7 +75,7 @@ class JsonOptions:
     ----------
     whitespace : str
         ``"compact"``; ``"flexible"`` (a bounded amount wherever JSON allows whitespace); ``"pretty(N)"`` (the output of
-        ``json.dumps(value, indent=N)``: each member on its own line, indented by N blanks per level, N at most `MOST_INDENT`); or a
+        ``json.dumps(value, indent=N)``: each member on its own line, indented by N blanks per level, N at most `LARGEST_INDENT`); or a
         regular expression for the whitespace, which applies wherever JSON allows whitespace.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
@@ -114,8 +114,10 @@ class JsonOptions:
         if not isinstance(self.whitespace, str):
             raise TypeError(f"whitespace must be a str, not {type(self.whitespace).__name__}")
         # Why not read it as a regex: one that begins with "pretty" matches letters, so it cannot describe whitespace.
-        if self.whitespace.startswith("pretty") and (self.indent is None or self.indent > MOST_INDENT):
-            raise ValueError(f"whitespace must be 'pretty(0)' to 'pretty({MOST_INDENT})', not {shown(self.whitespace)}")
+        if self.whitespace.startswith("pretty") and (self.indent is None or self.indent > LARGEST_INDENT):
+            raise ValueError(
+                f"whitespace must be 'pretty(0)' to 'pretty({LARGEST_INDENT})', not {shown(self.whitespace)}"
+            )
         for name, allowed in (
             ("property_order", ("schema", "any")),
             ("numbers", ("plain", "any", "dumps")),

@@ -14,8 +14,8 @@ __all__ = ["Substitution", "ValueQuery", "split", "substitute", "worst_case"]
 
 ValueQuery = tuple[int, ...]
 
-# From _MANY observed formulas on, `Substitution` indexes alternatives; it keeps the index of at most _MOST_KEPT formulas.
-_MANY, _MOST_KEPT = 8, 16
+# From _MANY observed formulas on, `Substitution` indexes alternatives; it keeps the index of at most _KEPT formulas.
+_MANY, _KEPT = 8, 16
 
 
 def split(formulas: Formulas, state: Sequence[int]) -> tuple[ValueQuery, tuple[int, ...]] | None:
@@ -82,7 +82,7 @@ class Substitution:
     def _of(self, formula: int, observed: ValueQuery) -> "_Alternatives":
         found = self._alternatives.get((formula, observed))
         if found is None:
-            while len(self._alternatives) >= _MOST_KEPT:
+            while len(self._alternatives) >= _KEPT:
                 del self._alternatives[next(iter(self._alternatives))]
             found = self._alternatives[formula, observed] = _Alternatives(self._formulas, formula, observed)
         return found

@@ -18,9 +18,9 @@ from guided.limits import Limits
 __all__ = ["check_levels", "check_levels_of_text", "exact_decimal", "parse_json", "text_of", "value_of"]
 
 # Python refuses to convert integers of more than 4,300 digits. Here the length of the text is bounded already.
-_MOST_DIGITS = 4000
+_INT_DIGITS = 4000
 # Exponents from here on may be more than a Decimal can hold.
-_MOST_EXPONENT = 10**18
+_HUGE_EXPONENT = 10**18
 # Key of an encoded Decimal, which JSON lacks; no schema has this key.
 _DECIMAL = "\0decimal"
 _CONTAINERS = (dict, list, tuple)
@@ -63,7 +63,7 @@ def exact_decimal(text: str) -> Decimal:
         mantissa = text.lower().partition("e")[0]
         if not mantissa.strip("-0."):
             return Decimal(0)
-        raise LimitError("digits", _MOST_EXPONENT, _LIMITS.digits, "use a smaller exponent") from None
+        raise LimitError("digits", _HUGE_EXPONENT, _LIMITS.digits, "use a smaller exponent") from None
 
 
 def _flat(text: str, decoded: Callable[[str], Any]) -> Any:
@@ -172,7 +172,7 @@ def _check(levels: int, limits: Limits) -> None:
 
 
 def _integer(digits: str) -> int:
-    return int(digits) if len(digits) <= _MOST_DIGITS else int(Decimal(digits))
+    return int(digits) if len(digits) <= _INT_DIGITS else int(Decimal(digits))
 
 
 def _no_number(name: str) -> NoReturn:

@@ -46,8 +46,8 @@ _CALLS = 8
 # Limits that every schema was already checked against when it was compiled.
 _LIMITS = Limits()
 # Most names that a note lists.
-_MOST_NAMED = 10
-_MOST_LISTED = 32
+_NAMED_IN_NOTES = 10
+_SHORT_LIST = 32
 _STRING = frozenset({str})
 # See `guided.schema.numbers.automaton`.
 _NARROWED = (
@@ -210,13 +210,15 @@ class Lowering:
         misspelled = list(self.misspelled.items())
         found += [
             f"unknown keyword {shown(keyword)} at {pointer or '/'} has no effect: is {intended!r} meant?"
-            for (pointer, keyword), intended in misspelled[:_MOST_NAMED]
+            for (pointer, keyword), intended in misspelled[:_NAMED_IN_NOTES]
         ]
-        if len(misspelled) > _MOST_NAMED:
-            found.append(f"{len(misspelled) - _MOST_NAMED:,} more unknown keywords look misspelled")
+        if len(misspelled) > _NAMED_IN_NOTES:
+            found.append(f"{len(misspelled) - _NAMED_IN_NOTES:,} more unknown keywords look misspelled")
         if self.narrowed:
-            places = [pointer_of(location) or "/" for location in islice(self.narrowed.values(), _MOST_NAMED)]
-            more = f", and {len(self.narrowed) - _MOST_NAMED:,} more" if len(self.narrowed) > _MOST_NAMED else ""
+            places = [pointer_of(location) or "/" for location in islice(self.narrowed.values(), _NAMED_IN_NOTES)]
+            more = (
+                f", and {len(self.narrowed) - _NAMED_IN_NOTES:,} more" if len(self.narrowed) > _NAMED_IN_NOTES else ""
+            )
             found.append(f"{_NARROWED} {_listed(places)}{more}")
         return tuple(found)
 
@@ -430,7 +432,7 @@ class Lowering:
                 content.append(value)
             elif kind is bool or kind is float:
                 content += (keyword, kind, value)
-            elif kind is list and len(value) <= _MOST_LISTED and _STRING.issuperset(map(type, value)):
+            elif kind is list and len(value) <= _SHORT_LIST and _STRING.issuperset(map(type, value)):
                 content += (keyword, tuple(value))
             else:
                 return None
@@ -490,8 +492,8 @@ class Lowering:
 
 
 def _listed(names: list[str]) -> str:
-    more = f", and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(shown, names[:_MOST_NAMED])) + more
+    more = f", and {len(names) - _NAMED_IN_NOTES:,} more" if len(names) > _NAMED_IN_NOTES else ""
+    return ", ".join(map(shown, names[:_NAMED_IN_NOTES])) + more
 
 
 def _compares_numbers(schema: dict[str, Any], dialect: Dialect) -> bool:

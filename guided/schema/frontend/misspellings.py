@@ -46,7 +46,7 @@ _ALIASES = {"inclusiveMinimum": "minimum", "inclusiveMaximum": "maximum"}
 _IGNORED = str.maketrans("", "", "_-$ .:")
 # (length, edits): from this length of the shorter name on, up to this many edits are a misspelling.
 _SHORTEST = ((7, 2), (3, 1))
-_MOST_EDITS = 2
+_EDITS = 2
 # Most letters of an unknown name that is checked.
 _LONGEST = 40
 
@@ -59,12 +59,12 @@ def known_keywords(dialect: Dialect) -> frozenset[str]:
 class Misspellings:
     """A cache of `known_keywords` and `meant` for one schema.
 
-    At most `_MOST_COMPARED` distinct unknown keywords are compared; further ones are never misspellings.
+    At most `_COMPARED` distinct unknown keywords are compared; further ones are never misspellings.
     """
 
     __slots__ = ("_known", "_meant")
 
-    _MOST_COMPARED = 1000
+    _COMPARED = 1000
 
     def __init__(self) -> None:
         self._known: dict[Dialect, frozenset[str]] = {}
@@ -81,7 +81,7 @@ class Misspellings:
         """Return the intended keyword of an unknown one; None after too many comparisons."""
         key = keyword, dialect
         if key not in self._meant:
-            if len(self._meant) == self._MOST_COMPARED:
+            if len(self._meant) == self._COMPARED:
                 return None
             self._meant[key] = meant(keyword, dialect)
         return self._meant[key]
@@ -104,7 +104,7 @@ def meant(keyword: str, dialect: Dialect) -> str | None:
     best: tuple[int, str] | None = None
     for target, other, others in _TARGETS:
         # A cheap filter first: an edit changes at most two letters of the set.
-        if abs(len(plain) - len(other)) > _MOST_EDITS or len(letters ^ others) > 2 * _MOST_EDITS:
+        if abs(len(plain) - len(other)) > _EDITS or len(letters ^ others) > 2 * _EDITS:
             continue
         if plain == other and _enforces(dialect, target):
             return target

@@ -31,7 +31,7 @@ _LISTS = frozenset({
 })  # fmt: skip
 _DICTS = frozenset({dict, collections.OrderedDict, collections.defaultdict, abc.Mapping, abc.MutableMapping})
 _MARKERS = (typing.Required, typing.NotRequired)
-_MOST_WRAPPERS = 100
+_WRAPPERS_FOLLOWED = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +197,7 @@ def _unmarked(hint: Any) -> Any:
 
 def _without_wrappers(annotation: Any) -> Any:
     """Return the type within Annotated, NewType, aliases, and unions with None only."""
-    for _ in range(_MOST_WRAPPERS):
+    for _ in range(_WRAPPERS_FOLLOWED):
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:
             annotation = annotation.__origin__

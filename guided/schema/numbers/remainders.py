@@ -16,7 +16,7 @@ from guided.schema.numbers.divisor import Divisor
 __all__ = ["Remainders", "combinations", "distinct_rows"]
 
 # Rows are packed into one number while it stays below this.
-_MOST = 1 << 62
+_PACKED_LIMIT = 1 << 62
 
 
 def combinations(divisors: Sequence[Divisor]) -> int:
@@ -103,7 +103,7 @@ def distinct_rows(columns: Sequence[Int64Array]) -> tuple[list[tuple[int, ...]],
     for column in columns:
         width = int(column.max()) + 2
         # PERF: rows are compared as packed numbers; sorting them as rows took half of an exploration (`python -m benchmarks.first_mask`).
-        if size * width >= _MOST:
+        if size * width >= _PACKED_LIMIT:
             different, code = np.unique(code, return_inverse=True)
             size = len(different)
         code = code * width + column + 1

@@ -31,7 +31,7 @@ _POINT = ord(".")
 # Most sets of texts whose tries are cached for extension.
 _REMEMBERED = 64
 # Most guards that are kept for further controls.
-_MOST_GUARDS = 4096
+_GUARDS_KEPT = 4096
 
 
 class _Tail(IntEnum):
@@ -262,7 +262,7 @@ class Exclusions:
                 elif entry <= ACTION:
                     label = tables.actions.item(ACTION - entry, 2)
                     found[0, label >> 6] |= np.uint64(1 << (label & 63))
-            if len(self._guards) >= _MOST_GUARDS:
+            if len(self._guards) >= _GUARDS_KEPT:
                 self._guards.clear()
             self._guards[key] = found
         return found

@@ -42,7 +42,7 @@ from guided.schema.values.key_table import OTHER
 __all__ = ["SchemaMachine", "Surroundings"]
 
 # Cached reactions of recording cells, and the data length in bytes beyond which only the newest is kept.
-_MOST_RECORDED, _LONG = 256, 1 << 12
+_RECORDED_KEPT, _LONG = 256, 1 << 12
 # Bytes of memory per cell, measured.
 _PER_CELL = 2_000
 # Steps that one new cell costs a call.
@@ -344,7 +344,7 @@ class SchemaMachine:
         key = action, cell, data
         if key in self._recorded:
             return self._recorded[key]
-        if len(self._recorded) >= _MOST_RECORDED or len(data) > _LONG:
+        if len(self._recorded) >= _RECORDED_KEPT or len(data) > _LONG:
             self._recorded.clear()
         found = self._recorded[key] = self._after_bytes(action, cell, data)
         return found

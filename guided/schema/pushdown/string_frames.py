@@ -23,7 +23,7 @@ __all__ = ["StringFrames"]
 # A byte that may follow in any string.
 _LETTER = 0x61
 # Most end states from which shared states are searched.
-_MOST_ENDS = 4
+_ENDS_TRIED = 4
 
 
 class StringFrames:
@@ -89,7 +89,7 @@ class StringFrames:
         loops = automaton.table[:, automaton.classes[_LETTER]] == np.arange(n)
         found: dict[int, int] = {}
         twin, todo = np.full(n, -1, np.int32), np.empty(body.n_states, np.int32)
-        for state in np.flatnonzero(loops & automaton.accepting)[:_MOST_ENDS].tolist():
+        for state in np.flatnonzero(loops & automaton.accepting)[:_ENDS_TRIED].tolist():
             count = kernel.universal(
                 automaton.table, automaton.classes, ends, body.table, body.classes, body.accepting.astype(np.int32), state, twin, todo
             )  # fmt: skip

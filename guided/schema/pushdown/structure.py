@@ -178,7 +178,7 @@ def _row(entries: dict[int, int]) -> Int32Array:
 
 
 _INTEGER = -1
-_MOST_COMMON = 32
+_COMMON_STATES = 32
 _memo: Memo[Structure] = Memo(64, 1 << 26)
 _LIMITS = Limits()
 
@@ -191,7 +191,7 @@ def _number(
     wanted = formulas.atom(("integer", options.numbers == "dumps")) if asked == _INTEGER else TRUE
     automaton = number_automaton(formulas, (wanted,), options, Limits()).automaton.within(alphabet)
     # PERF: each schema copies the shared controls, and few schemas need the large frames (`python -m benchmarks.first_mask`).
-    if automaton.n_states > _MOST_COMMON:
+    if automaton.n_states > _COMMON_STATES:
         return -1
     return number_frame(tables, automaton, np.where(automaton.accepting, done, 0).astype(np.int32), after)
 

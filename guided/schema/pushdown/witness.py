@@ -43,9 +43,9 @@ from guided.schema.pushdown.structure import CLOSING, COLON, COMMA, LITERALS, QU
 
 __all__ = ["MachineParts", "TargetValuations", "Witness"]
 
-_MOST_TARGETS = 16
-_MOST_VALUATIONS = 8
-_MOST_KEYS = 16
+_TARGETS_TRIED = 16
+_VALUATIONS_TRIED = 8
+_KEYS_TRIED = 16
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
 _MARKS = np.frombuffer(b',:"]}', np.uint8)
@@ -233,7 +233,7 @@ class Witness(FramePaths):
         index_of = {formula: i for i, formula in enumerate(observed)}
         best: dict[tuple[int, int], int] = {}
         for formula, left in self._goals(state, own):
-            for truths, after in islice(self._shortest.valuations(TRUE, formula), _MOST_VALUATIONS):
+            for truths, after in islice(self._shortest.valuations(TRUE, formula), _VALUATIONS_TRIED):
                 cost = left + self._shortest.cost(state.narrowed(after))
                 care = sum(1 << index_of[value] for value, _ in truths)
                 bits = sum(1 << index_of[value] for value, holds in truths if holds)
@@ -244,7 +244,7 @@ class Witness(FramePaths):
             # Why skip a target that a cheaper one subsumes: equivalent targets would displace one that can be satisfied.
             if all(one.care & ~care or one.bits != bits & one.care for one in found):
                 found.append(TargetValuation(care, bits, cost - ordered[0][0]))
-                if len(found) == _MOST_TARGETS:
+                if len(found) == _TARGETS_TRIED:
                     break
         return tuple(found) or _ANY
 
@@ -354,7 +354,7 @@ class Witness(FramePaths):
             if rest is not None:
                 found.append((len(rest), label, rest))
         found.sort()
-        if len(found) <= _MOST_KEYS and state.form != "listed":
+        if len(found) <= _KEYS_TRIED and state.form != "listed":
             return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
         return found[0][2]
 

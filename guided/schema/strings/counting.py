@@ -26,7 +26,7 @@ __all__ = ["StringSet", "enumerate_by_truths", "enumerate_strings", "truths_toge
 # Number of characters that are not surrogates.
 _CHARACTERS = 0x110000 - 0x800
 # Counts saturate here.
-_MOST_COUNTED = 1 << 62
+_SATURATED = 1 << 62
 
 
 class StringSet(NamedTuple):
@@ -242,7 +242,7 @@ def _counted(edges: list[list[tuple[int, int]]], sizes: list[int]) -> list[int]:
     order = [0] if not before[0] else []
     for state in order:  # grows during iteration
         for read, target in edges[state]:
-            counts[target] = min(counts[target] + counts[state] * sizes[read], _MOST_COUNTED)
+            counts[target] = min(counts[target] + counts[state] * sizes[read], _SATURATED)
             before[target] -= 1
             if not before[target]:
                 order.append(target)

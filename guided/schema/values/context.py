@@ -44,7 +44,7 @@ __all__ = ["SchemaContext"]
 # Steps charged to the call for each state of an automaton.
 _PER_STATE = {"number": 40, "string": 1}
 # References to references that `constant_set` follows.
-_MOST_REFERENCES = 8
+_REFERENCES_FOLLOWED = 8
 # There are more one-character strings than this.
 _MANY_TEXTS = 1_000_000
 
@@ -127,7 +127,7 @@ class SchemaContext:
 
     def _as_constants(self, formula: int) -> int | None:
         nodes, listed = self.formulas.nodes, self.lowering.listed
-        for _ in range(_MOST_REFERENCES):
+        for _ in range(_REFERENCES_FOLLOWED):
             node = nodes[formula]
             if node[0] != "schema":
                 break

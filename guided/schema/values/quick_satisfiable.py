@@ -18,7 +18,7 @@ __all__ = ["has_common_text", "listed", "quick_satisfiable_number", "quick_satis
 # Up to this size of bounds and divisors, the automaton of multiples between bounds is small.
 _SMALL = 1000
 # Up to this number of texts are tried for patterns and formats that must hold together.
-_MOST_TEXTS = 32
+_TEXTS_TRIED = 32
 # A product of automata with at most one in this many of `Limits.states` passes no limit once it is spelled in JSON.
 _SPELLED = 16
 
@@ -70,7 +70,7 @@ def has_common_text(atoms: list[Atom], limits: Limits) -> bool:
     # Why not for large ones: building their product early reports an exceeded limit as soon as possible.
     if prod(len(dfa.table) for dfa in (smallest, *others)) * _SPELLED > limits.states:
         return False
-    texts = shortest_texts(smallest)[:_MOST_TEXTS]
+    texts = shortest_texts(smallest)[:_TEXTS_TRIED]
     for dfa in others:
         texts = [text for text, holds in zip(texts, truth(dfa, texts).tolist(), strict=True) if holds]
     return bool(texts)

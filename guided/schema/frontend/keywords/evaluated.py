@@ -7,7 +7,7 @@ Invariant: for every value that satisfies the schema, some case whose condition 
 whose condition holds has at most those. The more parts are evaluated, the weaker the constraint on the rest. So *some case holds, and the
 keyword's constraint holds for the parts outside it* is exact, and conditions need not exclude other branches.
 
-Complexity: at most `MOST_CASES` cases per schema, each schema visited once.
+Complexity: at most `Limits.unevaluated_cases` cases per schema, each schema visited once.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +21,6 @@ from guided.schema.frontend.site import Lowering
 
 __all__ = ["NOTHING", "Case", "Evaluated", "TooManyCases", "Walk", "cases_of"]
 
-MOST_CASES = 64
 # Counted together with the schemas being lowered, to bound Python's stack.
 _DEEPEST = 60
 
@@ -63,7 +62,7 @@ Own: TypeAlias = Callable[[Lowering, dict[str, Any], Context, Location], Evaluat
 
 
 class TooManyCases(Exception):
-    """There are more than `MOST_CASES` cases, or schemas nest too deep."""
+    """There are more than `Limits.unevaluated_cases` cases, or schemas nest too deep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +215,7 @@ def _pruned(walk: Walk, cases: Iterable[Case]) -> list[Case]:
     by_parts: dict[Evaluated, int] = {}
     for condition, parts in cases:
         by_parts[parts] = walk.lowering.formulas.disjunction([condition, by_parts.get(parts, 0)])
-        if len(by_parts) > 4 * MOST_CASES:
+        if len(by_parts) > 4 * walk.lowering.limits.unevaluated_cases:
             raise TooManyCases
     always = [parts for parts, condition in by_parts.items() if condition == TRUE]
     kept = [
@@ -224,6 +223,6 @@ def _pruned(walk: Walk, cases: Iterable[Case]) -> list[Case]:
         for parts, condition in by_parts.items()
         if condition and not any(parts is not other and parts.within(other) for other in always)
     ]
-    if len(kept) > MOST_CASES:
+    if len(kept) > walk.lowering.limits.unevaluated_cases:
         raise TooManyCases
     return kept

@@ -15,10 +15,10 @@ from guided.schema.frontend.site import Site
 
 __all__ = ["distinct"]
 
-_MOST_VALUES = 200
+_FEW_VALUES = 200
 # Why so few: counting each value costs more than comparing with earlier items, and longer arrays are rare.
-_MOST_INTEGERS = 16
-_MOST_SCHEMAS = 40
+_FEW_INTEGERS = 16
+_FEW_SCHEMAS = 40
 
 
 def distinct(site: Site) -> None:
@@ -49,11 +49,11 @@ def _values_of_items(site: Site) -> list[Any] | None:
         sources.append((items, (rest,)))
     values: dict[Any, Any] = {}
     for member, tokens in sources:
-        found = _values(site, member, site.context, (site.location, *tokens), [_MOST_SCHEMAS])
+        found = _values(site, member, site.context, (site.location, *tokens), [_FEW_SCHEMAS])
         if found is None:
             return None
         values.update((canonical(value), value) for value in found)
-        if len(values) > _MOST_VALUES:
+        if len(values) > _FEW_VALUES:
             return None
     return list(values.values())
 
@@ -75,7 +75,7 @@ def _values(site: Site, schema: Any, context: Context, location: Location, budge
     if "const" in schema and "const" in handlers:
         return [schema["const"]] if _is_small(schema["const"]) else None
     listed = schema.get("enum")
-    if isinstance(listed, list) and "enum" in handlers and len(listed) <= _MOST_VALUES:
+    if isinstance(listed, list) and "enum" in handlers and len(listed) <= _FEW_VALUES:
         return listed if all(map(_is_small, listed)) else None
     kinds = schema.get("type")
     names = [kinds] if isinstance(kinds, str) else kinds
@@ -95,7 +95,7 @@ def _values_of_type(name: Any, schema: dict[str, Any]) -> Sequence[Any] | None:
         high: Any = schema.get("maximum")
         if is_number(low) and is_number(high):
             first, last = ceil(fraction(low)), floor(fraction(high))
-            return range(first, last + 1) if last - first < _MOST_INTEGERS else None
+            return range(first, last + 1) if last - first < _FEW_INTEGERS else None
     if name == "null":
         return [None]
     return [True, False] if name == "boolean" else None
