@@ -19,7 +19,7 @@ from guided.encoding import width
 
 __all__ = ["to_svg"]
 
-_RADIUS, _GAP, _LETTER, _MARGIN, _SWEEPS = 16.0, 62.0, 7.3, 24.0, 12
+_RADIUS, _GAP, _LETTER, _LINE, _MARGIN, _SWEEPS = 16.0, 62.0, 7.3, 12.0, 24.0, 12
 
 Point = tuple[float, float]
 # A node, or a waypoint: the number of its edge and its layer.
@@ -61,6 +61,8 @@ def to_svg(graph: Graph) -> str:
     leaving = Counter(edge.source for edge in graph.edges)
     entering = Counter(edge.target for edge in graph.edges)
     shapes, highest = [], min(layout.y.values()) - 2 * _RADIUS
+    sides = _sides(graph, layout)
+    labels: dict[int, list[tuple[Point, float]]] = {}
     x, y = at[0]
     leftmost = x - 2.2 * _RADIUS
     shapes += _edge(f"M{leftmost:.1f} {y:.1f}L{x - _RADIUS:.1f} {y:.1f}", at[0], "")
@@ -69,7 +71,8 @@ def to_svg(graph: Graph) -> str:
             points = [(layout.x[_layer_of(place, layer)], layout.y[place]) for place in layout.paths[number]]
             # Why: labels are placed where their edges are apart.
             along = 0.6 if leaving[edge.source] > entering[edge.target] else 0.35
-            shapes += _forward(points, edge.label, along)
+            beside = labels.setdefault(layer[edge.source], [])
+            shapes += _forward(points, edge.label, along, sides[number], beside)
         elif edge.source == edge.target:
             shapes += _loop(at[edge.source], edge.label)
             highest = min(highest, at[edge.source][1] - 60)
@@ -202,19 +205,57 @@ def _apart(wanted: list[float]) -> list[float]:
     return [mean + number * _GAP for number, mean in enumerate(level)]
 
 
-def _forward(points: list[Point], label: str, along: float) -> list[str]:
-    """An edge to the right, through its waypoints; `along` is the position of the label on its first segment, as a fraction."""
+def _sides(graph: Graph, layout: _Layout) -> dict[int, int]:
+    """The side of each forward edge for its label, by the edge's number.
+
+    It is -1, above, for the highest of the edges that leave a node, 1, below, for the lowest, and 0, on the edge, for those between. A
+    single edge is compared with those that enter its target.
+    """
+    leaving: dict[int, list[int]] = {}
+    entering: dict[int, list[int]] = {}
+    for number in layout.paths:
+        leaving.setdefault(graph.edges[number].source, []).append(number)
+        entering.setdefault(graph.edges[number].target, []).append(number)
+    found = dict.fromkeys(layout.paths, 0)
+    groups = [(numbers, 1) for numbers in leaving.values() if len(numbers) > 1]
+    groups += [(numbers, -2) for numbers in entering.values()]
+    for numbers, place in reversed(groups):
+        ordered = [
+            number for _, number in sorted((layout.y[layout.paths[number][place]], number) for number in numbers)
+        ]
+        found.update(dict.fromkeys(ordered, 0))
+        found[ordered[-1]] = 1
+        found[ordered[0]] = -1
+    return found
+
+
+def _forward(points: list[Point], label: str, along: float, side: int, labels: list[tuple[Point, float]]) -> list[str]:
+    """An edge to the right, through its waypoints; `along` is the position of the label on its first segment, as a fraction.
+
+    The label is on a `side` of the edge. Where it would cover one of `labels`, places and half widths of earlier ones, it is on the edge.
+    """
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x, y), (to_x, to_y) in pairwise(points):
         end = to_x - _RADIUS if (to_x, to_y) == points[-1] else to_x
         middle = (x + end) / 2
         path += f"C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {end:.1f} {to_y:.1f}"
-    (x, y), (to_x, to_y) = points[:2]
-    rest = 1 - along
-    # Point of the curve at that fraction: its control points are halfway, at the heights of its ends.
+    center, middle = _on_curve(points[0], points[1], along)
+    half = _LETTER * width(label) / 2
+    curve = [_on_curve(points[0], points[1], number / 40) for number in range(41)]
+    beside = [height for across, height in curve if abs(across - center) <= half + 4]
+    heights = {-1: max(min(beside), middle - _RADIUS) - 5, 0: middle - 5, 1: min(max(beside), middle + _RADIUS) + 14}
+    if any(abs(center - x) <= half + other and abs(heights[side] - y) <= _LINE for (x, y), other in labels):
+        side = 0
+    place = center, heights[side]
+    labels.append((place, half))
+    return _edge(path, place, label)
+
+
+def _on_curve(start: Point, end: Point, along: float) -> Point:
+    """The point at a fraction of a curve whose control points are halfway, at the heights of its ends."""
+    (x, y), (to_x, to_y), rest = start, end, 1 - along
     across = rest**3 * x + 1.5 * (rest * along) * (x + to_x) + along**3 * to_x
-    height = rest**2 * (rest + 3 * along) * y + along**2 * (along + 3 * rest) * to_y
-    return _edge(path, (across, height - 5), label)
+    return across, rest**2 * (rest + 3 * along) * y + along**2 * (along + 3 * rest) * to_y
 
 
 def _loop(place: Point, label: str) -> list[str]:
