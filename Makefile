@@ -25,13 +25,13 @@ COVERED := --cov --cov-report=term:skip-covered
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs site wheel clean
+.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs site screenshots wheel clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
@@ -68,6 +68,9 @@ docs: $(VENV) ## check the documents, their links and their code by running it; 
 
 site: $(VENV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file .mkdocs.yml
+
+screenshots: site ## pictures of the built site in Chromium, in build/screenshots
+	$(BIN)/python docs/screenshots.py build/screenshots
 
 wheel: $(VENV) ## a wheel for this platform with compiled kernels, in dist/
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build --no-isolation --wheel

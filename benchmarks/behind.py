@@ -189,10 +189,17 @@ def shown(record: Mapping[str, Any]) -> str:
         about = f"{found['commit'][:8]}, load {found['load'][0]:g} to {found['load'][1]:g}" if found else "-"
         measured = map(milliseconds, found["figures"]) if found else ("-" for _ in row.figures)
         lines += [
-            [f"`{name}`" if not place else "", figure.what, figure.before, figure.peer, figure.target, now, about]
+            [
+                *(("", "") if place else (f"`{name}`", about)),
+                figure.what,
+                figure.before,
+                figure.peer,
+                figure.target,
+                now,
+            ]
             for place, (figure, now) in enumerate(zip(row.figures, measured, strict=True))
         ]
-    return table(("row", "figure", "at 90e73e9", "best peer", "target", "now", "commit"), lines)
+    return table(("row", "now is", "figure", "at 90e73e9", "best peer", "target", "now"), lines)
 
 
 def main() -> None:

@@ -67,9 +67,7 @@ def documents(found: Mapping[str, Any]) -> dict[Path, str]:
         pattern_size=_pattern_size(scaling),
         patience=f"{scaling['budget s']:g}",
         output_length=_output_length(scaling),
-        matching=_matching(scaling),
         **_cold_start(footprint),
-        files=_files(footprint),
         **maskbench_report.tables({**schemas, "engines": {OURS: schemas["engines"][OURS]}}),
         **maskbench_report.tables(found["maskbench_engines"], "engines", BRIEF),
         **inventory_report.tables(found["inventory"]),
@@ -332,22 +330,6 @@ def _output_length(record: Record) -> str:
     return table(("engine", *heads), rows)
 
 
-def _matching(record: Record) -> str:
-    # Every third place, the smallest and the largest vocabulary: the figure has all.
-    by_length = record["matching by length"]
-    by_size = sorted(record["matching by vocabulary"], key=lambda row: row["tokens"])
-    rows = [
-        [
-            row["vocabulary"],
-            f"{row['place']:,}",
-            f"{row['naive_us'] / 1e3:,.0f}",
-            f"{row['index_us']:.2f}",
-        ]
-        for row in (*by_length[::3], by_length[-1], by_size[0], by_size[-1])
-    ]
-    return table(("vocabulary", "at token", "naive ms", "index us"), rows)
-
-
 def _cold_start(record: Record) -> dict[str, str]:
     imports = {**record["imports"], OURS: record["imports"][f"{OURS}, all that compile needs"]}
     memory = [
@@ -378,26 +360,7 @@ def _cold_start(record: Record) -> dict[str, str]:
         "warm_kernels": str(warm["kernels"]),
         "warm_seconds": f"{warm['seconds']:.1f}",
         "warm_size": f"{warm['cache_MB']:.1f}",
-        "fingerprint": f"{record['files']['fingerprint_ms']:.0f}",
     }
-
-
-def _files(record: Record) -> str:
-    kept = ("file_bytes", "mask_bytes", "save_ms", "load_ms", "map_ms", "mapped_mask_ms")
-    found = record["files"]["patterns"]
-    groups = {"usual patterns": USUAL, **{name: (name,) for name in found if name not in USUAL}}
-    rows = []
-    for title, names in groups.items():
-        columns = [[found[name][key] for name in names] for key in kept]
-        sizes = [_ends([f"{size / 1e3:,.0f}" for size in sorted(column)]) for column in columns[:2]]
-        rows.append([title, *sizes, *(_ends([f"{time:.2f}" for time in sorted(column)]) for column in columns[2:])])
-    heads = ("file kB", "masks kB", "save ms", "load ms", "map ms", "map and first mask ms")
-    return table(("pattern", *heads), rows)
-
-
-def _ends(shown: list[str]) -> str:
-    """The first and the last of some values, or their only one."""
-    return shown[0] if shown[0] == shown[-1] else f"{shown[0]} to {shown[-1]}"
 
 
 def main() -> None:
