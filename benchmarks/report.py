@@ -293,6 +293,10 @@ def _examples(record: Record) -> str:
     return "\n".join(lines) or "None."
 
 
+# The patterns whose stages are shown: the record has all.
+_STAGED = ("integer", "date", "url", "any 100", "object", "choice", "string 1000")
+
+
 def _stages(record: Record) -> str:
     counts, times = ("states", "functions"), ("automaton", "index", "masks")
     rows = [
@@ -302,6 +306,7 @@ def _stages(record: Record) -> str:
             *(milliseconds(row[f"{key}_ms"]) for key in times),
         ]
         for name, row in record["stages"].items()
+        if name in _STAGED or "\\" in name
     ]
     return table(("pattern", *counts, *(f"{key} ms" for key in times)), rows)
 

@@ -74,7 +74,7 @@ def main(folder: Path, pages: Sequence[str] = PAGES, site: Path = SITE) -> list[
                     page.goto(place.resolve().as_uri())
                     page.wait_for_load_state("networkidle")
                     at = f"{name}-{size}-{scheme}"
-                    page.screenshot(path=folder / f"{at.replace('/', '-')}.png", full_page=True)
+                    page.screenshot(path=folder / f"{at.replace('/', '-')}.png", full_page=True, animations="disabled")
                     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                         faults.append(f"{at}: wider than the screen")
                     missing = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"

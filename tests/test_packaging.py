@@ -317,6 +317,7 @@ def test_make_lists_its_targets_and_knows_them() -> None:
         "lint",
         "bench",
         "docs",
+        "screenshots",
         "wheel",
         "clean",
     ]
