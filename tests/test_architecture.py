@@ -290,6 +290,37 @@ def test_budgets_are_fields_of_limits() -> None:
     assert not names
 
 
+# Classes with a single subclass, and why they are two.
+SINGLE_SUBCLASSES = {
+    # Interfaces: others than the subclass implement or call them.
+    "Pushdown": "the protocol of automata with a stack, which `SchemaMachine` and others satisfy without inheriting",
+    "StoredSpec": "the protocol of specs in index files",
+    "StackSpec": "the protocol of specs that need a stack",
+    # Classes that are instantiated themselves.
+    "Masks": "builds the masks of schemas; `NameMasks` adds what the names of an inventory need",
+    "Concatenation": "what `+` makes; `StructuralTag` is one with a constructor of its own",
+    "Result": "what all generators return",
+    # Coroutines over one cursor, which cannot be another object's: the calls of a text are made of single calls.
+    "CallScanner": "reads one call; `CallParser` reads texts with any number of them",
+}
+
+
+def test_classes_with_one_subclass_are_documented() -> None:
+    """A base class that only shares code with its one subclass is the other half of that class."""
+    classes: set[str] = set()
+    subclasses: dict[str, set[str]] = {}
+    for file in FILES:
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.ClassDef):
+                classes.add(node.name)
+                for base in node.bases:
+                    named = base.value if isinstance(base, ast.Subscript) else base
+                    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")
+                    subclasses.setdefault(name, set()).add(f"{file}: {node.name}")
+    found = {name for name in classes if len(subclasses.get(name, ())) == 1}
+    assert found == set(SINGLE_SUBCLASSES)
+
+
 def test_nothing_reads_pickles() -> None:
     assert not offenders(
         lambda _, item: (

@@ -120,7 +120,7 @@ class FramePaths:
         self._spelled_constants: dict[tuple[int, int], dict[int, bytes]] = {}
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
 
-    def _down(self, leaf: Leaf, state: int, targets: TargetValuations) -> tuple[bytes, int, TargetValuation | None]:
+    def down(self, leaf: Leaf, state: int, targets: TargetValuations) -> tuple[bytes, int, TargetValuation | None]:
         """Return the path in a leaf to an end that satisfies a target, that end, and the target."""
         best: tuple[int, PathsDown, TargetValuation | None] | None = None
         for target in targets:
@@ -149,7 +149,8 @@ class FramePaths:
             self._paths[key] = found
         return found
 
-    def _paths_of_counted(self, frame: LeafFrame) -> PathsDown:
+    def paths_of_counted(self, frame: LeafFrame) -> PathsDown:
+        """Return the paths to the nearest end of a frame whose automaton counts characters."""
         found = self._counted.get(frame.first)
         if found is None:
             automaton = frame.leaf.automaton
@@ -158,7 +159,8 @@ class FramePaths:
             found = self._counted[frame.first] = PathsDown(automaton, distance)
         return found
 
-    def _frame_at(self, control: int) -> LeafFrame | None:
+    def frame_at(self, control: int) -> LeafFrame | None:
+        """Return the frame of a string or number that a control is in; None if it is in none."""
         frames = self._parts.frames
         for (kind, wanted, counts), first in islice(frames.items(), len(self._frames), None):
             at = bisect_right(self._firsts, first)
@@ -170,7 +172,7 @@ class FramePaths:
         frame = self._frames[at]
         return frame if control < frame.first + frame.leaf.automaton.n_states else None
 
-    def _to_constant(self, numbered: int, state: int, target: int) -> tuple[bytes, int]:
+    def to_constant(self, numbered: int, state: int, target: int) -> tuple[bytes, int]:
         """Return the shortest path to the end of a constant, and that constant: the target if it is in reach, else the nearest."""
         constants = self._context.lowering.listed
         (kind,) = constants.kinds(numbered)
@@ -195,9 +197,9 @@ class FramePaths:
         rest, end = path_down(leaf.automaton, leaf.automaton.distances(), state)
         return rest, leaf.bits(int(leaf.automaton.labels[end]))
 
-    def _near_end(self, control: int, needed: int) -> bytes:
+    def near_end(self, control: int, needed: int) -> bytes:
         """Return the bytes to the end of an unconstrained string, or of a literal."""
-        found = self._nearest(control, 0)
+        found = self.nearest(control, 0)
         assert found is not None, "every control is live"
         if not needed:
             return found
@@ -213,7 +215,7 @@ class FramePaths:
         fill = _SPACE if row[_SPACE] == reached else int(loops[0])
         return path + bytes([fill]) * needed + last if needed <= RUN else path or bytes([fill]) * RUN
 
-    def _nearest(self, control: int, entry: int) -> bytes | None:
+    def nearest(self, control: int, entry: int) -> bytes | None:
         """Return the shortest text from a control to a quote with this entry, or to any action if ``entry`` is 0."""
         key = (control, entry)
         if key not in self._near:
@@ -238,24 +240,24 @@ class FramePaths:
                     queue.append(target)
         return None
 
-    def _open_labels(self, control: int, state: ConjunctiveState | ObjectState | ListedState) -> list[int]:
+    def open_labels(self, control: int, state: ConjunctiveState | ObjectState | ListedState) -> list[int]:
         """Return the labels that a key can still get and the object allows."""
         tables = self._parts.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
         bits = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
         return ones(bits & state.labels())
 
-    def _key_rest(self, control: int, state: ConjunctiveState | ObjectState | ListedState, label: int) -> bytes | None:
+    def key_rest(self, control: int, state: ConjunctiveState | ObjectState | ListedState, label: int) -> bytes | None:
         """Return the shortest rest of a key, with its quote, that produces a label; None if the label is out of reach."""
         keys, table = self._parts.keys, state.table
         automaton = self._context.key_automaton(table)
         first = keys.start(table)
         if automaton is None:
             if label == 0:
-                return self._nearest(control, keys.done(label))
+                return self.nearest(control, keys.done(label))
             return self._spellings(keys.start(table, state.others), table, label).get(control)
         if keys.is_without(control):
-            return self._nearest(control, keys.done(label))
+            return self.nearest(control, keys.done(label))
         paths = self._label_paths.get((table, label))
         if paths is None:
             targets = automaton.accepting & (automaton.labels == label)

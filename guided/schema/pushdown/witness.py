@@ -56,11 +56,12 @@ _ANY: TargetValuations = (TargetValuation(0, 0, 0),)
 _EVERY = -1
 
 
-class Witness(FramePaths):
+class Witness:
     """Short completions for one schema."""
 
     def __init__(self, parts: MachineParts) -> None:
-        super().__init__(parts)
+        self._parts, self._context = parts, parts.containers.context
+        self._frame_paths = FramePaths(parts)
         self._formulas = parts.containers.formulas
         self._shortest = Shortest(parts.containers)
         structure = parts.structure
@@ -111,17 +112,17 @@ class Witness(FramePaths):
             assert content is not None
             return self._in_key(control, content, own)
         if structure.string <= control < structure.other_key:
-            return self._near_end(control, needed)
+            return self._frame_paths.near_end(control, needed)
         listed = parts.distinguished.get(control)
         if listed is not None:
             return self._in_listed(listed, cell, own)
-        frame = self._frame_at(control)
+        frame = self._frame_paths.frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own)
         if parts.in_string(control):
-            return self._near_end(control, needed)
+            return self._frame_paths.near_end(control, needed)
         if parts.in_number(control):
-            found = self._nearest(control, 0)
+            found = self._frame_paths.nearest(control, 0)
             assert found is not None, "every control is live"
             return found[:-1] or self._after_valuation(cell, 0, own)
         if needed:
@@ -129,7 +130,7 @@ class Witness(FramePaths):
         query = parts.queries(control)
         if query is not None:
             return self._of_value(control, query, cell, own)
-        return self._at_punctuation(control, cell, own) or self._near_end(control, 0)
+        return self._at_punctuation(control, cell, own) or self._frame_paths.near_end(control, 0)
 
     def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
         row = self._parts.tables.rows[control]
@@ -221,7 +222,7 @@ class Witness(FramePaths):
         # PERF: objects with thousands of members have two steps for each, not five (`python -m tests.schema.hostile`).
         if not self._is_tight or state.kind == "array" or state.remembers():
             return b","
-        rest = self._key_rest(self._parts.keys.start(state.table, state.others), state, step)
+        rest = self._frame_paths.key_rest(self._parts.keys.start(state.table, state.others), state, step)
         return b"," if rest is None else b',"' + rest + b":"
 
     def _closing(self, state: Container) -> bytes:
@@ -291,7 +292,7 @@ class Witness(FramePaths):
         if kind != "number":
             return {"string": b'"', "array": b"[", "object": b"{"}[kind]
         leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
-        return self._down(leaf, 0, (target,))[0]
+        return self._frame_paths.down(leaf, 0, (target,))[0]
 
     def _of_constant(self, control: int, cell: int, own: TargetValuations) -> bytes:
         """Return the beginning of a value that is one of several constants."""
@@ -314,15 +315,15 @@ class Witness(FramePaths):
         return {"string": b'"', "array": b"[", "object": b"{"}[constant.kind]
 
     def _in_listed(self, listed: tuple[int, int], cell: int, own: TargetValuations) -> bytes:
-        path, constant = self._to_constant(*listed, self.targets(cell, own)[0].bits)
+        path, constant = self._frame_paths.to_constant(*listed, self.targets(cell, own)[0].bits)
         if self._context.lowering.listed[constant].kind == "string":
             return path + b'"'
         return path or self._after_valuation(cell, constant, own)
 
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations) -> bytes:
         if frame.counts:
-            return self._paths_of_counted(frame).path(control - frame.first)[0] + b'"'
-        path, end, _ = self._down(frame.leaf, control - frame.first, self.targets(cell, own))
+            return self._frame_paths.paths_of_counted(frame).path(control - frame.first)[0] + b'"'
+        path, end, _ = self._frame_paths.down(frame.leaf, control - frame.first, self.targets(cell, own))
         if frame.kind == "string":
             return path + b'"'
         return path or self._after_valuation(cell, frame.leaf.bits(int(frame.leaf.automaton.labels[end])), own)
@@ -345,12 +346,12 @@ class Witness(FramePaths):
         assert state.kind == "object"
         step = self._step_of(state, own)
         if step != CLOSE:
-            rest = self._key_rest(control, state, step)
+            rest = self._frame_paths.key_rest(control, state, step)
             if rest is not None:
                 return rest + b":" if self._is_tight else rest
         found: list[tuple[int, int, bytes]] = []
-        for label in self._open_labels(control, state):
-            rest = self._key_rest(control, state, label)
+        for label in self._frame_paths.open_labels(control, state):
+            rest = self._frame_paths.key_rest(control, state, label)
             if rest is not None:
                 found.append((len(rest), label, rest))
         found.sort()
