@@ -190,7 +190,7 @@ def shown(record: Mapping[str, Any]) -> str:
         measured = map(milliseconds, found["figures"]) if found else ("-" for _ in row.figures)
         lines += [
             [
-                *(("", "") if place else (f"`{name}`", about)),
+                *(("", "") if place else (name, about)),
                 figure.what,
                 figure.before,
                 figure.peer,

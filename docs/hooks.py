@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"(^```.*?^```$)", flags=re.MULTILINE | re.DOTALL)
 FIGURES = "figures"
+# A code span in a row of a table: GitHub wants its bars escaped, Python-Markdown shows the backslash.
+ROW, SPAN = re.compile(r"^\|.*$", flags=re.MULTILINE), re.compile(r"`[^`]*`")
+WORDS = {"csv": "CSV", "mcp": "MCP", "react": "ReAct", "rest": "REST", "sql": "SQL"}
 
 
 def _target(page: str, link: str) -> PurePosixPath | None:
@@ -33,7 +36,8 @@ def on_files(files: Files, config: Any) -> Files:
     files.append(File.generated(config, "adr/index.md", content=intro + listed))
     for path in sorted((ROOT / "docs" / "examples").glob("*.py")):
         source = path.read_text(encoding="utf-8")
-        title = path.stem.replace("_", " ").capitalize()
+        first, *others = (WORDS.get(word, word) for word in path.stem.split("_"))
+        title = " ".join([first[0].upper() + first[1:], *others])
         content = f"# {title}\n\n`docs/examples/{path.name}`\n\n```python\n{source}```\n"
         files.append(File.generated(config, f"examples/{path.stem}.md", content=content))
     for page in [file for file in files if file.is_documentation_page()]:
@@ -47,7 +51,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
-    """Replace the links of a page that lead to files that the site does not have."""
+    """Replace the links of a page that lead to files that the site does not have, and escaped bars in code within tables."""
     if page.file.src_uri.startswith(("adr/", "benchmarks_record", "changelog", "checklist")):
         page.meta.setdefault("search", {"boost": 0.2})  # guides and reference come first
     depth = "../" * page.file.src_uri.count("/")
@@ -71,5 +75,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         path = f"`{target}`"
         return path if text.strip("`") in (str(target), target.name, link) else f"{text} ({path})"
 
+    def row(match: re.Match[str]) -> str:
+        return SPAN.sub(lambda span: span[0].replace("\\|", "|"), match[0])
+
     parts = FENCED.split(markdown)
-    return "".join(part if part.startswith("```") else LINK.sub(replaced, part) for part in parts)
+    return "".join(part if part.startswith("```") else ROW.sub(row, LINK.sub(replaced, part)) for part in parts)

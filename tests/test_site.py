@@ -78,5 +78,6 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     assert loaded == [], "the site loads nothing from elsewhere"
     decisions = (tmp_path / "adr" / "index.html").read_text(encoding="utf-8")
     assert all(f'href="{path.stem}.html"' in decisions for path in (DOCS / "adr").glob("0*.md"))
-    assert (tmp_path / "examples" / "sql_database.html").is_file()
+    assert "SQL database" in (tmp_path / "examples" / "sql_database.html").read_text(encoding="utf-8")
+    assert "<code>a | b</code>" in (tmp_path / "compositions.html").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "errors.png").is_file()

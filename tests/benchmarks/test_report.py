@@ -168,7 +168,7 @@ def test_rows_that_are_not_measured_again_have_a_dash() -> None:
     lines = behind.shown(found).splitlines()[2:]
     assert len(lines) == sum(len(row.figures) for row in behind.ROWS.values())
     *others, first, second = lines
-    assert first.startswith("| `tools` | abc, load 1 to 2.5 |")
+    assert first.startswith("| tools | abc, load 1 to 2.5 |")
     assert first.endswith("| 0.51 |")
     assert second.endswith("| 5.20 |")
     assert all(line.endswith("| - |") for line in others)
