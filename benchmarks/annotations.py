@@ -24,7 +24,7 @@ import guided
 from benchmarks.clock import no_collection, percentiles, settle
 from benchmarks.vocabularies import MAIN, NAMES, Cutter, vocabulary
 from guided.calls.constraints import Caps
-from guided.calls.types import Place, type_of
+from guided.calls.types import AnnotationContext, type_of
 from guided.calls.values import automaton_of
 
 Int64Array: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -132,7 +132,7 @@ def types() -> list[tuple[str, str, str]]:
 
     def pattern(annotation: Any) -> int:
         automaton_of.cache_clear()
-        return automaton_of(type_of(annotation, Place("", Caps())).node).n_states
+        return automaton_of(type_of(annotation, AnnotationContext("", Caps())).node).n_states
 
     def schema(annotation: Any) -> int:
         options: dict[str, Any] = {"whitespace": "[ ]?", "numbers": "dumps", "escapes": "dumps"}

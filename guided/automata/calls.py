@@ -103,11 +103,11 @@ class CallAutomaton:
     ) -> "CallAutomaton":
         """Return the canonical automaton of any table, in the form of the attributes. O(n k log n), or O(n k) if it is minimal."""
         width = int(called.max(initial=NO_CALL)) + 2
-        told_apart = (labels * width + called + 1).astype(np.int32)
-        table, classes, accepting, told_apart = canonical(
-            table, classes, accepting, told_apart, start, is_minimal=is_minimal
+        combined = (labels * width + called + 1).astype(np.int32)
+        table, classes, accepting, combined = canonical(
+            table, classes, accepting, combined, start, is_minimal=is_minimal
         )
-        labels, called = np.divmod(told_apart, np.int32(width))
+        labels, called = np.divmod(combined, np.int32(width))
         return cls(table, classes, accepting, labels, (called - 1).astype(np.int32))
 
     @property

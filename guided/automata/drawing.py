@@ -23,7 +23,7 @@ _RADIUS, _GAP, _LETTER, _LINE, _MARGIN, _SWEEPS = 16.0, 62.0, 7.3, 12.0, 24.0, 1
 
 Point = tuple[float, float]
 # A node, or a waypoint: the number of its edge and its layer.
-Place = int | tuple[int, int]
+Vertex = int | tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -44,12 +44,12 @@ class _Layout:
         Height of each node and waypoint.
     """
 
-    layers: list[list[Place]]
-    before: dict[Place, list[Place]] = field(default_factory=dict)
-    after: dict[Place, list[Place]] = field(default_factory=dict)
-    paths: dict[int, list[Place]] = field(default_factory=dict)
+    layers: list[list[Vertex]]
+    before: dict[Vertex, list[Vertex]] = field(default_factory=dict)
+    after: dict[Vertex, list[Vertex]] = field(default_factory=dict)
+    paths: dict[int, list[Vertex]] = field(default_factory=dict)
     x: list[float] = field(default_factory=list)
-    y: dict[Place, float] = field(default_factory=dict)
+    y: dict[Vertex, float] = field(default_factory=dict)
 
 
 def to_svg(graph: Graph) -> str:
@@ -68,7 +68,7 @@ def to_svg(graph: Graph) -> str:
     shapes += _edge(f"M{leftmost:.1f} {y:.1f}L{x - _RADIUS:.1f} {y:.1f}", at[0], "")
     for number, edge in enumerate(graph.edges):
         if number in layout.paths:
-            points = [(layout.x[_layer_of(place, layer)], layout.y[place]) for place in layout.paths[number]]
+            points = [(layout.x[_layer_of(vertex, layer)], layout.y[vertex]) for vertex in layout.paths[number]]
             # Why: labels are placed where their edges are apart.
             along = 0.6 if leaving[edge.source] > entering[edge.target] else 0.35
             beside = labels.setdefault(layer[edge.source], [])
@@ -134,8 +134,8 @@ def _layers(graph: Graph, backward: set[int]) -> dict[int, int]:
     return layer
 
 
-def _layer_of(place: Place, layer: dict[int, int]) -> int:
-    return place[1] if isinstance(place, tuple) else layer[place]
+def _layer_of(vertex: Vertex, layer: dict[int, int]) -> int:
+    return vertex[1] if isinstance(vertex, tuple) else layer[vertex]
 
 
 def _layout(graph: Graph, backward: set[int], layer: dict[int, int]) -> _Layout:
@@ -149,7 +149,7 @@ def _layout(graph: Graph, backward: set[int], layer: dict[int, int]) -> _Layout:
                 room[side] = max(room[side], _LETTER * width(edge.label) / 2)
         if number in backward:
             continue
-        ways: list[Place] = [(number, between) for between in range(layer[edge.source] + 1, layer[edge.target])]
+        ways: list[Vertex] = [(number, between) for between in range(layer[edge.source] + 1, layer[edge.target])]
         layout.paths[number] = [edge.source, *ways, edge.target]
         for way in ways:
             layout.layers[_layer_of(way, layer)].append(way)
@@ -167,29 +167,29 @@ def _layout(graph: Graph, backward: set[int], layer: dict[int, int]) -> _Layout:
 
 def _order(layout: _Layout) -> None:
     """Sort each layer by the mean position of the neighbors to the left and to the right, in turn."""
-    for places in layout.layers:
-        layout.y.update({place: float(number) for number, place in enumerate(places)})
+    for vertices in layout.layers:
+        layout.y.update({vertex: float(number) for number, vertex in enumerate(vertices)})
     for sweep in range(_SWEEPS):
         sides = layout.after if sweep % 2 else layout.before
-        for places in reversed(layout.layers) if sweep % 2 else layout.layers:
-            wanted = {place: _wanted(place, sides, layout.y) for place in places}
-            places.sort(key=wanted.__getitem__)
-            layout.y.update({place: number - (len(places) - 1) / 2 for number, place in enumerate(places)})
+        for vertices in reversed(layout.layers) if sweep % 2 else layout.layers:
+            wanted = {vertex: _wanted(vertex, sides, layout.y) for vertex in vertices}
+            vertices.sort(key=wanted.__getitem__)
+            layout.y.update({vertex: number - (len(vertices) - 1) / 2 for number, vertex in enumerate(vertices)})
 
 
 def _settle(layout: _Layout) -> None:
     """Move all heights towards those of their neighbors; keep the order and the gaps."""
-    layout.y = {place: _GAP * height for place, height in layout.y.items()}
+    layout.y = {vertex: _GAP * height for vertex, height in layout.y.items()}
     for sweep in range(_SWEEPS):
         sides = layout.after if sweep % 2 else layout.before
-        for places in reversed(layout.layers) if sweep % 2 else layout.layers:
-            wanted = [_wanted(place, sides, layout.y) for place in places]
-            layout.y.update(zip(places, _apart(wanted), strict=True))
+        for vertices in reversed(layout.layers) if sweep % 2 else layout.layers:
+            wanted = [_wanted(vertex, sides, layout.y) for vertex in vertices]
+            layout.y.update(zip(vertices, _apart(wanted), strict=True))
 
 
-def _wanted(place: Place, sides: dict[Place, list[Place]], y: dict[Place, float]) -> float:
-    others = [y[other] for other in sides.get(place, [])]
-    return sum(others) / len(others) if others else y[place]
+def _wanted(vertex: Vertex, sides: dict[Vertex, list[Vertex]], y: dict[Vertex, float]) -> float:
+    others = [y[other] for other in sides.get(vertex, [])]
+    return sum(others) / len(others) if others else y[vertex]
 
 
 def _apart(wanted: list[float]) -> list[float]:

@@ -99,13 +99,13 @@ class CallScanner(Scanner):
         """The arguments and the spelling of the close."""
         form = self._form
         found: dict[str, Any] = {}
-        place = layout.start
+        position = layout.start
         slot: Slot | None = None
         while True:
-            without, keyed, may_close = layout.choices(place)
+            without, keyed, may_close = layout.choices(position)
             choices, keys = [*without, *keyed], tuple(choice for choice, _ in keyed)
             value = without[0][0] if without else None
-            is_apart = not place.is_first and bool(form.separator)
+            is_apart = not position.is_first and bool(form.separator)
             opener = form.separator if is_apart else form.before_key if value is None else ""
             missing = None if may_close else choices[-1][0]
             close = yield from self._closes(tool, opener if choices else None, slot, missing)
@@ -120,7 +120,7 @@ class CallScanner(Scanner):
                 found.setdefault(slot.label, []).append(item)
             else:
                 found[slot.label] = item
-            place = next(after for choice, after in choices if choice is slot)
+            position = next(after for choice, after in choices if choice is slot)
 
     def _argument(self, tool: str, value: Slot | None, keys: tuple[Slot, ...]) -> Step[tuple[int, Slot, str, Slot]]:
         """Read a key, if there is one, and a value: the value's begin, its slot, its spelling, and the slot of its kind."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType
 
-__all__ = ["Layout", "Place", "Slot"]
+__all__ = ["ArgumentPosition", "Layout", "Slot"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class Layout:
     whole: SchemaType | None = None
 
     @property
-    def start(self) -> "Place":
-        """The place before the first argument."""
-        return Place(0, True)
+    def start(self) -> "ArgumentPosition":
+        """The position before the first argument."""
+        return ArgumentPosition(0, True)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -90,19 +90,21 @@ class Layout:
         """Number of the first argument with a key in `slots`."""
         return len(self.positional) + (self.variadic is not None)
 
-    def steps(self, place: "Place") -> list[tuple[Slot | None, "Place"]]:
-        """Return the ways on from a place: to read the next argument, or to skip it (None) if it may be missing; none at the end.
+    def steps(self, position: "ArgumentPosition") -> list[tuple[Slot | None, "ArgumentPosition"]]:
+        """Return the ways on from a position: to read the next argument, or to skip it (None) if it may be missing; none at the end.
 
         An argument without a key is missing only if all later ones without a key are. O(1).
         """
-        number, first_key = place.at, self.first_key
+        number, first_key = position.at, self.first_key
         if number == first_key + len(self.keyed):
             return []
         is_keyed = number >= first_key
         slot = self.keyed[number - first_key] if is_keyed else self._without_key(number)
-        found: list[tuple[Slot | None, Place]] = [(slot, Place(number + (slot is not self.variadic), False))]
+        found: list[tuple[Slot | None, ArgumentPosition]] = [
+            (slot, ArgumentPosition(number + (slot is not self.variadic), False))
+        ]
         if not slot.required:
-            found.append((None, Place(number + 1 if is_keyed else first_key, place.is_first)))
+            found.append((None, ArgumentPosition(number + 1 if is_keyed else first_key, position.is_first)))
         return found
 
     def _without_key(self, number: int) -> Slot:
@@ -111,17 +113,19 @@ class Layout:
         assert self.variadic is not None, "it counts only if there is one"
         return self.variadic
 
-    def choices(self, place: "Place") -> tuple[list[tuple[Slot, "Place"]], list[tuple[Slot, "Place"]], bool]:
+    def choices(
+        self, position: "ArgumentPosition"
+    ) -> tuple[list[tuple[Slot, "ArgumentPosition"]], list[tuple[Slot, "ArgumentPosition"]], bool]:
         """Return the arguments that may come next, with the places behind them, and whether the call may close instead.
 
         Returns
         -------
-        without, keyed : list of (Slot, Place)
+        without, keyed : list of (Slot, ArgumentPosition)
             At most one without a key, and those with keys.
         may_close : bool
         """
-        found: tuple[list[tuple[Slot, Place]], list[tuple[Slot, Place]]] = [], []
-        at = place
+        found: tuple[list[tuple[Slot, ArgumentPosition]], list[tuple[Slot, ArgumentPosition]]] = [], []
+        at = position
         while ways := self.steps(at):
             slot, after = ways[0]
             assert slot is not None, "the first way reads"
@@ -132,8 +136,8 @@ class Layout:
         return *found, True
 
 
-class Place(NamedTuple):
-    """A place between the arguments of a call.
+class ArgumentPosition(NamedTuple):
+    """A position between the arguments of a call.
 
     Attributes
     ----------

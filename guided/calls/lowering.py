@@ -14,7 +14,7 @@ from guided.calls.containers import array
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
 from guided.calls.formats.texts import BLANKS, any_of, least, part
-from guided.calls.layout import Layout, Place, Slot
+from guided.calls.layout import ArgumentPosition, Layout, Slot
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
 from guided.calls.pythonic import pythonic
@@ -72,7 +72,7 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
                 reason = f"format {form.name!r} writes arguments one by one: declare all, in properties, and no others"
                 raise SchemaError(reason, f"/{tool}", "parameters")
             return Layout((), None, (), parameter.type)
-        kind, text = _told_apart(parameter.type, parameter.label, form, pointer)
+        kind, text = _written_types(parameter.type, parameter.label, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
         elif form.is_positional and parameter.kind != "keyword":
@@ -151,8 +151,8 @@ def least_length(layout: Layout, form: Format) -> int:
 def _arguments(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:
     """The arguments, in the order of `Layout.steps`."""
 
-    def spelled(slot: Slot, place: Place) -> Node:
-        if place.at >= layout.first_key:
+    def spelled(slot: Slot, position: ArgumentPosition) -> Node:
+        if position.at >= layout.first_key:
             return _entry(slot, form, embedded)
         return _value(slot, form, embedded, is_beside_keys=bool(layout.keyed))
 
@@ -162,23 +162,25 @@ def _arguments(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:
     n_points = 2
     before: dict[int, int] = {}
     work = [layout.start]
-    for place in work:
-        ways = layout.steps(place)
+    for position in work:
+        ways = layout.steps(position)
         for slot, after in ways:
             if after not in points:
                 points[after] = n_points
                 n_points += 1
                 work.append(after)
             if slot is None:
-                edges.append((points[place], _NOTHING, points[after]))
+                edges.append((points[position], _NOTHING, points[after]))
                 continue
-            if place.at not in before:
-                before[place.at] = n_points
+            if position.at not in before:
+                before[position.at] = n_points
                 n_points += 1
-                edges.append((before[place.at], spelled(slot, place), points[after]))
-            edges.append((points[place], _NOTHING if place.is_first else part(form.separator), before[place.at]))
+                edges.append((before[position.at], spelled(slot, position), points[after]))
+            edges.append(
+                (points[position], _NOTHING if position.is_first else part(form.separator), before[position.at])
+            )
         if not ways:
-            edges.append((points[place], _NOTHING, 1))
+            edges.append((points[position], _NOTHING, 1))
     return Graph(tuple(edges), n_points)
 
 
@@ -242,7 +244,7 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
     return alternate([kind.node, concat([Literal("+"), unsigned])])
 
 
-def _told_apart(
+def _written_types(
     kind: ValueType | SchemaType, label: str, form: Format, pointer: str
 ) -> tuple[ValueType | SchemaType, ValueType | None]:
     """The type as a format writes it, and the type of its strings if the format gives them a key of their own."""

@@ -105,12 +105,12 @@ def distinct(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     for name, group in places.items():
         if len(group) > 1:
             taken[name] = 0
-            for place, other in zip(group, _told_apart([found[place] for place in group], taken), strict=True):
+            for place, other in zip(group, _distinct_names([found[place] for place in group], taken), strict=True):
                 found[place] = as_named(found[place], other)
     return tuple(found)
 
 
-def _told_apart(group: Sequence[Tool], taken: Counter[str]) -> list[str]:
+def _distinct_names(group: Sequence[Tool], taken: Counter[str]) -> list[str]:
     """A new name for each tool of a group with one name; adds the names to `taken`."""
     name = group[0].name
     for detail in (_by_source, _by_arguments):

@@ -19,7 +19,7 @@ from guided.calls.metadata import alias_of, collect, pattern_of
 from guided.calls.records import fields_of, hints_of, is_model
 from guided.calls.scalars import text
 from guided.calls.schema import SchemaType, known_type, type_of_annotation, type_of_schema
-from guided.calls.types import Place, type_of
+from guided.calls.types import AnnotationContext, type_of
 from guided.calls.values import ValueType
 from guided.errors import SchemaError
 
@@ -168,26 +168,28 @@ def of_signature(
     hints = _hints(function, tool)
     lowered = Lowered()
     for name, parameter in signature.parameters.items():
-        place = Place(f"/{tool}/{name}", caps, never=lowered.never)
+        context = AnnotationContext(f"/{tool}/{name}", caps, never=lowered.never)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             raise SchemaError(
-                "**kwargs is not supported: every argument of a tool needs a name", place.pointer, f"**{name}"
+                "**kwargs is not supported: every argument of a tool needs a name", context.pointer, f"**{name}"
             )
         if hasattr(parameter.default, "is_required") and hasattr(parameter.default, "metadata"):
             raise SchemaError(
-                "put pydantic's Field into Annotated[...] and give the plain default", place.pointer, "Field"
+                "put pydantic's Field into Annotated[...] and give the plain default", context.pointer, "Field"
             )
         annotation = hints.get(name, parameter.annotation)
         metadata = getattr(annotation, "__metadata__", ())
         is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
         label = alias_of(metadata) or _without_underscore(name)
         override = overrides.get(name)
-        lower = partial(_of_annotation, annotation, place) if override is None else partial(_override, override, place)
-        kind = _satisfiable(lower, not is_optional, place.pointer, lowered.never)
+        lower = (
+            partial(_of_annotation, annotation, context) if override is None else partial(_override, override, context)
+        )
+        kind = _satisfiable(lower, not is_optional, context.pointer, lowered.never)
         if kind is None:
             lowered.skip()
         else:
-            description = described.get(name, "") or collect(metadata, place.pointer).description
+            description = described.get(name, "") or collect(metadata, context.pointer).description
             lowered.add(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description))
     labels = [parameter.label for parameter in lowered.parameters]
     for label in labels:
@@ -203,18 +205,18 @@ def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Ma
     _known(overrides, {item.name: None for item in shape.fields}, tool)
     lowered = Lowered()
     for name, annotation, metadata, required in shape.fields:
-        place = Place(f"/{tool}/{name}", caps, never=lowered.never)
+        context = AnnotationContext(f"/{tool}/{name}", caps, never=lowered.never)
         override = overrides.get(name)
         lower = (
-            partial(_of_annotation, annotation, place, metadata)
+            partial(_of_annotation, annotation, context, metadata)
             if override is None
-            else partial(_override, override, place)
+            else partial(_override, override, context)
         )
-        kind = _satisfiable(lower, required, place.pointer, lowered.never)
+        kind = _satisfiable(lower, required, context.pointer, lowered.never)
         if kind is None:
             lowered.skip()
         else:
-            description = collect(metadata, place.pointer).description or described.get(name, "")
+            description = collect(metadata, context.pointer).description or described.get(name, "")
             lowered.add(Parameter(name, name, kind, required, "keyword", description))
     return lowered
 
@@ -257,7 +259,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
             if override is None:
                 lower = partial(type_of_schema, closed, f"/properties/{_escaped(name)}", inside, caps)
             else:
-                lower = partial(_override, override, Place(inside, caps, never=lowered.never))
+                lower = partial(_override, override, AnnotationContext(inside, caps, never=lowered.never))
             kind = _satisfiable(lower, required, inside, lowered.never)
         description = inner.get("description", "") if isinstance(inner, Mapping) else ""
         description = description if isinstance(description, str) else ""
@@ -314,14 +316,14 @@ def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) ->
             raise SchemaError(f"unknown parameter {name!r}", f"/{tool}/{name}", "types")
 
 
-def _of_annotation(annotation: Any, place: Place, metadata: Sequence[Any] = ()) -> ValueType | SchemaType:
+def _of_annotation(annotation: Any, context: AnnotationContext, metadata: Sequence[Any] = ()) -> ValueType | SchemaType:
     """The type of an annotation: regular if possible, otherwise by its schema."""
     try:
-        return type_of(annotation, place, metadata)
+        return type_of(annotation, context, metadata)
     except Irregular as error:
         hint = Annotated[(annotation, *metadata)] if metadata else annotation
         try:
-            return type_of_annotation(hint, error.keyword, place.pointer)
+            return type_of_annotation(hint, error.keyword, context.pointer)
         except Unsatisfiable:
             raise
         except SchemaError as other:
@@ -330,15 +332,15 @@ def _of_annotation(annotation: Any, place: Place, metadata: Sequence[Any] = ()) 
             raise SchemaError(reason, error.pointer, error.keyword) from None
 
 
-def _override(item: Any, place: Place) -> ValueType | SchemaType:
+def _override(item: Any, context: AnnotationContext) -> ValueType | SchemaType:
     if isinstance(item, ValueType):
         return item
-    pattern = pattern_of(item, place.pointer)
+    pattern = pattern_of(item, context.pointer)
     if pattern is not None:
         return text(patterns=(pattern,))
     if hasattr(item, "lower"):
-        raise SchemaError("this type cannot be compiled to a pattern", place.pointer, type(item).__name__)
-    return _of_annotation(item, place)
+        raise SchemaError("this type cannot be compiled to a pattern", context.pointer, type(item).__name__)
+    return _of_annotation(item, context)
 
 
 def _hints(function: Any, tool: str) -> dict[str, Any]:

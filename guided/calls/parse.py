@@ -170,7 +170,7 @@ class CallParser(CallScanner):
             else:
                 call = yield from self._call(start)
                 yield from self._text("terminator")
-                self._told(call, start)
+                self._report_call(call, start)
             n_calls += 1
 
     def _alone(self) -> Step[None]:
@@ -214,7 +214,7 @@ class CallParser(CallScanner):
         call = yield from self._call(start)
         if form.is_tagged:
             yield from self._text("terminator")
-        self._told(call, start)
+        self._report_call(call, start)
 
     def _list(self, start: int) -> Step[None]:
         """Calls that share a trigger, up to the end of their list; they are reported together."""
@@ -237,9 +237,9 @@ class CallParser(CallScanner):
                 break
         for call in calls[:-1]:
             self._reads.append(CallRead(call))
-        self._told(calls[-1], calls[-1].span[0])
+        self._report_call(calls[-1], calls[-1].span[0])
 
-    def _told(self, call: Call, start: int) -> None:
+    def _report_call(self, call: Call, start: int) -> None:
         """Report a complete call."""
         self._reads.append(CallRead(replace(call, span=(start, self.position))))
         self.call_start = None

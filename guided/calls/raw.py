@@ -43,7 +43,7 @@ def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) ->
         Strings cannot be distinguished from arrays and objects of the type; or arrays and objects contain strings, which the format
         would write differently.
     """
-    return _told(partial(_raw, kind, form.quote, _ends(label, form)), form, pointer)
+    return _with_format_in_errors(partial(_raw, kind, form.quote, _ends(label, form)), form, pointer)
 
 
 def raw_apart(
@@ -56,7 +56,7 @@ def raw_apart(
     SchemaError
         As in `raw`.
     """
-    return _told(partial(_apart, kind, _ends(label, form)), form, pointer)
+    return _with_format_in_errors(partial(_apart, kind, _ends(label, form)), form, pointer)
 
 
 def _ends(label: str, form: Format) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def _ends(label: str, form: Format) -> tuple[str, ...]:
     return form.quote or least(form.after_value.replace("{name}", label)), *form.reserved
 
 
-def _told(make: Callable[[], _Made], form: Format, pointer: str) -> _Made:
+def _with_format_in_errors(make: Callable[[], _Made], form: Format, pointer: str) -> _Made:
     try:
         return make()
     except SchemaError as error:

@@ -42,7 +42,7 @@ from guided.errors import SchemaError, annotation_text
 from guided.patterns.tree import Node
 from guided.schema.formats.pointers import uuid as uuid_text
 
-__all__ = ["Place", "type_of"]
+__all__ = ["AnnotationContext", "type_of"]
 
 _ABSTRACT: dict[Any, type] = {
     abc.Sequence: list,
@@ -60,8 +60,8 @@ _DEEPEST_UNION = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Position of an annotation.
+class AnnotationContext:
+    """Position of an annotation, with the bounds that apply there.
 
     Attributes
     ----------
@@ -83,8 +83,8 @@ class Place:
     unions: int = 0
     never: list[str] = field(default_factory=list, compare=False)
 
-    def inside(self, name: str) -> "Place":
-        """Return a place within an array or object here."""
+    def inside(self, name: str) -> "AnnotationContext":
+        """Return the context within an array or object here."""
         return replace(self, pointer=f"{self.pointer}/{name}", level=self.level + 1)
 
     def refuse(self, reason: str, annotation: Any) -> SchemaError:
@@ -96,7 +96,7 @@ class Place:
         return Irregular(reason, self.pointer, _name(annotation))
 
 
-def type_of(annotation: Any, place: Place, beside: Sequence[Any] = ()) -> ValueType:
+def type_of(annotation: Any, context: AnnotationContext, beside: Sequence[Any] = ()) -> ValueType:
     """Lower an annotation to a value type.
 
     Parameters
@@ -112,11 +112,11 @@ def type_of(annotation: Any, place: Place, beside: Sequence[Any] = ()) -> ValueT
         A pattern in it is malformed.
     """
     metadata = list(beside)
-    annotation = _unwrapped(annotation, metadata, place)
-    return _constrained(annotation, collect(metadata, place.pointer), place)
+    annotation = _unwrapped(annotation, metadata, context)
+    return _constrained(annotation, collect(metadata, context.pointer), context)
 
 
-def _unwrapped(annotation: Any, metadata: list[Any], place: Place) -> Any:
+def _unwrapped(annotation: Any, metadata: list[Any], context: AnnotationContext) -> Any:
     """The annotation without Annotated, NewType, Required and aliases; their metadata is collected in `metadata`."""
     for _ in range(100):
         origin = typing.get_origin(annotation)
@@ -131,60 +131,60 @@ def _unwrapped(annotation: Any, metadata: list[Any], place: Place) -> Any:
             annotation = annotation.__value__
         else:
             return annotation
-    raise place.irregular("aliases nest too deep", annotation)
+    raise context.irregular("aliases nest too deep", annotation)
 
 
-def _constrained(annotation: Any, asked: Constraints, place: Place) -> ValueType:
+def _constrained(annotation: Any, asked: Constraints, context: AnnotationContext) -> ValueType:
     """The type of an annotation without wrappers, under the constraints of its metadata."""
     try:
         hash(annotation)
     except TypeError:
-        raise place.refuse("not a type", annotation) from None
+        raise context.refuse("not a type", annotation) from None
     origin = typing.get_origin(annotation)
     if annotation is int:
-        return bounded_int(asked, place.caps, place.pointer)
+        return bounded_int(asked, context.caps, context.pointer)
     if annotation is float:
-        return bounded_float(asked, place.caps, place.pointer)
+        return bounded_float(asked, context.caps, context.pointer)
     if annotation is str:
-        return constrained_text(asked, place.caps, place.pointer)
+        return constrained_text(asked, context.caps, context.pointer)
     if origin is typing.Union or origin is types.UnionType:
-        return _union(typing.get_args(annotation), asked, place)
+        return _union(typing.get_args(annotation), asked, context)
     container = _ABSTRACT.get(origin or annotation, origin or annotation)
     if container in (list, tuple, set, frozenset, dict):
-        asked.only(("length",), _name(annotation), place.pointer)
-        return _container(container, annotation, asked, place)
-    asked.only((), _name(annotation), place.pointer)
+        asked.only(("length",), _name(annotation), context.pointer)
+        return _container(container, annotation, asked, context)
+    asked.only((), _name(annotation), context.pointer)
     if annotation is Any or annotation is object or annotation is inspect.Parameter.empty:
-        return anything(max(MAX_NESTING - place.level, 0))
+        return anything(max(MAX_NESTING - context.level, 0))
     simple = _SIMPLE.get(annotation) if isinstance(annotation, type) or annotation is None else None
     if simple is not None:
         return simple()
     if getattr(origin, "_name", None) == "Literal":
-        return _literal(typing.get_args(annotation), place)
+        return _literal(typing.get_args(annotation), context)
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return _enum(annotation, place)
+        return _enum(annotation, context)
     if isinstance(annotation, str | typing.ForwardRef):
-        raise place.refuse("this name cannot be resolved where the function is defined", annotation)
-    return _record(annotation, place)
+        raise context.refuse("this name cannot be resolved where the function is defined", annotation)
+    return _record(annotation, context)
 
 
-def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueType:
-    if place.unions > _DEEPEST_UNION:
-        raise place.irregular("a union within itself", members[0])
-    place = replace(place, unions=place.unions + 1)
+def _union(members: Sequence[Any], asked: Constraints, context: AnnotationContext) -> ValueType:
+    if context.unions > _DEEPEST_UNION:
+        raise context.irregular("a union within itself", members[0])
+    context = replace(context, unions=context.unions + 1)
     found: dict[ValueType, None] = {}
     refused: list[Unsatisfiable] = []
     for member in members:
         metadata: list[Any] = []
-        inner = _unwrapped(member, metadata, place)
-        own = collect(metadata, place.pointer)
+        inner = _unwrapped(member, metadata, context)
+        own = collect(metadata, context.pointer)
         if metadata and asked.keywords:
             raise SchemaError(
-                "bounds inside and outside of a union cannot be combined", place.pointer, ", ".join(asked.keywords)
+                "bounds inside and outside of a union cannot be combined", context.pointer, ", ".join(asked.keywords)
             )
         is_none = inner is None or inner is type(None)
         try:
-            found[_constrained(inner, asked if asked.keywords and not is_none else own, place)] = None
+            found[_constrained(inner, asked if asked.keywords and not is_none else own, context)] = None
         except Unsatisfiable as error:
             refused.append(error)
     if not found:
@@ -192,47 +192,49 @@ def _union(members: Sequence[Any], asked: Constraints, place: Place) -> ValueTyp
     return next(iter(found)) if len(found) == 1 else union(tuple(found))
 
 
-def _container(kind: type, annotation: Any, asked: Constraints, place: Place) -> ValueType:
-    if place.level >= MAX_NESTING:
-        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or without end", annotation)
+def _container(kind: type, annotation: Any, asked: Constraints, context: AnnotationContext) -> ValueType:
+    if context.level >= MAX_NESTING:
+        raise context.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or without end", annotation)
     arguments = typing.get_args(annotation)
     least, most = asked.min_length, asked.max_length
     if most is not None and least > most:
-        raise Unsatisfiable("no value satisfies all of these constraints", place.pointer, ", ".join(asked.keywords))
+        raise Unsatisfiable("no value satisfies all of these constraints", context.pointer, ", ".join(asked.keywords))
     if kind in (set, frozenset, dict) and least > 1:
         reason = "an automaton cannot check that items or keys are distinct, which a minimum length above 1 needs"
-        raise Irregular(reason, place.pointer, "MinLen")
+        raise Irregular(reason, context.pointer, "MinLen")
     if kind is dict:
         key, value = arguments or (str, Any)
         try:
-            return mapping(_key(key, place), type_of(value, place.inside("*")), least, most)
+            return mapping(_key(key, context), type_of(value, context.inside("*")), least, most)
         except Unsatisfiable:
             if least:
                 raise
             return record((), dict, _name(annotation))
     if kind is tuple and annotation not in (tuple, typing.Tuple) and arguments[1:] != (...,):  # noqa: UP006
         if not least <= len(arguments) <= (len(arguments) if most is None else most):
-            raise Unsatisfiable("no value satisfies all of these constraints", place.pointer, ", ".join(asked.keywords))
-        items = tuple(type_of(item, place.inside(str(i))) for i, item in enumerate(arguments))
+            raise Unsatisfiable(
+                "no value satisfies all of these constraints", context.pointer, ", ".join(asked.keywords)
+            )
+        items = tuple(type_of(item, context.inside(str(i))) for i, item in enumerate(arguments))
         return fixed(items, tuple, f"tuple[{', '.join(item.name for item in items)}]")
     try:
-        item = type_of(arguments[0] if arguments else Any, place.inside("items"))
+        item = type_of(arguments[0] if arguments else Any, context.inside("items"))
     except Unsatisfiable:
         if least:
             raise
         return fixed((), kind, _name(annotation))
     if kind in (set, frozenset) and item.depth:
-        raise place.refuse("items of a set are hashable: no lists and objects", annotation)
+        raise context.refuse("items of a set are hashable: no lists and objects", annotation)
     return array(item, least, most, kind, f"{kind.__name__}[{item.name}{', ...' if kind is tuple else ''}]")
 
 
-def _key(annotation: Any, place: Place) -> ValueType:
-    key = type_of(annotation, Place(f"{place.pointer}/keys", place.caps, MAX_NESTING))
+def _key(annotation: Any, context: AnnotationContext) -> ValueType:
+    key = type_of(annotation, AnnotationContext(f"{context.pointer}/keys", context.caps, MAX_NESTING))
     if key.is_string:
         return key
-    if _unwrapped(annotation, [], place) is int:
+    if _unwrapped(annotation, [], context) is int:
         return _quoted_key(key)
-    raise place.refuse("keys are strings or integers", annotation)
+    raise context.refuse("keys are strings or integers", annotation)
 
 
 @lru_cache(maxsize=4096)
@@ -241,40 +243,40 @@ def _quoted_key(key: ValueType) -> ValueType:
     return string(key.node, key.name, key.read, {"type": "string", "pattern": key.node})
 
 
-def _literal(values: Sequence[Any], place: Place) -> ValueType:
+def _literal(values: Sequence[Any], context: AnnotationContext) -> ValueType:
     plain = [value.value if isinstance(value, enum.Enum) else value for value in values]
     for value in plain:
         if not isinstance(value, str | int | type(None)):
-            raise place.refuse("a Literal of a value that is not a JSON scalar", value)
+            raise context.refuse("a Literal of a value that is not a JSON scalar", value)
     return choice(tuple(map(json.dumps, plain)), tuple(values))
 
 
-def _enum(kind: type[enum.Enum], place: Place) -> ValueType:
+def _enum(kind: type[enum.Enum], context: AnnotationContext) -> ValueType:
     members = tuple(kind)
     if not members:
-        raise place.refuse("an Enum without members", kind)
+        raise context.refuse("an Enum without members", kind)
     by_value = all(isinstance(member.value, str | int | float | type(None)) for member in members)
     values = [member.value if by_value else member.name for member in members]
     if any(value in (float("inf"), -float("inf")) or value != value for value in values):
-        raise place.refuse("JSON has no infinity and no NaN", kind)
+        raise context.refuse("JSON has no infinity and no NaN", kind)
     return choice(tuple(map(json.dumps, values)), members)
 
 
-def _record(annotation: Any, place: Place) -> ValueType:
-    found = fields_of(annotation, place.pointer)
+def _record(annotation: Any, context: AnnotationContext) -> ValueType:
+    found = fields_of(annotation, context.pointer)
     if found is None:
-        raise place.irregular("values of this type cannot be written as JSON", annotation)
-    if place.level >= MAX_NESTING:
-        raise place.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or without end", annotation)
+        raise context.irregular("values of this type cannot be written as JSON", annotation)
+    if context.level >= MAX_NESTING:
+        raise context.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or without end", annotation)
     fields = []
     for name, inner, metadata, required in found.fields:
-        inside = place.inside(name)
+        inside = context.inside(name)
         try:
             kind = type_of(inner, inside, metadata)
         except Unsatisfiable:
             if required:
                 raise
-            place.never.append(inside.pointer)
+            context.never.append(inside.pointer)
             continue
         described = collect((*getattr(inner, "__metadata__", ()), *metadata), inside.pointer)
         fields.append(Field(name, kind, required, described.description))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from guided.errors import CallError
     from guided.lalr.prefix_position import PrefixPosition
 
-__all__ = ["Place", "check", "first_rejection"]
+__all__ = ["Rejection", "check", "first_rejection"]
 
 
 def check(
@@ -100,21 +100,21 @@ def check(
         KindOptions(start, max_ignored, ascii_only, strict_keywords),
     )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
-    place = first_rejection(what.language(), data)
+    rejection = first_rejection(what.language(), data)
     steps = None
     if vocabulary is not None:
         with progress(COMPILING):
             index = what.index(read_vocabulary(vocabulary, eos))
         steps = _steps(index, data)
-    accepted = place is None and (steps is None or all(step.allowed for step in steps))
-    reason = None if place is None else _call_error(what.spec, data)
-    position = None if place is None else prefix_position_of(what.spec, data[: place.byte])
+    accepted = rejection is None and (steps is None or all(step.allowed for step in steps))
+    reason = None if rejection is None else _call_error(what.spec, data)
+    position = None if rejection is None else prefix_position_of(what.spec, data[: rejection.byte])
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
-        where = {**_as_data(place), **position_as_data(position)}
+        where = {**_as_data(rejection), **position_as_data(position)}
         print_json({"accepted": accepted, **where, **call_error, **_steps_as_data(steps)})
     else:
-        _show(data, place, accepted, position)
+        _show(data, rejection, accepted, position)
         if reason is not None:
             console().print(f"tool error ({reason.kind}): {reason.reason}")
         _show_steps(steps)
@@ -122,7 +122,7 @@ def check(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Rejection:
     """The position at which a text leaves a language.
 
     Attributes
@@ -152,7 +152,7 @@ class _Step:
     reason: str
 
 
-def first_rejection(language: "Language", data: bytes) -> Place | None:
+def first_rejection(language: "Language", data: bytes) -> Rejection | None:
     """Return where a text leaves a language; None if it is accepted. O(len(data))."""
     from guided.cli.expected import characters_after, describe
     from guided.cli.languages import may_end, read
@@ -164,7 +164,7 @@ def first_rejection(language: "Language", data: bytes) -> Place | None:
     begin = _whole_characters(data[:count])
     before, _ = read(language, data[:begin])
     expected = describe(characters_after(language, before), may_end=may_end(language, before))
-    return Place(begin, len(_decoded(data[:begin])), ends_early, expected)
+    return Rejection(begin, len(_decoded(data[:begin])), ends_early, expected)
 
 
 def _steps(index: "Index", data: bytes) -> list[_Step]:
@@ -201,24 +201,24 @@ def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | No
     return None
 
 
-def _show(data: bytes, place: Place | None, accepted: bool, position: "PrefixPosition | None") -> None:
+def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "PrefixPosition | None") -> None:
     from guided.guide.explanation import describe_terminals
 
     out = console()
-    if place is None:
+    if rejection is None:
         out.print("accepted" if accepted else "rejected by the vocabulary only", style="green" if accepted else "red")
         return
     text = _decoded(data)
-    if place.ends_early:
+    if rejection.ends_early:
         where = "the text ends too early"
     else:
-        where = f"character {place.character} ({_shown_character(text, place.character)}) is not allowed there"
+        where = f"character {rejection.character} ({_shown_character(text, rejection.character)}) is not allowed there"
     out.print("rejected", style="red", end="")
     out.print(f": {where}")
-    for line in excerpt(text, place.character):
+    for line in excerpt(text, rejection.character):
         out.print(line)
     terminals = "" if position is None else describe_terminals(position.terminals, position.begin)
-    out.print(f"expected {place.expected}{terminals}")
+    out.print(f"expected {rejection.expected}{terminals}")
 
 
 def _show_steps(steps: Sequence[_Step] | None) -> None:
@@ -235,14 +235,14 @@ def _show_steps(steps: Sequence[_Step] | None) -> None:
         out.print(line)
 
 
-def _as_data(place: Place | None) -> dict[str, Any]:
-    if place is None:
+def _as_data(rejection: Rejection | None) -> dict[str, Any]:
+    if rejection is None:
         return {}
     return {
-        "byte": place.byte,
-        "character": place.character,
-        "ends_early": place.ends_early,
-        "expected": place.expected,
+        "byte": rejection.byte,
+        "character": rejection.character,
+        "ends_early": rejection.ends_early,
+        "expected": rejection.expected,
     }
 
 

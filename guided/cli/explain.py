@@ -110,17 +110,17 @@ def explain(
     said = os.fsencode(after)
     if not _read(guide, words, said):
         return _show_dead(index, said, as_json=as_json)
-    place = _Place.of(index, guide, said, sample)
+    summary = _StateSummary.of(index, guide, said, sample)
     verdicts = _verdicts(guide, tokens or [])
     if as_json:
-        print_json({"after": after, **place.as_data(), "verdicts": [_as_data(verdict) for verdict in verdicts]})
+        print_json({"after": after, **summary.as_data(), "verdicts": [_as_data(verdict) for verdict in verdicts]})
     else:
-        _show(shown_bytes(said), place, verdicts, is_one=len(tokens or []) == 1)
+        _show(shown_bytes(said), summary, verdicts, is_one=len(tokens or []) == 1)
     return ACCEPTED if all(verdict.allowed for verdict in verdicts) else REJECTED
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _StateSummary:
     """The state after the text so far.
 
     Attributes
@@ -151,7 +151,7 @@ class _Place:
     position: "PrefixPosition | None"
 
     @classmethod
-    def of(cls, index: "Index", guide: "Guide", said: bytes, count: int) -> "_Place":
+    def of(cls, index: "Index", guide: "Guide", said: bytes, count: int) -> "_StateSummary":
         allowed = index.allowed(guide.state).tolist()
         spelled = [(token, data) for token in allowed if (data := index.vocabulary[token])]
         return cls(
@@ -166,7 +166,7 @@ class _Place:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Return the place as JSON data."""
+        """Return the summary as JSON data."""
         return {
             "allowed": self.n_allowed,
             "may_end": self.may_end,
@@ -211,24 +211,24 @@ def _verdicts(guide: "Guide", tokens: list[int]) -> list["Explanation"]:
     return verdicts
 
 
-def _show(said: str, place: _Place, verdicts: list["Explanation"], *, is_one: bool) -> None:
+def _show(said: str, summary: _StateSummary, verdicts: list["Explanation"], *, is_one: bool) -> None:
     from guided.guide.explanation import describe_terminals
 
     out = console()
-    out.print(f"after {said}: {place.n_allowed:,} of {place.n_tokens:,} tokens are allowed")
-    if place.sample:
-        pieces = [f"{token} {shown_bytes(data)}" for token, data in place.sample]
-        out.print(f"    {', '.join([*pieces, '...'] if place.has_more else pieces)}")
-    if place.may_end:
+    out.print(f"after {said}: {summary.n_allowed:,} of {summary.n_tokens:,} tokens are allowed")
+    if summary.sample:
+        pieces = [f"{token} {shown_bytes(data)}" for token, data in summary.sample]
+        out.print(f"    {', '.join([*pieces, '...'] if summary.has_more else pieces)}")
+    if summary.may_end:
         out.print("    the text may end here")
     else:
-        out.print(f"    at least {place.least} more token{'s' * (place.least != 1)} to the end")
-    if place.position is not None and place.position.terminals:
+        out.print(f"    at least {summary.least} more token{'s' * (summary.least != 1)} to the end")
+    if summary.position is not None and summary.position.terminals:
         out.print(
-            f"    expected{describe_terminals(place.position.terminals, place.position.begin).removeprefix(', that is')}"
+            f"    expected{describe_terminals(summary.position.terminals, summary.position.begin).removeprefix(', that is')}"
         )
-    if place.forced:
-        out.print(f"    the text must continue with {shown_bytes(place.forced)}")
+    if summary.forced:
+        out.print(f"    the text must continue with {shown_bytes(summary.forced)}")
     if verdicts and not is_one:
         out.print("the text is not a single token; split into the fewest tokens:")
     for verdict in verdicts:
@@ -245,19 +245,21 @@ def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
     from guided.index.regular import RegularIndex
 
     tables = index.tables
-    place = first_rejection(tables.automaton if isinstance(tables, RegularIndex) else tables, said)
-    position = None if place is None else prefix_position_of(index.origin and index.origin.spec, said[: place.byte])
+    rejection = first_rejection(tables.automaton if isinstance(tables, RegularIndex) else tables, said)
+    position = (
+        None if rejection is None else prefix_position_of(index.origin and index.origin.spec, said[: rejection.byte])
+    )
     if as_json:
-        failed = None if place is None else {**asdict(place), **position_as_data(position)}
+        failed = None if rejection is None else {**asdict(rejection), **position_as_data(position)}
         print_json({"after": as_text(said), "allowed": 0, "failed": failed})
         return REJECTED
     out = console()
     out.print(f"no token is allowed after {shown_bytes(said)}: no accepted text begins with it")
-    if place is not None and not place.ends_early:
-        for line in excerpt(said.decode(errors="surrogateescape"), place.character):
+    if rejection is not None and not rejection.ends_early:
+        for line in excerpt(said.decode(errors="surrogateescape"), rejection.character):
             out.print(line)
         terminals = "" if position is None else describe_terminals(position.terminals, position.begin)
-        out.print(f"expected {place.expected}{terminals}")
+        out.print(f"expected {rejection.expected}{terminals}")
     return REJECTED
 
 

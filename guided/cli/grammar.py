@@ -64,11 +64,11 @@ def check_grammar(
         "scanner edges": int((scanner.table != DEAD).sum()),
     }
     if as_json:
-        told = [
+        findings = [
             {"kind": one.kind, "note": one.note, "example": None if one.example is None else one.example._asdict()}
             for one in found
         ]
-        print_json({"start": spec.start, "sizes": sizes, "notes": [one.note for one in found], "findings": told})
+        print_json({"start": spec.start, "sizes": sizes, "notes": [one.note for one in found], "findings": findings})
     else:
         for line in aligned([(name, f"{count:,}") for name, count in sizes.items()], indent=0):
             console().print(line)

@@ -68,7 +68,7 @@ def judge(text: str, question: Question, spec: Tools) -> Verdict:
     """
     name, call, error = _first_call(text, spec)
     right_tool = name == question.tool
-    right_call = right_tool and error is None and _alike(call.arguments if call else {}, question.arguments)
+    right_call = right_tool and error is None and _same_arguments(call.arguments if call else {}, question.arguments)
     said = "" if error is None else _word(text, error.position)
     return Verdict(call, error, said, right_tool, right_call)
 
@@ -96,7 +96,7 @@ def _word(text: str, position: int) -> str:
     return next((match[0] for match in _WORDS.finditer(text) if match.start() <= place < match.end()), "")
 
 
-def _alike(given: dict[str, Any], expected: dict[str, Any]) -> bool:
+def _same_arguments(given: dict[str, Any], expected: dict[str, Any]) -> bool:
     return {key: _bare(value) for key, value in given.items()} == {key: _bare(value) for key, value in expected.items()}
 
 

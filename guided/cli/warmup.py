@@ -209,8 +209,8 @@ def warm(advance: Callable[[str], None]) -> None:
 
     # Why several grammars: other kernels handle lexemes that may end where they could continue, and masks that resemble others.
     keyword = 'start: ("is" NAME)+\nNAME: /[a-z]+/\n%ignore " "'
-    parted = 'start: (A | B)+\nA: /a(bc)?/\nB: "b"'
-    for grammar, data in (("json", b'{"name": [31, true]}'), (parted, b"aba"), (keyword, b"is it is in")):
+    ambiguous_lexemes = 'start: (A | B)+\nA: /a(bc)?/\nB: "b"'
+    for grammar, data in (("json", b'{"name": [31, true]}'), (ambiguous_lexemes, b"aba"), (keyword, b"is it is in")):
         guide = compile_spec(Grammar(grammar), vocabulary).guide()
         for token in data:
             guide.mask()

@@ -223,8 +223,8 @@ class _Writer:
         """Return the formula of the values with a valuation."""
         must, *observed = leaf.wanted
         negation = self._formulas.negation
-        told = (one if leaf.bits >> i & 1 else negation(one) for i, one in enumerate(observed))
-        return self._formulas.conjunction([must, *told])
+        literals = (one if leaf.bits >> i & 1 else negation(one) for i, one in enumerate(observed))
+        return self._formulas.conjunction([must, *literals])
 
     def _number(self, leaf: Leaf) -> Symbol:
         made = self._context.leaf("number", leaf.wanted)

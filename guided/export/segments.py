@@ -109,7 +109,7 @@ class _Cutting:
         self._ends = sorted(accepting & self._edges.keys())
         self._behind = {behind for _, behind in self._holes.values()}
         self._cuts = {0, *self._ends, *self._holes, *self._behind}
-        self._minterms = self._told_apart()
+        self._minterms = self._compute_minterms()
 
     def _alive(self, holes: dict[int, tuple[int, int]], accepting: set[int]) -> set[int]:
         """Return the states from which characters and values lead to an end."""
@@ -125,7 +125,7 @@ class _Cutting:
                 todo += sources.get(state, ())
         return found
 
-    def _told_apart(self) -> list[Charset]:
+    def _compute_minterms(self) -> list[Charset]:
         """Return disjoint sets whose unions give all sets of characters behind holes."""
         found: list[Charset] = []
         for state in sorted(self._behind):

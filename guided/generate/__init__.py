@@ -1,1 +1,11 @@
-"""Models, the sampler, generators and their events."""
+"""Generators: a language model and an index produce constrained text.
+
+In: a `model.LanguageModel`, a prompt, and an index (or a spec to compile). Out: a stream of events (`guided.events`), or a result with
+the text, its value and its tokens.
+
+Invariants: only allowed tokens are chosen, with the model's probabilities renormalized; a text is complete when its budget of tokens
+ends; a generator calls the model only through a driver, so streams, event loops and batches run the same coroutine.
+
+Reading order: `model`, `sampler`, `decoding`, `drivers`, `generator`; the factory functions (`api`, `texts`, `schemas`, `grammars`) with
+`structured` for JSON; `segments`, `writing` and `tools` for tool calls; `search` and `scoring` for methods that choose among whole texts.
+"""

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from guided.schema.frontend.json_values import parse_json
 
-__all__ = ["Completed", "JsonReader", "Place"]
+__all__ = ["Completed", "JsonReader", "Location"]
 
 _Expected: TypeAlias = Literal["value", "value or ]", "key", "key or }", ":", ", or end", "end"]
 
@@ -28,17 +28,17 @@ _CLOSING = {"[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
-    """Position of a value: a key or index within the container at another place.
+class Location:
+    """Position of a value: a key or index within the container at another location.
 
     Attributes
     ----------
-    within : Place or None
+    within : Location or None
         The container; None: the whole value.
     step : str or int
     """
 
-    within: "Place | None"
+    within: "Location | None"
     step: str | int
 
 
@@ -48,7 +48,7 @@ class Completed:
 
     Attributes
     ----------
-    place : Place or None
+    location : Location or None
         None for the value of the whole text.
     value : Any
         The parsed value. Arrays and objects are the same objects that outer values hold.
@@ -56,7 +56,7 @@ class Completed:
         Span of its text, in characters from the start of the input.
     """
 
-    place: Place | None
+    location: Location | None
     value: Any
     begin: int
     end: int
@@ -65,20 +65,20 @@ class Completed:
     def path(self) -> tuple[str | int, ...]:
         """The keys and indices from the root to it. O(depth)."""
         steps: list[str | int] = []
-        place = self.place
-        while place is not None:
-            steps.append(place.step)
-            place = place.within
+        location = self.location
+        while location is not None:
+            steps.append(location.step)
+            location = location.within
         return tuple(reversed(steps))
 
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """An incomplete array or object: its bracket, value, place and begin, and the key of the member that is being read."""
+    """An incomplete array or object: its bracket, value, location and begin, and the key of the member that is being read."""
 
     bracket: str
     value: Any
-    place: Place | None
+    location: Location | None
     begin: int
     key: str = ""
 
@@ -162,7 +162,7 @@ class JsonReader:
             self._within, self._begin, self._token = "string", offset + place, [char]
         elif expected in ("value", "value or ]") and char in _CLOSING:
             value: Any = [] if char == "[" else {}
-            self._open.append(_Open(char, value, self._place(), offset + place))
+            self._open.append(_Open(char, value, self._location(), offset + place))
             self._expected = "value or ]" if char == "[" else "key or }"
         elif expected in ("value", "value or ]") and _end(_SCALAR_PART, char, 0):
             self._within, self._begin, self._token = "scalar", offset + place, []
@@ -177,7 +177,7 @@ class JsonReader:
             and expected in (", or end", f"value or {char}", f"key or {char}")
         ):
             last = self._open.pop()
-            self._finish(last.value, last.place, last.begin, offset + place + 1, found)
+            self._finish(last.value, last.location, last.begin, offset + place + 1, found)
         else:
             raise self._wrong(repr(char))
         return place + 1
@@ -197,12 +197,12 @@ class JsonReader:
             self._open[-1].key = value
             self._expected = ":"
         else:
-            self._finish(value, self._place(), self._begin, offset + stop + 1, found)
+            self._finish(value, self._location(), self._begin, offset + stop + 1, found)
         return stop + 1
 
     def _scalar(self, end: int, found: list[Completed]) -> None:
         self._within = ""
-        self._finish(self._parsed(), self._place(), self._begin, end, found)
+        self._finish(self._parsed(), self._location(), self._begin, end, found)
 
     def _parsed(self) -> Any:
         try:
@@ -213,14 +213,14 @@ class JsonReader:
         self._token = []
         return value
 
-    def _place(self) -> Place | None:
-        """The place of the next value."""
+    def _location(self) -> Location | None:
+        """The location of the next value."""
         if not self._open:
             return None
         last = self._open[-1]
-        return Place(last.place, len(last.value) if last.bracket == "[" else last.key)
+        return Location(last.location, len(last.value) if last.bracket == "[" else last.key)
 
-    def _finish(self, value: Any, place: Place | None, begin: int, end: int, found: list[Completed]) -> None:
+    def _finish(self, value: Any, location: Location | None, begin: int, end: int, found: list[Completed]) -> None:
         if self._open:
             last = self._open[-1]
             if last.bracket == "[":
@@ -228,7 +228,7 @@ class JsonReader:
             else:
                 last.value[last.key] = value
         self._expected = ", or end" if self._open else "end"
-        found.append(Completed(place, value, begin, end))
+        found.append(Completed(location, value, begin, end))
 
     def _wrong(self, what: str) -> ValueError:
         return ValueError(f"{what} at character {self._position}, where {self._expected} is expected")

@@ -187,13 +187,15 @@ class Completions:
             return self.bound(text_configuration), True
         if self._weight(text_configuration) > _LONGEST:
             return TOO_LONG, False
-        asked = self._asked(text_configuration)
-        if not asked:
+        dependencies = self._dependencies(text_configuration)
+        if not dependencies:
             return self.bound(text_configuration), True
         level = len(text_configuration[1]) - 1
         is_on_top = self._stacks.top(text_configuration[0][1])[0] in self._automaton.tables.differing
         return (
-            self._most_of_others(text_configuration, asked[level]) if is_on_top and list(asked) == [level] else TOO_LONG
+            self._most_of_others(text_configuration, dependencies[level])
+            if is_on_top and list(dependencies) == [level]
+            else TOO_LONG
         ), False
 
     def first(self, text_configuration: TextConfiguration) -> bytes:
@@ -416,9 +418,9 @@ class Completions:
 
     # Texts on top of recording cells
 
-    def _asked(self, text_configuration: TextConfiguration) -> dict[int, list["_Asked"]]:
+    def _dependencies(self, text_configuration: TextConfiguration) -> dict[int, list["_Dependency"]]:
         """Return the records of each cell whose text the completion depends on, by level, beginning with that of the text itself."""
-        found: dict[int, list[_Asked]] = {
+        found: dict[int, list[_Dependency]] = {
             level: [] for level, text in enumerate(text_configuration[1]) if text is not None
         }
         done: set[int] = set()
@@ -433,28 +435,30 @@ class Completions:
                 for record in records:
                     if record.level in found and record.level not in done:
                         found[record.level].append(
-                            _Asked(record, text_configuration, byte, n_read, record.level < len(after[1]))
+                            _Dependency(record, text_configuration, byte, n_read, record.level < len(after[1]))
                         )
                 text_configuration = after
                 done |= {level for level in found if level >= len(text_configuration[1])}
-        return {level: asked for level, asked in found.items() if self._is_told(asked)}
+        return {
+            level: dependencies for level, dependencies in found.items() if self._may_change_completion(dependencies)
+        }
 
-    def _is_told(self, asked: list["_Asked"]) -> bool:
+    def _may_change_completion(self, dependencies: list["_Dependency"]) -> bool:
         """Return whether another text can change the completion: reactions differ, and more than the cell's end follows."""
-        if len(asked) < 2 or not asked[1].stays:
+        if len(dependencies) < 2 or not dependencies[1].stays:
             return False
-        _, action, cell, _, reaction = asked[0].record
+        _, action, cell, _, reaction = dependencies[0].record
         tables, key = self._automaton.tables, action << 32 | cell
         if key not in tables.reactions:
             self._automaton.compute_reaction(action, cell)
         return tables.reactions[key] != reaction
 
-    def _most_of_others(self, text_configuration: TextConfiguration, asked: list["_Asked"]) -> int:
+    def _most_of_others(self, text_configuration: TextConfiguration, dependencies: list["_Dependency"]) -> int:
         """Return the length of the longest completion over all values of the current text.
 
         Why only values of the completion: it takes the least value still allowed, so it is longest after a value that it would have taken.
         """
-        (first, (configuration, texts), byte, n_read, _), *later = asked
+        (first, (configuration, texts), byte, n_read, _), *later = dependencies
         most = self._weight(text_configuration)
         others = {one.record.data for one in later if one.record.action == first.action}
         if len(others) > _VALUES_TRIED:
@@ -475,7 +479,7 @@ class Completions:
         return most if most <= _LONGEST else TOO_LONG
 
 
-class _Asked(NamedTuple):
+class _Dependency(NamedTuple):
     """A record made during a completion: the configuration before it, its byte, the number of bytes read, and whether the cell stays."""
 
     record: Record

@@ -118,7 +118,7 @@ class PushdownWalk:
 
         Returns
         -------
-        list of Place
+        list of Configuration
             Configuration after the tokens of each class, without maximum of code points: completions never come near one.
         """
         n = self._run(trie, configuration, words, base, None, None, -1, ends, first)[1]

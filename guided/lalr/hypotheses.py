@@ -331,7 +331,7 @@ class HypothesisReader:
         """
         if self.depends_on_column(hypothesis):
             return self._fits(hypothesis)
-        if self.is_certain(hypothesis) or self._certain is None:
+        if self.is_definitive(hypothesis) or self._certain is None:
             return not hypothesis.above or bool(self.allowed(hypothesis.above[-1]) & self.wanted(hypothesis))
         if not hypothesis.above:
             raise StackUnderflow

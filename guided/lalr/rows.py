@@ -188,6 +188,6 @@ class Rows:
                     parts = (
                         event is not None and after is None and reader.lexing.may_part(event, behind, continued.scanned)
                     )
-                    if reader.is_certain(continued) and not parts:
+                    if reader.is_definitive(continued) and not parts:
                         return self._control(frozenset({continued}))
         return UNKNOWN

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.calls.constraints import Caps, Irregular
-from guided.calls.types import Place, type_of
+from guided.calls.types import AnnotationContext, type_of
 from guided.calls.values import automaton_of
 from guided.errors import SchemaError
 from tests.profiles import examples
@@ -114,7 +114,7 @@ def texts_of(automaton: Automaton, chance: random.Random, count: int) -> list[st
 def test_patterns_and_schemas_of_annotations_are_one_language(annotation: Any, seed: int) -> None:
     chance = random.Random(seed)
     try:
-        automaton = automaton_of(type_of(annotation, Place("", Caps())).node)
+        automaton = automaton_of(type_of(annotation, AnnotationContext("", Caps())).node)
     except Irregular:  # then the schema is taken for tools as well
         return
     try:

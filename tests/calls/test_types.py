@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from guided.calls.constraints import Caps
 from guided.calls.rendering import json_value
-from guided.calls.types import Place, type_of
+from guided.calls.types import AnnotationContext, type_of
 from guided.calls.values import ValueType, automaton_of
 from guided.engine.specs import Choice, Regex
 from guided.errors import PatternError, SchemaError
@@ -71,7 +71,7 @@ NOON = datetime.time(12)
 
 
 def lowered(annotation: Any, caps: Caps | None = None) -> ValueType:
-    return type_of(annotation, Place("/tool/x", caps or Caps()))
+    return type_of(annotation, AnnotationContext("/tool/x", caps or Caps()))
 
 
 def accepts(annotation: Any, spelling: str) -> bool:

@@ -209,7 +209,7 @@ class ValueEnumerator:
         partial: _Partial = [({}, start)]
         table = self._context.key_table(start.table)
         labels = sorted(
-            (name, label) for label, (name, _) in enumerate(table.labels) if name >= 0 and label in table.possible
+            (name, label) for label, (name, _) in enumerate(table.labels) if name >= 0 and label in table.spellable
         )
         for number, label in labels:
             further: _Partial = []
@@ -269,7 +269,7 @@ class ValueEnumerator:
         """Return the labels of undeclared names that may come next."""
         table = self._context.key_table(state.table)
         return [
-            label for label in ones(table.other_labels) if label in table.possible and state.after(label) is not None
+            label for label in ones(table.other_labels) if label in table.spellable and state.after(label) is not None
         ]
 
     def _with(self, state: _Object, label: int, most: int) -> list[tuple[Any, _Object]] | None:

@@ -20,7 +20,7 @@ from guided.schema.cardinality.items import EnumerateConstants, critical_items
 from guided.schema.containers.members import Member, MemberPositions, solutions
 from guided.schema.formula.formulas import TRUE, Atom, Formulas
 
-__all__ = ["can_end", "critical", "later_values"]
+__all__ = ["can_end", "critical_values", "later_values"]
 
 _CanBe: TypeAlias = Callable[[int], bool]
 _Spend: TypeAlias = Callable[..., None]
@@ -161,7 +161,7 @@ def can_end(
     return False
 
 
-def critical(
+def critical_values(
     formulas: Formulas, term: Iterable[int], can_be: _CanBe, enumerate_up_to: EnumerateConstants, spend: _Spend
 ) -> frozenset[int] | None:
     """Return the values that every array with these literals needs, if items must differ; None if no array can end."""

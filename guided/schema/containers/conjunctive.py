@@ -214,7 +214,7 @@ class ConjunctiveObject:
         found = self.values[label]
         if found < 0:
             name, _ = self.keys.labels[label]
-            if label not in self.keys.possible or (name >= 0 and self.banned >> name & 1):
+            if label not in self.keys.spellable or (name >= 0 and self.banned >> name & 1):
                 found = FALSE
             else:
                 found = self.context.formulas.conjunction([self.said(part, label) for part in self.parts])

@@ -63,7 +63,7 @@ def after_key(
     is_ordered : bool
         Whether a declared name also closes the names declared before it.
     """
-    if label not in table.possible:
+    if label not in table.spellable:
         return None
     index, bits = table.labels[label]
     name = None
@@ -110,7 +110,7 @@ def last_value(
 
     Cheaper than `after_key` and the liveness of its result: most conditions are decided where no other key follows.
     """
-    if label not in table.possible:
+    if label not in table.spellable:
         return FALSE
     index, bits = table.labels[label]
     if index >= 0 and seen >> index & 1:

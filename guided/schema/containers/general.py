@@ -221,7 +221,7 @@ class ObjectState(NamedTuple):
         table = self.keys
         mentioned = self._mentioned_names()
         index, bits = table.labels[label]
-        if mentioned is None or label not in table.possible:
+        if mentioned is None or label not in table.spellable:
             return label
         at = bisect_left(mentioned, index)
         if at < len(mentioned) and mentioned[at] == index:

@@ -12,18 +12,18 @@ __all__ = ["KeyLayout"]
 
 
 class KeyLayout(NamedTuple):
-    """The possible labels of a key table, as bits.
+    """The spellable labels of a key table, as bits.
 
     Attributes
     ----------
-    possible : int
+    spellable : int
     by_patterns : list of int
-        The possible labels, grouped by the patterns that match.
+        The spellable labels, grouped by the patterns that match.
     labels, after : list of int
         By name: its label, and the labels of the ordered names after it.
     """
 
-    possible: int
+    spellable: int
     by_patterns: list[int]
     labels: list[int]
     after: list[int]
@@ -33,7 +33,7 @@ class KeyLayout(NamedTuple):
         """Return the layout of a key table."""
         by_patterns: dict[int, int] = {}
         labels, after = [0] * len(table.names), [0] * len(table.names)
-        for label in table.possible:
+        for label in table.spellable:
             index, bits = table.labels[label]
             by_patterns[bits] = by_patterns.get(bits, 0) | 1 << label
             if index >= 0:
@@ -42,11 +42,11 @@ class KeyLayout(NamedTuple):
         for index in reversed(range(table.n_ordered)):
             after[index] = later
             later |= labels[index]
-        return cls(sum(1 << label for label in table.possible), list(by_patterns.values()), labels, after)
+        return cls(sum(1 << label for label in table.spellable), list(by_patterns.values()), labels, after)
 
     def groups(self, mentioned: Sequence[int], *, is_ordered: bool) -> Iterator[int]:
         """Yield sets of interchangeable labels, if formulas mention only the names at the given ascending indices; each of these alone."""
-        left = self.possible
+        left = self.spellable
         for index in mentioned:
             left &= ~self.labels[index]
         # Why these first: their goals mostly recur for each mentioned name, and are then in the table.

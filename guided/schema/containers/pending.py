@@ -71,7 +71,7 @@ class PendingValues:
         least = worst_case(formulas, rest[0]) if len(observed) > _FEW_OBSERVED else None
         if least is not None and least != FALSE and self._is_live(progress, least):
             return must
-        if all(self._is_told_by_type(kind, must, observed) for kind in ("array", "object")):
+        if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
             return self._allowed_valuations(progress, must, observed, rest)
         return formulas.conjunction((must, formulas.disjunction(self._alternatives(progress, rest[0], must))))
 
@@ -111,7 +111,7 @@ class PendingValues:
             return []
         spend = self._spend
         return sorted(
-            array_terms.critical(
+            array_terms.critical_values(
                 self.formulas, term, self.satisfiability.is_satisfiable, self.satisfiability.enumerate_up_to, spend
             )
             or ()
@@ -129,24 +129,26 @@ class PendingValues:
         )
         return [formulas.conjunction((value, one)) for one in later]
 
-    def _is_told_by_type(self, kind: str, must: int, observed: list[int]) -> bool:
+    def _type_decides(self, kind: str, must: int, observed: list[int]) -> bool:
         """Return whether the type alone decides all observed formulas, or the value cannot have this type."""
         typed = self.context.typed
         return typed(must, kind) == FALSE or all(typed(formula, kind) <= TRUE for formula in observed)
 
     def _allowed_valuations(self, progress: Progress, must: int, observed: list[int], rest: tuple[int, ...]) -> int:
-        """`_allowed` if the type of an array or object alone decides its valuation, so that all possible valuations can be listed."""
+        """`_allowed` if the type of an array or object alone decides its valuation, so that all valuations can be listed."""
         formulas, query = self.formulas, (must, *observed)
-        possible = self.satisfiability.valuations(query)
+        valuations = self.satisfiability.valuations(query)
         allowed = [
-            bits for bits in possible if self._is_live(progress, self.substitution.after(rest[:1], query[1:], bits)[0])
+            bits
+            for bits in valuations
+            if self._is_live(progress, self.substitution.after(rest[:1], query[1:], bits)[0])
         ]
-        if len(allowed) == len(possible):
+        if len(allowed) == len(valuations):
             return must
         negation = formulas.negation
-        if 2 * len(allowed) > len(possible):
+        if 2 * len(allowed) > len(valuations):
             # Why: exclude the dead valuations if they are fewer. For hundreds of constants the formula then says "one of them".
-            dead = set(possible).difference(allowed)
+            dead = set(valuations).difference(allowed)
             others = (
                 formulas.disjunction(negation(one) if bits >> i & 1 else one for i, one in enumerate(observed))
                 for bits in sorted(dead)

@@ -19,8 +19,8 @@ __all__ = ["make_disjoint"]
 # Patterns that list literal words.
 _LITERALS = re.compile(r"\^(?:\(([\w|-]+)\)|([\w-]+))\$")
 # The values that a formula allows: by possible type the constants, or None if they are not listed.
-_Possible = Mapping[str, frozenset[object] | None]
-_ANY: _Possible = dict.fromkeys(TYPES)
+_ValueSets = Mapping[str, frozenset[object] | None]
+_ANY: _ValueSets = dict.fromkeys(TYPES)
 
 
 def make_disjoint(formulas: Formulas, formula: int, typed: Callable[[int, str], int]) -> int:
@@ -80,7 +80,7 @@ class _Alternative:
         atoms = [formulas.nodes[member] for member in members]
         self.required = {atom[1] for atom in atoms if atom[0] == "required"}
         self._tables = [(dict(atom[1]), atom[2], atom[3]) for atom in atoms if atom[0] == "properties"]
-        self._values: dict[str, _Possible] = {}
+        self._values: dict[str, _ValueSets] = {}
         choices = [node[1] for node in atoms if node[0] in ("|", "1")]
         # Why only one choice: several would need a test of every combination.
         first = min(choices, key=len, default=())
@@ -101,24 +101,24 @@ class _Alternative:
                 return False
         return True
 
-    def value(self, name: str) -> _Possible:
+    def value(self, name: str) -> _ValueSets:
         """Return a superset of the possible values of a name."""
         found = self._values.get(name)
         if found is None:
-            found = self._values[name] = self._possible(self._formulas.conjunction(self._said_of(name)))
+            found = self._values[name] = self._value_sets(self._formulas.conjunction(self._formulas_of(name)))
         return found
 
-    def _said_of(self, name: str) -> list[int]:
-        said: list[int] = []
+    def _formulas_of(self, name: str) -> list[int]:
+        found: list[int] = []
         for names, patterns, others in self._tables:
             declared = names.get(name)
             if declared is not None:
-                said.append(declared)
+                found.append(declared)
             elif not patterns:
-                said.append(others)
-        return said
+                found.append(others)
+        return found
 
-    def _possible(self, value: int) -> _Possible:
+    def _value_sets(self, value: int) -> _ValueSets:
         if value == TRUE:
             return _ANY
         found: dict[str, frozenset[object] | None] = {}
@@ -147,7 +147,7 @@ def _constants(formulas: Formulas, formula: int) -> frozenset[object] | None:
     return None
 
 
-def _are_disjoint(first: _Possible, second: _Possible) -> bool:
+def _are_disjoint(first: _ValueSets, second: _ValueSets) -> bool:
     for kind in first.keys() & second.keys():
         mine, theirs = first[kind], second[kind]
         if mine is None or theirs is None or mine & theirs:

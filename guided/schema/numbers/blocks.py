@@ -107,7 +107,7 @@ class Blocks:
         rows[:, :10] = block.begin + members.onward(before)
         block.rows.append(rows)
         part, fractions = self._lines[side].fraction(block.place), members.fractions(before)
-        if part >= 0 and self._verdicts.parted[side]:
+        if part >= 0 and self._verdicts.with_fraction_or_exponent[side]:
             different, which = distinct_rows(fractions)
             rows[:, POINT] = np.array([self._pointed(side, part, rests) for rests in different])[which]
         region = self._lines[side].region(part) if part >= 0 else DEAD

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from guided.schema.formula.formulas import TRUE, Atom, Formulas
 
-__all__ = ["ADVICE", "Condition", "condition_of", "evaluate", "possible"]
+__all__ = ["ADVICE", "Condition", "condition_of", "evaluate", "may_accept"]
 
 ADVICE = (
     "the bounds, multiples and equalities of a number are too many or too long: use fewer digits or smaller divisors"
@@ -107,7 +107,7 @@ def evaluate(condition: Condition, masks: Sequence[int], every: int) -> list[int
     return [values[root] for root in condition.roots]
 
 
-def possible(condition: Condition, masks: Sequence[int | None], every: int) -> int:
+def may_accept(condition: Condition, masks: Sequence[int | None], every: int) -> int:
     """Return the numbers for which the first formula may be true if some atoms (None) are unknown; possibly too many.
 
     Kleene's logic: each formula has a mask of where it may be true and one of where it may be false.

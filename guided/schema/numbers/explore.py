@@ -132,16 +132,16 @@ class _Exploration:
             raise LimitError("transitions", count * N_COLUMNS, limits.transitions, ADVICE)
 
     def _start(self, row: list[int], kind: int, side: int) -> int:
-        if self._verdicts.possible[1]:
+        if self._verdicts.may_accept[1]:
             row[MINUS] = self._number((_SIGNED, 0 if self._verdicts.is_even else 1))
         return self._signed(row, kind, side)
 
     def _signed(self, row: list[int], _: int, side: int) -> int:
-        if not self._verdicts.possible[side]:
+        if not self._verdicts.may_accept[side]:
             return REJECTED
         line, mantissas = self._lines[side], self._mantissas[side]
         begin = line.start()
-        # Why possible: `possible` treats each atom separately; together they may reject the whole side.
+        # Why this can happen: `Side.may_accept` treats each atom separately; together they may reject the whole side.
         if begin < 0:
             return REJECTED
         for digit, place in enumerate(line.digits(begin)):
@@ -170,7 +170,7 @@ class _Exploration:
                     row[digit] = number
             part = self._lines[side].fraction(place)
             rests = tuple([divisor.fraction(rest) for divisor, rest in zip(self._divisors, rests, strict=True)])
-        pointed = part if self._verdicts.parted[side] else DEAD
+        pointed = part if self._verdicts.with_fraction_or_exponent[side] else DEAD
         if pointed >= 0 or isinstance(scale, Mantissa):
             row[POINT] = self._number((_POINTED, side, pointed, rests if pointed >= 0 else (), scale))
         return self._end(row, side, part, rests, scale, whole=True)

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from guided.automata.steps import Steps
 from guided.schema.formula.formulas import Atom
-from guided.schema.numbers.condition import ADVICE, Condition, evaluate, possible
+from guided.schema.numbers.condition import ADVICE, Condition, evaluate, may_accept
 from guided.schema.numbers.table import REJECTED
 
 __all__ = ["Side"]
@@ -84,11 +84,11 @@ class Side:
                     left ^= lowest
         return found
 
-    def possible(self, others_truth: Sequence[bool | None]) -> int:
+    def may_accept(self, others_truth: Sequence[bool | None]) -> int:
         """Return the mask of regions that may be accepted if some atoms that are not bounds (None) are unknown."""
         rest = (truth if truth is None else self._every * truth for truth in others_truth)
         masks = [next(rest) if mask is None else mask for mask in self._masks]
-        return possible(self._condition, masks, self._every)
+        return may_accept(self._condition, masks, self._every)
 
     def _mask(self, atom: Atom, negative: bool) -> int | None:
         """Return the regions where a bound holds; None for other atoms."""

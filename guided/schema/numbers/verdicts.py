@@ -41,11 +41,21 @@ class Verdicts:
         The bounds of positive and of negative numbers. All other attributes have the same two sides.
     is_even : bool
         Whether the sign does not matter.
-    possible, parted : tuple of int
-        Masks of the regions where a number may be accepted; `parted`: with a point or an exponent.
+    may_accept, with_fraction_or_exponent : tuple of int
+        Masks of the regions where any number, and where one with a point or an exponent, may be accepted.
     """
 
-    __slots__ = ("_asked", "_integer", "_plain", "_sides", "cuts", "divisors", "is_even", "parted", "possible")
+    __slots__ = (
+        "_asked",
+        "_integer",
+        "_plain",
+        "_sides",
+        "cuts",
+        "divisors",
+        "is_even",
+        "may_accept",
+        "with_fraction_or_exponent",
+    )
 
     def __init__(self, condition: Condition, plain: bool, steps: Steps) -> None:
         self._plain = plain
@@ -53,15 +63,18 @@ class Verdicts:
         self.cuts = tuple(side.cuts for side in self._sides)
         rest = [atom for atom in condition.atoms if atom[0] in ("integer", "multipleOf")]
         self.is_even = self._sides[0].is_like(self._sides[1])
-        # Known truth of each atom without point and exponent (whole), and with one (parted), where 1.0 may be an integer unless plain.
+        # Known truth of each atom without point and exponent, and with one of them, where 1.0 may be an integer unless plain.
         whole = [True if atom[0] == "integer" else None for atom in rest]
-        parted = [False if atom[0] == "integer" and (plain or atom[1]) else None for atom in rest]
-        self.parted = tuple(side.possible(parted) for side in self._sides)
-        self.possible = tuple(side.possible(whole) | mask for side, mask in zip(self._sides, self.parted, strict=True))
+        fractional = [False if atom[0] == "integer" and (plain or atom[1]) else None for atom in rest]
+        self.with_fraction_or_exponent = tuple(side.may_accept(fractional) for side in self._sides)
+        self.may_accept = tuple(
+            side.may_accept(whole) | mask
+            for side, mask in zip(self._sides, self.with_fraction_or_exponent, strict=True)
+        )
         by_value = ("integer", False)
         # Why not multiples of 1: 1.0 may be a multiple of 1 where it may not be an integer.
         divided = list(dict.fromkeys(atom for atom in rest if atom[0] == "multipleOf" or atom == by_value))
-        if plain and not any(self.parted) and by_value in divided:
+        if plain and not any(self.with_fraction_or_exponent) and by_value in divided:
             divided.remove(by_value)  # all numbers are whole
         self.divisors = tuple(Divisor(Fraction(1) if atom == by_value else atom[1]) for atom in divided)
         # The divisor that decides each atom; None: the atom holds if the text has neither point nor exponent.
@@ -72,7 +85,7 @@ class Verdicts:
         """Return per region the first region with the same outcome; -1 if no number is accepted."""
         regions = range(2 * len(self.cuts[side]) + 1)
         if self._asked:
-            return [region if self.possible[side] >> region & 1 else -1 for region in regions]
+            return [region if self.may_accept[side] >> region & 1 else -1 for region in regions]
         first = {REJECTED: -1}
         outcomes = self._sides[side].outcomes(())
         return [first.setdefault(outcome, region) for region, outcome in zip(regions, outcomes, strict=True)]
@@ -81,7 +94,7 @@ class Verdicts:
         """Return the most digits of a mantissa before an exponent where divisibility counts; 0 if only the number 0 may have one."""
         cuts = self.cuts[side]
         zero = 0b11 if cuts and not cuts[0] else 0
-        mask = self.parted[side] & ~zero
+        mask = self.with_fraction_or_exponent[side] & ~zero
         if not mask:
             return 0
         most = max(1, min(DIGITS, _REMAINDERS // lcm(*(divisor.base for divisor in self.divisors))))
@@ -91,7 +104,7 @@ class Verdicts:
         greatest = scientific(cuts[top])[1]
         for i, divisor in enumerate(self.divisors):
             others_truth = [False if asked is None or asked == i else None for asked in self._asked]
-            if not self._sides[side].possible(others_truth) & mask:
+            if not self._sides[side].may_accept(others_truth) & mask:
                 # Why: n digits, the last not 0, form a multiple only with exponents of at least n - 1 less the places.
                 most = min(most, greatest + 1 + divisor.places - divisor.zeros)
         return max(0, most)

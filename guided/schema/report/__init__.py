@@ -1,1 +1,9 @@
-"""Reports about a schema: the treatment of each keyword (`keywords`), and the enforced constraints as rules (`rules`)."""
+"""Reports about a schema, for people.
+
+In: a schema, and its lowered formulas. Out: the status of each keyword (enforced, an annotation, recorded, refused), and the enforced
+constraints as readable rules.
+
+Invariant: the reports only describe; they change neither the language nor the automaton.
+
+Reading order: `keywords`, then `rules`.
+"""

@@ -72,11 +72,11 @@ def measure_of(formula: int, automaton: Automaton) -> Measure | None:
             steps += [(column, onward) for column in np.unique(automaton.classes[letters]).tolist()]
         indptr.append(len(steps))
     phases: Int32Array = np.zeros(n, np.int32)
-    is_told = kernel.phases(
+    is_unambiguous = kernel.phases(
         table, np.array(indptr, np.int32), np.array(steps, np.int32), np.zeros((n, _N_PLACES), np.uint8),
         np.empty((n * _N_PLACES, 2), np.int32), phases,
     )  # fmt: skip
-    if not is_told:
+    if not is_unambiguous:
         return None
     needs: Int32Array = np.empty(n, np.int32)
     kernel.needs(automaton.accepting, phases, *inverse_edges(table), table.shape[1], np.empty((2, n), np.int32), needs)

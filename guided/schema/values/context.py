@@ -463,7 +463,7 @@ class SchemaContext:
             self._spellings.append(ways)
             self._automata.append(None)
             labels: tuple[tuple[int, int], ...] = ((OTHER, 0), *((i, 0) for i in range(len(names))))
-            possible = {0, *(i for i, found in enumerate(ways, 1) if found)}
+            spellable = {0, *(i for i, found in enumerate(ways, 1) if found)}
         else:
             leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)
             automaton = leaf.automaton.within(self.alphabet)
@@ -471,9 +471,9 @@ class SchemaContext:
             self._spellings.append(())
             self._automata.append(automaton)
             labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
-            possible = set(np.unique(automaton.labels[automaton.accepting]).tolist())
+            spellable = set(np.unique(automaton.labels[automaton.accepting]).tolist())
         index_of = {name: i for i, name in enumerate(names)}
-        self._tables.append(KeyTable(names, n_ordered, patterns, labels, frozenset(possible), index_of))
+        self._tables.append(KeyTable(names, n_ordered, patterns, labels, frozenset(spellable), index_of))
 
     def _can_spell(self, data: bytes) -> bool:
         return self.has_all_bytes or all(self.alphabet[byte] for byte in data)

@@ -30,7 +30,7 @@ class KeyTable:
         Formulas of strings that distinguish keys.
     labels : tuple of (int, int)
         For each label: index of the name (`OTHER`: none), and bits of the patterns that match.
-    possible : frozenset of int
+    spellable : frozenset of int
         Labels that at least one spellable key has.
     index_of : mapping of str to int
         Index of each name.
@@ -42,7 +42,7 @@ class KeyTable:
     n_ordered: int
     patterns: tuple[int, ...]
     labels: tuple[tuple[int, int], ...]
-    possible: frozenset[int]
+    spellable: frozenset[int]
     index_of: Mapping[str, int]
     other_labels: int = field(init=False)
     # Label of each name; empty if name i has label i + 1.
