@@ -65,7 +65,7 @@ def main(names: Iterable[str]) -> None:
             spec = Tools([make(tool) for tool in tools], form)
             index = compile_spec(spec, tokens)
             cells.append(f"{(time.process_time() - began) * 1e3:11.0f}")
-            text = render_calls([Call(tools[-1], ARGUMENTS, (0, 0))], spec.layouts, form)
+            text = render_calls([Call(tools[-1], ARGUMENTS, (0, 0))], spec.argument_lists, form)
             ids = cutter(f"So.{text}".encode())
             for _ in range(2):
                 guide, steps = index.guide(), []

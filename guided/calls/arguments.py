@@ -7,9 +7,9 @@ scanned with the automata that the spec's automaton is built from.
 from functools import lru_cache
 from typing import Any
 
+from guided.calls.argument_list import ArgumentList, Slot
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import any_of, id_in, least, part, written
-from guided.calls.layout import Layout, Slot
 from guided.calls.lowering import around, key_end, label_node, names_node, read_label, value_node
 from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
 from guided.calls.scanner import Kind, Scanner, Step, either, sequence
@@ -41,7 +41,7 @@ class CallScanner(Scanner):
 
     def __init__(self, spec: Tools) -> None:
         super().__init__()
-        self._layouts, self._form = spec.layouts, spec.format
+        self._argument_lists, self._form = spec.argument_lists, spec.format
         self._reads: list[Read] = []
         self.call_start: int | None = None
         self.has_name = False
@@ -55,20 +55,20 @@ class CallScanner(Scanner):
             begun = yield from self._text("before_name")
         begins = form.texts("before_name")
         found = id_in((*begins, *(form.around[1] + text for text in begins)), form.id, begun)
-        name = yield from self.scan(names_node(tuple(self._layouts)), "no tool name starts with this", "name")
+        name = yield from self.scan(names_node(tuple(self._argument_lists)), "no tool name starts with this", "name")
         self.has_name = True
         self._reads.append(CallStarted(name, (self.position - len(name.encode()), self.position)))
         byte = yield from self.peek()
         if byte in _NAME_BYTES and (form.has_colons or byte != ord(":")):
             raise CallError(f"no tool name starts with {name!r} followed by this character", "name", self.position)
-        layout = self._layouts[name]
-        before, after = around(layout, form)
+        argument_list = self._argument_lists[name]
+        before, after = around(argument_list, form)
         said = yield from self.scan(any_of(before, form.id), f"expected {before[0]!r}", "syntax")
         found = found or id_in(before, form.id, said)
-        if layout.whole is None:
-            arguments, said = yield from self._arguments(name, layout)
+        if argument_list.whole is None:
+            arguments, said = yield from self._arguments(name, argument_list)
         else:
-            arguments = yield from self._object(layout.whole, name)
+            arguments = yield from self._object(argument_list.whole, name)
             said = yield from self.scan(any_of(after, form.id), f"expected {after[0]!r}", "syntax")
         return Call(
             name,
@@ -76,7 +76,7 @@ class CallScanner(Scanner):
             (start, self.position),
             error=self._refused,
             id=found or id_in(after, form.id, said),
-            original=self._layouts.tools[name].original,
+            original=self._argument_lists.tools[name].original,
         )
 
     def _text(self, keyword: str) -> Step[str]:
@@ -95,14 +95,14 @@ class CallScanner(Scanner):
             self._reads.append(ArgumentRead(name, found[name], (place, place + len(spelling[first:last].encode()))))
         return found
 
-    def _arguments(self, tool: str, layout: Layout) -> Step[tuple[dict[str, Any], str]]:
+    def _arguments(self, tool: str, argument_list: ArgumentList) -> Step[tuple[dict[str, Any], str]]:
         """The arguments and the spelling of the close."""
         form = self._form
         found: dict[str, Any] = {}
-        position = layout.start
+        position = argument_list.start
         slot: Slot | None = None
         while True:
-            without, keyed, may_close = layout.choices(position)
+            without, keyed, may_close = argument_list.choices(position)
             choices, keys = [*without, *keyed], tuple(choice for choice, _ in keyed)
             value = without[0][0] if without else None
             is_apart = not position.is_first and bool(form.separator)
@@ -116,7 +116,7 @@ class CallScanner(Scanner):
             begin, slot, spelling, read_as = yield from self._argument(tool, value, keys)
             item = self._decoded(read_as, spelling, begin)
             self._reads.append(ArgumentRead(slot.label, item, (begin, begin + len(spelling.encode()))))
-            if slot is layout.variadic:
+            if slot is argument_list.variadic:
                 found.setdefault(slot.label, []).append(item)
             else:
                 found[slot.label] = item

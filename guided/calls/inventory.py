@@ -15,14 +15,14 @@ import numpy as np
 
 from guided.automata.build import from_tree, one_budget
 from guided.automata.calls import CallAutomaton
+from guided.calls.argument_list import ArgumentList
 from guided.calls.call_states import CallStates, Parts
 from guided.calls.constraints import Caps
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import any_of
 from guided.calls.groups import Count
-from guided.calls.layout import Layout
-from guided.calls.lowering import layout_of, least_length, rest_tree
+from guided.calls.lowering import argument_list_of, least_length, rest_tree
 from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.schema import VALUES, type_of_schema
@@ -39,7 +39,7 @@ from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import Frame, Value
 
-__all__ = ["CHECKED_AT_ONCE", "Inventory", "Layouts"]
+__all__ = ["CHECKED_AT_ONCE", "ArgumentLists", "Inventory"]
 
 # Up to this number, definitions are checked when the spec is made; of more, each when a text has passed its name, since published documents
 # take 2 to 16 ms each.
@@ -57,8 +57,8 @@ _SAMPLES: tuple[dict[str, Any], ...] = (
 )
 
 
-class Layouts(Mapping[str, Layout]):
-    """The layouts of tools by name, created on first access.
+class ArgumentLists(Mapping[str, ArgumentList]):
+    """The argument lists of tools by name, created on first access.
 
     Parameters
     ----------
@@ -68,20 +68,20 @@ class Layouts(Mapping[str, Layout]):
     def __init__(self, tools: Mapping[str, Tool], form: Format, caps: Caps, strict: bool) -> None:
         self.tools = tools
         self._form, self._caps, self._strict = form, caps, strict
-        self._made: dict[str, Layout] = {}
+        self._made: dict[str, ArgumentList] = {}
 
-    def changed(self, added: Iterable[Tool], removed: Iterable[str]) -> "Layouts":
-        """Return a copy with tools added and removed; layouts of the other tools are kept."""
+    def changed(self, added: Iterable[Tool], removed: Iterable[str]) -> "ArgumentLists":
+        """Return a copy with tools added and removed; those of the other tools are kept."""
         tools, made = dict(self.tools), dict(self._made)
         for name in removed:
             del tools[name]
             made.pop(name, None)
         tools.update((tool.name, tool) for tool in added)
-        found = Layouts(tools, self._form, self._caps, self._strict)
+        found = ArgumentLists(tools, self._form, self._caps, self._strict)
         found._made = made
         return found
 
-    def __getitem__(self, name: str) -> Layout:
+    def __getitem__(self, name: str) -> ArgumentList:
         found = self._made.get(name)
         if found is None:
             with one_budget():
@@ -90,13 +90,13 @@ class Layouts(Mapping[str, Layout]):
                 warnings.warn(f"no value satisfies {place}, so calls never have it", UserWarning, stacklevel=2)
         return found
 
-    def _make(self, name: str) -> Layout:
+    def _make(self, name: str) -> ArgumentList:
         parameters = self.tools[name].parameters(self._caps, self._strict)
-        found = self._made[name] = layout_of(name, parameters, self._form)
+        found = self._made[name] = argument_list_of(name, parameters, self._form)
         return found
 
     def check(self) -> None:
-        """Create all layouts.
+        """Create all argument lists.
 
         Raises
         ------
@@ -116,11 +116,11 @@ class Layouts(Mapping[str, Layout]):
     @property
     def are_flat(self) -> bool:
         """Whether the calls are a finite automaton that is small enough to be built as a whole: there are few, and none needs a stack."""
-        return self.are_few and not any(layout.needs_stack for layout in self.values())
+        return self.are_few and not any(argument_list.needs_stack for argument_list in self.values())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks on the tools whose layouts are created."""
+        """Remarks on the tools whose argument lists are created."""
         made = (self.tools[name] for name in tuple(self._made))
         never = [place for tool in made for place in tool.never_written(self._caps, self._strict)]
         if not never:
@@ -144,8 +144,8 @@ class Inventory:
 
     Attributes
     ----------
-    layouts : Layouts
-        Layouts of the tools, all with JSON definitions.
+    argument_lists : ArgumentLists
+        Argument lists of the tools, all with JSON definitions.
     texts : Texts
     caps : Caps
     strict : bool
@@ -156,7 +156,7 @@ class Inventory:
 
     kind: ClassVar[str] = "inventory"
 
-    layouts: Layouts = field(repr=False)
+    argument_lists: ArgumentLists = field(repr=False)
     texts: Texts
     caps: Caps
     strict: bool
@@ -164,16 +164,18 @@ class Inventory:
     total: int = field(repr=False)
 
     @classmethod
-    def of(cls, layouts: Layouts, texts: Texts, caps: Caps, strict: bool) -> "Inventory":
+    def of(cls, argument_lists: ArgumentLists, texts: Texts, caps: Caps, strict: bool) -> "Inventory":
         """Build the spec of some tools. O(n log n) in their number."""
-        total = sum(map(_number, layouts.tools.values()))
-        return cls(layouts, texts, caps, strict, Names.of(layouts), total % _MODULUS)
+        total = sum(map(_number, argument_lists.tools.values()))
+        return cls(argument_lists, texts, caps, strict, Names.of(argument_lists), total % _MODULUS)
 
-    def changed(self, layouts: Layouts, added: Sequence[Tool], removed: Sequence[str]) -> "Inventory":
+    def changed(self, argument_lists: ArgumentLists, added: Sequence[Tool], removed: Sequence[str]) -> "Inventory":
         """Return a copy with tools added and removed. O(n) copies, no work for the other tools."""
-        total = self.total + sum(map(_number, added)) - sum(_number(self.layouts.tools[name]) for name in removed)
+        total = (
+            self.total + sum(map(_number, added)) - sum(_number(self.argument_lists.tools[name]) for name in removed)
+        )
         names = self.names.changed([tool.name for tool in added], removed)
-        return replace(self, layouts=layouts, names=names, total=total % _MODULUS)
+        return replace(self, argument_lists=argument_lists, names=names, total=total % _MODULUS)
 
     @property
     def fingerprint(self) -> str:
@@ -198,7 +200,7 @@ class Inventory:
         sources: dict[int, int] = {}
         held: list[Any] = []
         listed = []
-        for tool in self.layouts.tools.values():
+        for tool in self.argument_lists.tools.values():
             entry = tool.schema
             if isinstance(entry, Entry) and not isinstance(entry.source, Given):
                 number = sources.setdefault(id(entry.source), len(sources))
@@ -235,7 +237,7 @@ class Inventory:
             is_running, goes_on, must_call = (bool(about[name]) for name in ("is_running", "goes_on", "must_call"))
             texts = Texts(form, is_running, Count(**about["count"]), reasoning, goes_on, must_call)
             caps, strict = Caps(**content["caps"]), bool(content["strict"])
-            return cls.of(Layouts(tools, form, caps, strict), texts, caps, strict)
+            return cls.of(ArgumentLists(tools, form, caps, strict), texts, caps, strict)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:
             raise ValueError(f"not a valid inventory: {error}") from error
 
@@ -253,21 +255,23 @@ class Inventory:
             automaton,
             automaton.structure,
             automaton.structure.tables.n_controls,
-            notes=self.layouts.notes,
+            notes=self.argument_lists.notes,
             masks=NameMasks,
         )
 
     def _parts(self, limits: Limits) -> Parts:
         top, before, firsts, following = _around(self.texts, limits)
-        if not self.layouts.are_few:
+        if not self.argument_lists.are_few:
             return Parts(top, before, self.names, partial(self._rest, limits), firsts, following)
-        self.layouts.check()
-        lengths = {name: least_length(layout, self.texts.form) for name, layout in self.layouts.items()}
+        self.argument_lists.check()
+        lengths = {
+            name: least_length(argument_list, self.texts.form) for name, argument_list in self.argument_lists.items()
+        }
         return Parts(top, before, self.names, partial(self._rest, limits), firsts, following, lengths)
 
     def _rest(self, limits: Limits, name: str) -> tuple[Hashable, Callable[[], Frame]]:
-        layout = self.layouts[name]
-        return layout, partial(_rest_frame, layout, self.texts.form, limits)
+        argument_list = self.argument_lists[name]
+        return argument_list, partial(_rest_frame, argument_list, self.texts.form, limits)
 
 
 class Given:
@@ -312,13 +316,13 @@ def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
     before = Frame(from_tree(any_of(form.texts("before_name"), form.id), limits), np.empty((0, 3), np.int32), ())
     firsts: set[int] = set()
     following: set[int] = set()
-    layouts = [
-        layout_of("tool", Tool({"name": "tool", "parameters": schema}).parameters(), form) for schema in _SAMPLES
+    argument_lists = [
+        argument_list_of("tool", Tool({"name": "tool", "parameters": schema}).parameters(), form) for schema in _SAMPLES
     ]
     if form.is_json:
-        layouts.append(Layout((), None, (), type_of_schema({"type": "object"}, "", "")))
-    for layout in layouts:
-        rest = _rest_frame(layout, form, limits)
+        argument_lists.append(ArgumentList((), None, (), type_of_schema({"type": "object"}, "", "")))
+    for argument_list in argument_lists:
+        rest = _rest_frame(argument_list, form, limits)
         following.update(rest.following)
         firsts.update(_onward(rest, 0))
     return top, before, bytes(sorted(firsts)), bytes(sorted(following))
@@ -329,7 +333,7 @@ def _onward(frame: Frame, state: int) -> list[int]:
     return np.flatnonzero(row >= 0).tolist()
 
 
-def _rest_frame(layout: Layout, form: Format, limits: Limits) -> Frame:
-    """The frame of the text after the name in calls with a layout."""
+def _rest_frame(argument_list: ArgumentList, form: Format, limits: Limits) -> Frame:
+    """The frame of the text after the name in calls with these arguments."""
     embedded = EmbeddedValues()
-    return embedded.frame(CallAutomaton.from_tree(rest_tree(layout, form, embedded), limits))
+    return embedded.frame(CallAutomaton.from_tree(rest_tree(argument_list, form, embedded), limits))

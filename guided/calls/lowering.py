@@ -1,6 +1,6 @@
 """Tools and a format -> the pattern tree of a call.
 
-`guided.calls.layout.Layout` has the arguments of a tool's call in a format. This module builds the tree from it, and `guided.calls.parse`
+`guided.calls.argument_list.ArgumentList` has the arguments of a tool's call in a format. This module builds the tree from it, and `guided.calls.parse`
 reads calls by it. All occurrences of a type share one tree object, and tools with the same
 arguments share the tree after the name: ``(add|multiply)(...)``.
 """
@@ -10,11 +10,11 @@ import types
 from collections.abc import Sequence
 from functools import lru_cache
 
+from guided.calls.argument_list import ArgumentList, ArgumentPosition, Slot
 from guided.calls.containers import array
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
 from guided.calls.formats.texts import BLANKS, any_of, least, part
-from guided.calls.layout import ArgumentPosition, Layout, Slot
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
 from guided.calls.pythonic import pythonic
@@ -27,11 +27,11 @@ from guided.errors import SchemaError
 from guided.patterns.tree import Graph, Intersect, Literal, Node, alternate, concat
 
 __all__ = [
+    "argument_list_of",
     "around",
     "call_tree",
     "key_end",
     "label_node",
-    "layout_of",
     "least_length",
     "names_node",
     "read_label",
@@ -44,7 +44,7 @@ _NOTHING = Literal("")
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
 
 
-def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layout:
+def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -> ArgumentList:
     """Arrange the arguments of a tool in a format.
 
     Raises
@@ -71,7 +71,7 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
             if not form.is_json:
                 reason = f"format {form.name!r} writes arguments one by one: declare all, in properties, and no others"
                 raise SchemaError(reason, f"/{tool}", "parameters")
-            return Layout((), None, (), parameter.type)
+            return ArgumentList((), None, (), parameter.type)
         kind, text = _written_types(parameter.type, parameter.label, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
@@ -85,7 +85,7 @@ def layout_of(tool: str, parameters: Sequence[Parameter], form: Format) -> Layou
             keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required, text))
     for slot in (*positional, *([variadic] if variadic else ())):
         _check_beside_keys(slot, keyed, form, f"/{tool}/{slot.label}")
-    return Layout(tuple(positional), variadic, tuple(keyed))
+    return ArgumentList(tuple(positional), variadic, tuple(keyed))
 
 
 def _listed(kind: ValueType | SchemaType, pointer: str) -> ValueType | SchemaType:
@@ -105,42 +105,46 @@ def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer:
             )
 
 
-def call_tree(inventory: Sequence[tuple[str, Layout]], form: Format, embedded: EmbeddedValues) -> Node:
+def call_tree(inventory: Sequence[tuple[str, ArgumentList]], form: Format, embedded: EmbeddedValues) -> Node:
     """The tree of a call, from before the name to the close. Adds the call's schema values to `embedded`."""
-    names: dict[Layout, list[str]] = {}
-    for name, layout in inventory:
-        names.setdefault(layout, []).append(name)
+    names: dict[ArgumentList, list[str]] = {}
+    for name, argument_list in inventory:
+        names.setdefault(argument_list, []).append(name)
     calls: list[Node] = []
-    for layout, found in names.items():
-        calls.append(concat([names_node(tuple(found)), rest_tree(layout, form, embedded)]))
+    for argument_list, found in names.items():
+        calls.append(concat([names_node(tuple(found)), rest_tree(argument_list, form, embedded)]))
     return concat([any_of(form.texts("before_name"), form.id), alternate(calls)])
 
 
-def rest_tree(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:
+def rest_tree(argument_list: ArgumentList, form: Format, embedded: EmbeddedValues) -> Node:
     """The tree of the text after a tool's name, to the close. Adds the call's schema values to `embedded`."""
-    before, after = (any_of(texts, form.id) for texts in around(layout, form))
-    arguments = _arguments(layout, form, embedded) if layout.whole is None else embedded.call(layout.whole, b"{")
+    before, after = (any_of(texts, form.id) for texts in around(argument_list, form))
+    arguments = (
+        _arguments(argument_list, form, embedded)
+        if argument_list.whole is None
+        else embedded.call(argument_list.whole, b"{")
+    )
     return concat([before, arguments, after])
 
 
-def around(layout: Layout, form: Format) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """All spellings of the text before the arguments of a layout, and of the text after them."""
+def around(argument_list: ArgumentList, form: Format) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All spellings of the text before the arguments of a call, and of the text after them."""
     before, after = form.texts("after_name"), form.texts("close")
-    if layout.whole is None:
+    if argument_list.whole is None:
         return before, after
     return tuple(text[:-1] for text in before), tuple(text[1:] for text in after)
 
 
-def least_length(layout: Layout, form: Format) -> int:
+def least_length(argument_list: ArgumentList, form: Format) -> int:
     """Length in bytes of the shortest text after a tool's name, where each value counts one."""
-    before, after = (min(len(least(text).encode()) for text in texts) for texts in around(layout, form))
-    if layout.whole is not None:
+    before, after = (min(len(least(text).encode()) for text in texts) for texts in around(argument_list, form))
+    if argument_list.whole is not None:
         return before + 1 + after
     lengths = []
-    for number, slot in enumerate(layout.slots):
+    for number, slot in enumerate(argument_list.slots):
         if slot.required:
             text = least(form.after_value.replace("{name}", slot.label))
-            if number >= layout.first_key:
+            if number >= argument_list.first_key:
                 text += (
                     least(form.before_key) + slot.label + least(form.after_text_key if slot.is_text else form.after_key)
                 )
@@ -148,22 +152,22 @@ def least_length(layout: Layout, form: Format) -> int:
     return before + sum(lengths) + max(len(lengths) - 1, 0) * len(least(form.separator).encode()) + after
 
 
-def _arguments(layout: Layout, form: Format, embedded: EmbeddedValues) -> Node:
-    """The arguments, in the order of `Layout.steps`."""
+def _arguments(argument_list: ArgumentList, form: Format, embedded: EmbeddedValues) -> Node:
+    """The arguments, in the order of `ArgumentList.steps`."""
 
     def spelled(slot: Slot, position: ArgumentPosition) -> Node:
-        if position.at >= layout.first_key:
+        if position.at >= argument_list.first_key:
             return _entry(slot, form, embedded)
-        return _value(slot, form, embedded, is_beside_keys=bool(layout.keyed))
+        return _value(slot, form, embedded, is_beside_keys=bool(argument_list.keyed))
 
-    points = {layout.start: 0}
+    points = {argument_list.start: 0}
     edges: list[tuple[int, Node, int]] = []
     # A point before each argument, and one before its separator; point 1 is the end.
     n_points = 2
     before: dict[int, int] = {}
-    work = [layout.start]
+    work = [argument_list.start]
     for position in work:
-        ways = layout.steps(position)
+        ways = argument_list.steps(position)
         for slot, after in ways:
             if after not in points:
                 points[after] = n_points

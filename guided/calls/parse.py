@@ -60,7 +60,9 @@ class CallParser(CallScanner):
         self._said, self._held = bytearray(), 0
         self._is_reasoning = False
         self._triggers = Triggers(
-            triggers_of(spec.format, spec.layouts or [tool.name for tool in spec.tools]) if self._is_running else ()
+            triggers_of(spec.format, spec.argument_lists or [tool.name for tool in spec.tools])
+            if self._is_running
+            else ()
         )
         self._steps = self._whole()
         next(self._steps)
@@ -155,7 +157,7 @@ class CallParser(CallScanner):
             begin = self.position
             fired = yield from self._until(self._triggers, may_hold=True)
             self._can_end = False
-            if not self._layouts or n_calls == most:
+            if not self._argument_lists or n_calls == most:
                 reason = "no tool may be called" if not n_calls else "no further call is allowed"
                 raise CallError(reason, "syntax", self.position - 1)
             # At the beginning of a text, a trigger may lack its initial line feed.

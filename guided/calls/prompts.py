@@ -55,7 +55,9 @@ def few_shot(spec: Tools, question: str, plain: Iterable[Example | Mapping[str, 
 
 
 def _examples(spec: Tools) -> list[tuple[str, Example]]:
-    return [(tool.name, example) for tool in spec.tools if tool.name in spec.layouts for example in tool.examples]
+    return [
+        (tool.name, example) for tool in spec.tools if tool.name in spec.argument_lists for example in tool.examples
+    ]
 
 
 def _with_call(spec: Tools, name: str, example: Example) -> str:
@@ -63,7 +65,7 @@ def _with_call(spec: Tools, name: str, example: Example) -> str:
     form = spec.format
     if example.call is None:
         return f"Q: {example.question}\nA: {example.answer}"
-    call = render_calls([Call(name, dict(example.call), (0, 0))], spec.layouts, form)
+    call = render_calls([Call(name, dict(example.call), (0, 0))], spec.argument_lists, form)
     try:
         parse_text(call, spec)
     except CallError as error:

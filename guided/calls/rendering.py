@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from typing import Any
 
+from guided.calls.argument_list import ArgumentList, Slot
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import written
-from guided.calls.layout import Layout, Slot
 from guided.calls.lowering import around
 from guided.calls.pythonic import as_python
 from guided.calls.reads import Call
@@ -32,15 +32,17 @@ _ERRORS_SHOWN, _LONG_INTEGER = 10, 6_643
 _LONGEST_INTEGER = 1 << 18
 
 
-def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: Format, is_alone: bool = False) -> str:
+def render_calls(
+    calls: Sequence[Call], argument_lists: Mapping[str, ArgumentList], form: Format, is_alone: bool = False
+) -> str:
     """Render calls that belong together, with their delimiters.
 
     Parameters
     ----------
     calls : sequence of Call
         At least one; their names, arguments and ids are used.
-    layouts : Mapping
-        Layouts of the tools in this format, by name.
+    argument_lists : Mapping
+        Argument lists of the tools in this format, by name.
     is_alone : bool
         Whether the calls are the whole text.
 
@@ -52,7 +54,7 @@ def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: For
     if len(calls) > 1 and form.several is None:
         raise SchemaError(f"format {form.name!r} allows one call at a time", "", "several")
     found = [
-        render_call(call.name, call.arguments, layouts[call.name], form, _id(call, place, form))
+        render_call(call.name, call.arguments, argument_lists[call.name], form, _id(call, place, form))
         for place, call in enumerate(calls)
     ]
     before, between, after = map(written, form.around)
@@ -66,10 +68,10 @@ def render_calls(calls: Sequence[Call], layouts: Mapping[str, Layout], form: For
     return found[0] if len(found) == 1 else before + between.join(found) + after
 
 
-def openings(name: str, layout: Layout, form: Format, is_alone: bool) -> list[str]:
+def openings(name: str, argument_list: ArgumentList, form: Format, is_alone: bool) -> list[str]:
     """All beginnings of a call of a tool up to its arguments; with all blanks, and also without those of the trigger."""
     call_id = form.id_example
-    call = written(form.before_name, id=call_id) + name + written(around(layout, form)[0][0], id=call_id)
+    call = written(form.before_name, id=call_id) + name + written(around(argument_list, form)[0][0], id=call_id)
     before, between, _ = map(written, form.around)
     first = before + call if form.is_listed else call
     if is_alone and not form.is_tagged and not form.is_listed:
@@ -79,7 +81,7 @@ def openings(name: str, layout: Layout, form: Format, is_alone: bool) -> list[st
 
 
 def render_call(
-    name: str, arguments: Mapping[str, Any], layout: Layout, form: Format, call_id: str | None = None
+    name: str, arguments: Mapping[str, Any], argument_list: ArgumentList, form: Format, call_id: str | None = None
 ) -> str:
     """Render a call, without trigger and terminator.
 
@@ -89,8 +91,8 @@ def render_call(
         Name of the tool.
     arguments : Mapping
         Values by label.
-    layout : Layout
-        Layout of the tool in this format.
+    argument_list : ArgumentList
+        Argument list of the tool in this format.
     call_id : str, optional
         Id of the call, for formats with ids.
 
@@ -100,29 +102,31 @@ def render_call(
         An argument is unknown, missing, or cannot be written as JSON.
     """
     given_id = form.id_example if call_id is None else call_id
-    before, after = (written(texts[0], id=given_id) for texts in around(layout, form))
+    before, after = (written(texts[0], id=given_id) for texts in around(argument_list, form))
     begun = written(form.before_name, id=given_id) + name + before
-    if layout.whole is not None:
-        return begun + _spelled(name, Slot("", "arguments", layout.whole, True), arguments, form) + after
-    slots = layout.slots
+    if argument_list.whole is not None:
+        return begun + _spelled(name, Slot("", "arguments", argument_list.whole, True), arguments, form) + after
+    slots = argument_list.slots
     known = {slot.label for slot in slots}
     for label in arguments:
         if label not in known:
             raise SchemaError(f"{name} has no argument {label!r}", f"/{name}/{label}", "example")
     # Without keys, a value requires all values before it.
-    given = [slot.label in arguments for slot in slots[: len(slots) - len(layout.keyed)]]
+    given = [slot.label in arguments for slot in slots[: len(slots) - len(argument_list.keyed)]]
     values: list[str] = []
     for i, slot in enumerate(slots):
         if (slot.required or any(given[i:])) and slot.label not in arguments:
             raise SchemaError(f"{name} is missing its argument {slot.label!r}", f"/{name}/{slot.label}", "example")
-    for slot in layout.positional:
+    for slot in argument_list.positional:
         if slot.label not in arguments:
             break
         values.append(_spelled(name, slot, arguments[slot.label], form) + written(form.after_value, slot.label))
-    if layout.variadic is not None:
-        further = arguments.get(layout.variadic.label, ())
-        values.extend(_spelled(name, layout.variadic, value, form) + written(form.after_value) for value in further)
-    for slot in layout.keyed:
+    if argument_list.variadic is not None:
+        further = arguments.get(argument_list.variadic.label, ())
+        values.extend(
+            _spelled(name, argument_list.variadic, value, form) + written(form.after_value) for value in further
+        )
+    for slot in argument_list.keyed:
         if slot.label in arguments:
             label = json.dumps(slot.label, ensure_ascii=False)[1:-1] if form.is_quoted else slot.label
             kind = _kind(slot, arguments[slot.label])

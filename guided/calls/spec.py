@@ -15,7 +15,7 @@ from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.groups import Count
-from guided.calls.inventory import Inventory, Layouts
+from guided.calls.inventory import ArgumentLists, Inventory
 from guided.calls.lowering import call_tree
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import inventory
@@ -100,7 +100,7 @@ class Tools(Composable):
     engine: Literal["nested", "lalr"]
     count: Count
     reasoning: tuple[str, str] | None
-    layouts: Layouts = field(repr=False)
+    argument_lists: ArgumentLists = field(repr=False)
     is_inventory: bool = field(repr=False)
     _caps: Caps = field(repr=False)
     _strict: bool = field(repr=False)
@@ -135,12 +135,12 @@ class Tools(Composable):
         if not isinstance(choice, str):
             names = frozenset(choice)
             chosen = tuple(tool for tool in found if tool.name in names)
-        layouts = Layouts({tool.name: tool for tool in chosen}, form, caps, bool(strict))
+        argument_lists = ArgumentLists({tool.name: tool for tool in chosen}, form, caps, bool(strict))
         is_inventory = (
             engine == "nested" and not form.by_name and bool(chosen) and all(map(_is_plain_definition, chosen))
         )
-        if not is_inventory or layouts.are_few:
-            layouts.check()
+        if not is_inventory or argument_lists.are_few:
+            argument_lists.check()
         values: dict[str, Any] = {
             "format": form,
             "tool_choice": choice,
@@ -148,7 +148,7 @@ class Tools(Composable):
             "engine": engine,
             "count": count,
             "reasoning": reasoning_texts(reasoning, form),
-            "layouts": layouts,
+            "argument_lists": argument_lists,
             "is_inventory": is_inventory,
             "_caps": caps,
             "_strict": bool(strict),
@@ -170,7 +170,7 @@ class Tools(Composable):
             object.__setattr__(self, attribute, value)
 
     def __repr__(self) -> str:
-        names = list(self.layouts) or [tool.name for tool in self.tools]
+        names = list(self.argument_lists) or [tool.name for tool in self.tools]
         return (
             f"<Tools {listed(names)}; format {shown(self.format.name, 30)}, tool_choice {shown(self.tool_choice, 40)}>"
         )
@@ -185,7 +185,7 @@ class Tools(Composable):
         found = self._tools
         if found is None:
             # PERF: listing 100,000 tools takes longer than adding one to them (`python -m benchmarks.inventory`).
-            found = tuple(self.layouts.tools.values())
+            found = tuple(self.argument_lists.tools.values())
             object.__setattr__(self, "_tools", found)
         return found
 
@@ -196,11 +196,11 @@ class Tools(Composable):
             return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         kind += "" if self.engine == "nested" else " by lalr"
-        found, embedded = _tree(self) if self.layouts else (tree.Literal(""), EmbeddedValues())
+        found, embedded = _tree(self) if self.argument_lists else (tree.Literal(""), EmbeddedValues())
         values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in embedded.values]
-        names = [tool.name for tool in self.tools] if form.by_name and not self.layouts else []
+        names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
         said = text_of([form.texts("trigger"), form.by_name, names, *astuple(self.count), self.reasoning])
-        return fingerprint_of("tools", kind, said, digest(found) if self.layouts else "", *values)
+        return fingerprint_of("tools", kind, said, digest(found) if self.argument_lists else "", *values)
 
     @property
     def is_running_text(self) -> bool:
@@ -213,7 +213,7 @@ class Tools(Composable):
 
         Of more than a hundred definitions, about the tools that a text has reached; Python also warns of each (`UserWarning`).
         """
-        return self.layouts.notes
+        return self.argument_lists.notes
 
     @property
     def strict(self) -> bool:
@@ -232,12 +232,18 @@ class Tools(Composable):
         """
         found = self._inventories.get((goes_on, must_call))
         if found is None:
-            made = Inventory.of(self.layouts, _texts(self, goes_on, must_call), self._caps, self._strict)
+            made = Inventory.of(self.argument_lists, _texts(self, goes_on, must_call), self._caps, self._strict)
             found = self._inventories.setdefault((goes_on, must_call), made)
         return found
 
+    @property
+    def layouts(self) -> ArgumentLists:
+        """Return `argument_lists`, its former name. Deprecated."""
+        warn_renamed("Tools.layouts", "Tools.argument_lists")
+        return self.argument_lists
+
     def changed(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
-        """Return `with_changes`, its name since version 0.2. Deprecated."""
+        """Return `with_changes`, its former name. Deprecated."""
         warn_renamed("Tools.changed", "Tools.with_changes")
         return self.with_changes(add, remove)
 
@@ -261,7 +267,7 @@ class Tools(Composable):
         if isinstance(remove, str) or isinstance(add, Mapping | str | Tool) or callable(add):
             raise TypeError("add must be a list of tools and remove a list of names")
         gone = tuple(dict.fromkeys(remove))
-        known = self.layouts.tools if self.is_inventory else {tool.name for tool in self.tools}
+        known = self.argument_lists.tools if self.is_inventory else {tool.name for tool in self.tools}
         for name in gone:
             if name not in known:
                 raise SchemaError(f"unknown tool {shown(name)}", f"/{name}", "remove")
@@ -278,11 +284,11 @@ class Tools(Composable):
         copy = object.__new__(Tools)
         for item in fields(Tools):
             object.__setattr__(copy, item.name, getattr(self, item.name))
-        layouts = self.layouts.changed(added, gone)
-        if layouts.are_few:
-            layouts.check()
-        inventories = {key: found.changed(layouts, added, gone) for key, found in self._inventories.items()}
-        for name, value in (("_tools", None), ("layouts", layouts), ("_inventories", inventories)):
+        argument_lists = self.argument_lists.changed(added, gone)
+        if argument_lists.are_few:
+            argument_lists.check()
+        inventories = {key: found.changed(argument_lists, added, gone) for key, found in self._inventories.items()}
+        for name, value in (("_tools", None), ("argument_lists", argument_lists), ("_inventories", inventories)):
             object.__setattr__(copy, name, value)
         return copy
 
@@ -333,7 +339,7 @@ class Tools(Composable):
         return self.is_inventory and not self.layouts.are_few
 
     def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False) -> Lowering:
-        if self.is_inventory and not self.layouts.are_flat:
+        if self.is_inventory and not self.argument_lists.are_flat:
             return self.inventory(goes_on, must_call)
         if self.engine == "lalr":
             from guided.engine.grammar import Grammar
@@ -352,8 +358,8 @@ class Tools(Composable):
     def _frame(self, limits: Limits, goes_on: bool, must_call: bool) -> Frame:
         """The texts around schema values."""
         embedded, texts = EmbeddedValues(), _texts(self, goes_on, must_call)
-        call = call_tree(tuple(self.layouts.items()), self.format, embedded) if self.layouts else None
-        return embedded.frame(texts.automaton(call, self.layouts or [tool.name for tool in self.tools], limits))
+        call = call_tree(tuple(self.argument_lists.items()), self.format, embedded) if self.argument_lists else None
+        return embedded.frame(texts.automaton(call, self.argument_lists or [tool.name for tool in self.tools], limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,4 +422,4 @@ def _texts(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Texts:
 def _tree(spec: Tools) -> tuple[Node, EmbeddedValues]:
     """The pattern tree after the trigger, or of the whole text if it consists of calls only, and the schema values in it."""
     embedded = EmbeddedValues()
-    return _texts(spec).tree(call_tree(tuple(spec.layouts.items()), spec.format, embedded)), embedded
+    return _texts(spec).tree(call_tree(tuple(spec.argument_lists.items()), spec.format, embedded)), embedded

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from guided.caching import cached_property
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.format import Format
-from guided.calls.lowering import layout_of
+from guided.calls.lowering import argument_list_of
 from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
 from guided.calls.spec import Tools
@@ -59,7 +59,7 @@ class ToolPrompt:
     def definitions(self) -> list[dict[str, Any]]:
         """The tools in the format of OpenAI's API."""
         strict = self._spec.strict
-        return [tool.to_openai(strict) for tool in self._spec.layouts.tools.values()]
+        return [tool.to_openai(strict) for tool in self._spec.argument_lists.tools.values()]
 
     @cached_property
     def prompt(self) -> str:
@@ -115,11 +115,13 @@ def result_as_text(name: str | None, text: str) -> str:
 
 def _written(calls: Sequence[tuple[str, Mapping[str, Any]]], form: Format, is_alone: bool) -> str:
     try:
-        layouts = {name: layout_of(name, _tool(name, arguments).parameters(), form) for name, arguments in calls}
+        argument_lists = {
+            name: argument_list_of(name, _tool(name, arguments).parameters(), form) for name, arguments in calls
+        }
         found = [Call(name, dict(arguments), (0, 0)) for name, arguments in calls]
         if len(found) > 1 and form.several is None:
-            return "\n".join(render_calls([call], layouts, form, is_alone) for call in found)
-        return render_calls(found, layouts, form, is_alone)
+            return "\n".join(render_calls([call], argument_lists, form, is_alone) for call in found)
+        return render_calls(found, argument_lists, form, is_alone)
     except SchemaError:
         return "\n".join(
             json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False) for name, arguments in calls

@@ -15,7 +15,7 @@ from guided.engine.specs import Choice
 from guided.errors import GuidedError, SchemaError
 from guided.events import Captured, Done, Event
 from guided.events import Text as TextEvent
-from guided.generate.decoding import Decoding, Script
+from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel
 from guided.generate.stops import TextStream
@@ -122,8 +122,8 @@ class CompositionGenerator(Generator[str]):
         self._spelling = with_markers(model.vocabulary, markers_in(spec.markers, model.vocabulary))
         self._captures = Captures(spec, limits or Limits())
 
-    def _script(self, decoding: Decoding, stream: TextStream) -> Script:
-        inner = super()._script(decoding, stream)
+    def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
+        inner = super()._coroutine(decoding, stream)
         reader, values, data = self._captures.reader(), _Values(self.spec), bytearray()
         error: GuidedError | None = None
 

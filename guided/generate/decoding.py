@@ -1,9 +1,9 @@
 """Decoding of one sequence: get the mask from the guide, choose a token, advance the guide (ToolDec's algorithm 1).
 
-A *script* is a coroutine independent of any model. It yields events for the user and requests that a driver answers
-(`guided.generate.drivers`): `Feed` and `Rows` with logits, `Work` with a result. `Decoding` is the part that all scripts share.
+A `TextCoroutine` generates one text and is independent of any model. It yields events for the user and requests that a driver answers
+(`guided.generate.drivers`): `Feed` and `Rows` with logits, `Work` with a result. `Decoding` is the part that all coroutines share.
 
-With a *search* (`guided.generate.search`), a whole text is found first, and its tokens then follow one by one, so scripts do not notice.
+With a *search* (`guided.generate.search`), a whole text is found first, and its tokens then follow one by one, so the coroutine is the same.
 
 Invariants:
 
@@ -42,9 +42,9 @@ __all__ = [
     "Found",
     "FoundText",
     "Rows",
-    "Script",
     "Search",
     "Start",
+    "TextCoroutine",
     "Work",
 ]
 
@@ -56,7 +56,7 @@ class Feed:
     Attributes
     ----------
     tokens : tuple of int
-        Tokens for the model to read after all earlier ones of this script; at least one.
+        Tokens for the model to read after all earlier ones of this coroutine; at least one.
     keep : int, optional
         First truncate the tokens read so far to this length. None keeps all.
     """
@@ -90,7 +90,7 @@ class Rows:
     tokens : tuple of tuple of int
         Tokens for the model to read in each row, at least one each.
     parents : tuple of int, optional
-        For each row the row of this script's last `Rows` that it continues; a row may be continued several times, or not at all. None:
+        For each row the row of this coroutine's last `Rows` that it continues; a row may be continued several times, or not at all. None:
         new rows, in a new batch.
     """
 
@@ -98,8 +98,8 @@ class Rows:
     parents: tuple[int, ...] | None = None
 
 
-# The script receives the answer after a request, and None after an event.
-Script: TypeAlias = Generator[Event | Feed | Rows | Work, Any, None]
+# Generates one text. It receives the answer after a request, and None after an event.
+TextCoroutine: TypeAlias = Generator[Event | Feed | Rows | Work, Any, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Decoding:
     Parameters
     ----------
     guide : Steering
-        Guide in its current state. Scripts may replace it between tokens.
+        Guide in its current state. Coroutines may replace it between tokens.
     sampler : Sampler
         Chooses among the allowed tokens.
     vocabulary : Vocabulary
@@ -182,7 +182,7 @@ class Decoding:
     search : Search, optional
         Finds the text, or each segment of it. The model then reads no token for this decoding itself. None: tokens are chosen one by one.
     stops : tuple of str
-        Stop strings, for a search; the script handles them otherwise.
+        Stop strings, for a search; the coroutine handles them otherwise.
     has_scores : bool
         Whether to compute ``scores`` without a search; a forced token then costs a forward pass.
     canonical : Limits, optional

@@ -1,7 +1,7 @@
-"""Drivers that run scripts on a model: one as a stream, with or without an event loop, or several in a batch.
+"""Drivers that run coroutines on a model: one as a stream, with or without an event loop, or several in a batch.
 
-A script (`guided.generate.decoding`) requests logits and work, and yields events; a driver answers the requests and passes the events on.
-All drivers run the same scripts, so every generator supports streams, event loops and batches. A script that requests `Rows` has a batch of
+A `TextCoroutine` (`guided.generate.decoding`) requests logits and work, and yields events; a driver answers the requests and passes the events on.
+All drivers run the same coroutines, so every generator supports streams, event loops and batches. A coroutine that requests `Rows` has a batch of
 its own, and runs alone.
 """
 
@@ -12,28 +12,28 @@ from typing import Any
 
 from guided.calls.waiting import in_thread_async
 from guided.events import Event
-from guided.generate.decoding import Feed, Rows, Script, Work
+from guided.generate.decoding import Feed, Rows, TextCoroutine, Work
 from guided.generate.model import Batch, LanguageModel, Logits, Session
 
 __all__ = ["alone", "alone_async", "together"]
 
 
-def alone(model: LanguageModel, script: Script) -> Generator[Event, None, None]:
-    """Run one script on a model.
+def alone(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event, None, None]:
+    """Run one coroutine on a model.
 
     Parameters
     ----------
     model : LanguageModel
-        Answers the script's requests.
-    script : Script
+        Answers the coroutine's requests.
+    coroutine : TextCoroutine
         Its first request contains the whole prompt.
 
     Yields
     ------
     Event
-        The script's events in order.
+        The coroutine's events in order.
     """
-    steps = _steps(model, script)
+    steps = _steps(model, coroutine)
     answer = None
     try:
         while (item := _next(steps, answer)) is not None:
@@ -46,12 +46,12 @@ def alone(model: LanguageModel, script: Script) -> Generator[Event, None, None]:
         steps.close()
 
 
-async def alone_async(model: LanguageModel, script: Script) -> AsyncGenerator[Event, None]:
-    """Run one script on a model without blocking the running event loop: the model computes in a thread.
+async def alone_async(model: LanguageModel, coroutine: TextCoroutine) -> AsyncGenerator[Event, None]:
+    """Run one coroutine on a model without blocking the running event loop: the model computes in a thread.
 
     Parameters and events are those of `alone`.
     """
-    steps = _steps(model, script)
+    steps = _steps(model, coroutine)
     answer = None
     try:
         while (item := await in_thread_async(partial(_next, steps, answer))) is not None:
@@ -74,15 +74,15 @@ def _next(steps: Generator[Event | Work, Any, None], answer: Any) -> Event | Wor
         return None
 
 
-def _steps(model: LanguageModel, script: Script) -> Generator[Event | Work, Any, None]:
-    """Run a script and answer its requests for logits."""
+def _steps(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event | Work, Any, None]:
+    """Run a coroutine and answer its requests for logits."""
     with ExitStack() as stack:
         session: Session | None = None
         batch: Batch | None = None
         answer: Any = None
         while True:
             try:
-                item = script.send(answer)
+                item = coroutine.send(answer)
             except StopIteration:
                 return
             if isinstance(item, Rows):
@@ -103,24 +103,24 @@ def _steps(model: LanguageModel, script: Script) -> Generator[Event | Work, Any,
                 answer = session.feed(item.tokens)
 
 
-def together(model: LanguageModel, scripts: Sequence[Script]) -> list[list[Event]]:
-    """Run scripts in step, each in one row of a batch; they must not request `Rows`.
+def together(model: LanguageModel, coroutines: Sequence[TextCoroutine]) -> list[list[Event]]:
+    """Run coroutines in step, each in one row of a batch; they must not request `Rows`.
 
     Parameters
     ----------
     model : LanguageModel
-        Answers the scripts' requests.
-    scripts : sequence of Script
+        Answers the coroutines' requests.
+    coroutines : sequence of TextCoroutine
         The first request of each contains its whole prompt.
 
     Returns
     -------
     list of list of Event
-        The events of each script.
+        The events of each coroutine.
     """
-    events: list[list[Event]] = [[] for _ in scripts]
-    rows = list(range(len(scripts)))
-    requests = [_until_request(script, None, said) for script, said in zip(scripts, events, strict=True)]
+    events: list[list[Event]] = [[] for _ in coroutines]
+    rows = list(range(len(coroutines)))
+    requests = [_until_request(coroutine, None, said) for coroutine, said in zip(coroutines, events, strict=True)]
     batch: Batch | None = None
     answers: Sequence[Logits | None]
     while True:
@@ -146,15 +146,16 @@ def together(model: LanguageModel, scripts: Sequence[Script]) -> list[list[Event
             answers = batch.feed([feed.tokens for feed in feeds])
         rows = [rows[row] for row in going_on]
         requests = [
-            _until_request(scripts[place], logits, events[place]) for place, logits in zip(rows, answers, strict=True)
+            _until_request(coroutines[place], logits, events[place])
+            for place, logits in zip(rows, answers, strict=True)
         ]
 
 
-def _until_request(script: Script, answer: Any, events: list[Event]) -> Feed | None:
-    """Run a script to its next request for logits and collect its events; None if it has ended."""
+def _until_request(coroutine: TextCoroutine, answer: Any, events: list[Event]) -> Feed | None:
+    """Run a coroutine to its next request for logits and collect its events; None if it has ended."""
     while True:
         try:
-            item = script.send(answer)
+            item = coroutine.send(answer)
         except StopIteration:
             return None
         if isinstance(item, Feed):

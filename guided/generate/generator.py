@@ -1,7 +1,7 @@
 """Generators: a model and an index that together produce constrained text.
 
 A generator holds no conversation state: every call creates its own guide, so calls from several threads are independent. Kinds of
-generators differ in their `script` (see `guided.generate.decoding`) and in how a text becomes a value.
+generators differ in their `coroutine` (see `guided.generate.decoding`) and in how a text becomes a value.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack,
 from guided.engine.index import Index
 from guided.errors import IncompleteError, shown
 from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent, Text
-from guided.generate.decoding import Decoding, Script, Search
+from guided.generate.decoding import Decoding, Search, TextCoroutine
 from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.retries import prompt_with_error, with_retries
@@ -20,7 +20,7 @@ from guided.generate.sampler import Sampler, whole_number
 from guided.generate.search import beam, rejection, smc
 from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
-from guided.keywords import suggest_keywords
+from guided.keywords import suggest_keywords, warn_renamed
 from guided.limits import Limits
 from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
@@ -343,7 +343,7 @@ class Generator(Generic[T_co]):
             ``Text`` events, then ``Done`` with the result. With a search, all events come when it is complete.
         """
         settings = Settings(**options)
-        events = alone(self.model, self.script(prompt, settings, settings.sampler()))
+        events = alone(self.model, self.coroutine(prompt, settings, settings.sampler()))
         return cast("Iterator[StreamEvent[T_co]]", events)
 
     @suggest_keywords(Options)
@@ -357,7 +357,7 @@ class Generator(Generic[T_co]):
         asynchronous iterator of Event
         """
         settings = Settings(**options)
-        events = alone_async(self.model, self.script(prompt, settings, settings.sampler()))
+        events = alone_async(self.model, self.coroutine(prompt, settings, settings.sampler()))
         return cast("AsyncIterator[StreamEvent[T_co]]", events)
 
     async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result[T_co]:
@@ -390,10 +390,10 @@ class Generator(Generic[T_co]):
             raise TypeError("batch needs a list of prompts, not a single str")
         settings = Settings(**options)
         whole_number(width, "width", least=1)
-        scripts = [self.script(prompt, settings, settings.sampler(place)) for place, prompt in enumerate(prompts)]
+        coroutines = [self.coroutine(prompt, settings, settings.sampler(place)) for place, prompt in enumerate(prompts)]
         if width == 1 or settings.method != "mask":
-            return [_result(list(alone(self.model, script))) for script in scripts]
-        groups = (scripts[begin : begin + width] for begin in range(0, len(scripts), width))
+            return [_result(list(alone(self.model, coroutine))) for coroutine in coroutines]
+        groups = (coroutines[begin : begin + width] for begin in range(0, len(coroutines), width))
         return [_result(events) for group in groups for events in together(self.model, group)]
 
     @suggest_keywords(Options)
@@ -433,24 +433,29 @@ class Generator(Generic[T_co]):
         """The tokens of a prompt."""
         return self.model.prompt_tokens(prompt)
 
-    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
+    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
+        """Return `coroutine`, its former name. Deprecated."""
+        warn_renamed("Generator.script", "Generator.coroutine")
+        return self.coroutine(prompt, settings, sampler)
+
+    def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that generates one text; raises at once if an argument is invalid."""
         tokens = self.prompt_tokens(prompt)
         first = self._attempt(tokens, settings, sampler)
         if not settings.retries:
             return first[1]
 
-        def again(result: Result[Any]) -> tuple[Decoding, Script]:
+        def again(result: Result[Any]) -> tuple[Decoding, TextCoroutine]:
             nonlocal prompt, tokens
             prompt, tokens = prompt_with_error(self.model, prompt, tokens, result, self.prompt_tokens)
             return self._attempt(tokens, settings, sampler)
 
         return with_retries(first, again, settings.retries)
 
-    def _attempt(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> tuple[Decoding, Script]:
+    def _attempt(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> tuple[Decoding, TextCoroutine]:
         """One text after a prompt, and its state."""
         decoding = self._decoding(prompt, settings, sampler, settings.search(sampler))
-        return decoding, self._script(decoding, TextStream(settings.stops))
+        return decoding, self._coroutine(decoding, TextStream(settings.stops))
 
     def _decoding(self, prompt: Sequence[int], settings: Settings, sampler: Sampler, search: Search | None) -> Decoding:
         """The state at the start of a text; stop strings end the texts of the search."""
@@ -480,7 +485,7 @@ class Generator(Generic[T_co]):
             raise result.error
         return result
 
-    def _script(self, decoding: Decoding, stream: TextStream) -> Script:
+    def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
         vocabulary = self._spelling
         while not stream.stopped and (token := (yield from decoding.next())) is not None:
             if piece := stream.push(vocabulary[token] or b""):
@@ -550,7 +555,7 @@ def _text(tokens: Sequence[int], vocabulary: Vocabulary, stops: tuple[str, ...])
 
 
 def no_value(_text: str) -> Any:
-    """Return None, for generators whose scripts compute the values themselves."""
+    """Return None, for generators whose coroutines compute the values themselves."""
     return None
 
 

@@ -15,21 +15,21 @@ from typing import Any
 
 from guided.errors import SchemaError
 from guided.events import Done, Event, Refused, Result
-from guided.generate.decoding import Decoding, Feed, Script
+from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.messages import text_of
 from guided.generate.model import LanguageModel, Prompt, common_prefix
 
 __all__ = ["prompt_with_error", "with_retries"]
 
-Attempt = tuple[Decoding, Script]
+Attempt = tuple[Decoding, TextCoroutine]
 
 
-def with_retries(first: Attempt, again: Callable[[Result[Any]], Attempt], retries: int) -> Script:
+def with_retries(first: Attempt, again: Callable[[Result[Any]], Attempt], retries: int) -> TextCoroutine:
     """Return the coroutine of a text that is generated anew while its value is refused.
 
     Parameters
     ----------
-    first : (Decoding, Script)
+    first : (Decoding, TextCoroutine)
         The first attempt.
     again : callable
         Returns the next attempt after a refused result.
@@ -41,8 +41,8 @@ def with_retries(first: Attempt, again: Callable[[Result[Any]], Attempt], retrie
     read: Sequence[int] = ()
     attempt = first
     while True:
-        decoding, script = attempt
-        result = yield from _forwarded(script, read)
+        decoding, coroutine = attempt
+        result = yield from _forwarded(coroutine, read)
         n_passes += result.forward_passes
         if not isinstance(result.error, SchemaError):
             break
@@ -58,11 +58,11 @@ def with_retries(first: Attempt, again: Callable[[Result[Any]], Attempt], retrie
     yield Done(replace(result, refused=tuple(refused), forward_passes=n_passes))
 
 
-def _forwarded(script: Script, read: Sequence[int]) -> Generator[Any, Any, Result[Any]]:
-    """Pass on the items of a script and return its result; its first request is for a prompt after `read`, which it may share."""
+def _forwarded(coroutine: TextCoroutine, read: Sequence[int]) -> Generator[Any, Any, Result[Any]]:
+    """Pass on the items of a coroutine and return its result; its first request is for a prompt after `read`, which it may share."""
     answer, is_first = None, True
     while True:
-        item: Event | Any = script.send(answer)
+        item: Event | Any = coroutine.send(answer)
         if isinstance(item, Done):
             result: Result[Any] = item.result
             return result

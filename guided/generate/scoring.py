@@ -19,7 +19,7 @@ from guided.engine.index import Index
 from guided.engine.specs import Choice
 from guided.errors import LimitError
 from guided.events import Done, FinishReason, Text
-from guided.generate.decoding import Decoding, Feed, Script
+from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.generator import Generator, Settings, T_co
 from guided.generate.likelihood import log_softmax
 from guided.generate.model import LanguageModel, Logits, Prompt, common_prefix
@@ -82,7 +82,7 @@ class ScoredChoice(Generator[T_co]):
             raise ValueError("select='score' cannot score the empty option: it has no tokens")
         self._candidates = [tuple(model.encode(option)) for option in spec.options]
 
-    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
+    def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
         if settings.method != "mask" or settings.scores or settings.is_canonical:
             raise ValueError("select='score' chooses whole options: leave out method, scores and tokenization")
@@ -92,9 +92,9 @@ class ScoredChoice(Generator[T_co]):
         shortest = min(map(len, self._candidates))
         if shortest > settings.max_tokens:
             raise LimitError("max_tokens", shortest, settings.max_tokens, "the shortest option is longer")
-        return super().script(prompt, settings, sampler)
+        return super().coroutine(prompt, settings, sampler)
 
-    def _script(self, decoding: Decoding, stream: TextStream) -> Script:
+    def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
         fitting = [candidate for candidate in self._candidates if len(candidate) <= decoding.left]
         if not fitting:
             needed = min(map(len, self._candidates))
@@ -139,7 +139,7 @@ class WeighedChoice(Generator[T_co]):
         super().__init__(model, index, spec.read, limits=limits)
         self._tolerance = float(tolerance)
 
-    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
+    def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
         if settings.method != "mask":
             raise ValueError("probabilities=True is a method of its own: leave out method")
@@ -151,7 +151,7 @@ class WeighedChoice(Generator[T_co]):
         random = sampler.random if settings.temperature else None
         search = partial(enumeration, tolerance=self._tolerance, prefixes=self._limits.prefixes, random=random)
         decoding = self._decoding(self.prompt_tokens(prompt), settings, sampler, search)
-        return self._script(decoding, TextStream(settings.stops))
+        return self._coroutine(decoding, TextStream(settings.stops))
 
 
 def _check_unused(settings: Settings, choosing: str) -> None:

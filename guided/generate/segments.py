@@ -153,8 +153,8 @@ class Segments:
 
 
 def _check_until(spec: Tools, has_segments: bool, until: str, index: Index | None) -> None:
-    if until not in spec.layouts:
-        raise SchemaError(f"unknown tool {shown(until)}; known tools are {', '.join(spec.layouts)}", "", "until")
+    if until not in spec.argument_lists:
+        raise SchemaError(f"unknown tool {shown(until)}; known tools are {', '.join(spec.argument_lists)}", "", "until")
     if not has_segments:
         raise ValueError("until= needs tool_choice='auto', or calls that are run")
     if index is not None:

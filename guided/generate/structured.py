@@ -12,7 +12,7 @@ from guided.engine.index import Index
 from guided.engine.specs import StackSpec
 from guided.errors import SchemaError
 from guided.events import Done, Event, Result, Text, ValueCompleted
-from guided.generate.decoding import Decoding, Script
+from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.generator import Generator, T_co, no_value
 from guided.generate.model import LanguageModel
 from guided.generate.partial_json import Completed, JsonReader
@@ -58,12 +58,12 @@ class JsonGenerator(Generator[T_co]):
     """
 
     def __init__(self, model: LanguageModel, index: Index, spec: JsonSpec[T_co], limits: Limits | None = None) -> None:
-        # The values come from `_script`, which reads them while the text is generated.
+        # The values come from `_coroutine`, which reads them while the text is generated.
         super().__init__(model, index, no_value, limits=limits)
         self.spec = spec
 
-    def _script(self, decoding: Decoding, stream: TextStream) -> Script:
-        inner = super()._script(decoding, stream)
+    def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
+        inner = super()._coroutine(decoding, stream)
         values = _Values(self.spec)
         answer = None
         while True:

@@ -28,7 +28,7 @@ from guided.calls.waiting import seconds
 from guided.engine.index import Index
 from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
-from guided.generate.decoding import Script
+from guided.generate.decoding import TextCoroutine
 from guided.generate.drivers import alone, alone_async
 from guided.generate.generator import Generator, Method, Options, Resampling, Settings, Tokenization, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
@@ -118,7 +118,7 @@ class ToolsGenerator(Generator[list[Call]]):
         # The values come from `Writing`.
         super().__init__(model, segments.index, no_value, limits=limits)
         self.spec = spec
-        is_shown = show_tools != "never" and bool(spec.layouts)
+        is_shown = show_tools != "never" and bool(spec.argument_lists)
         self._tool_prompt = ToolPrompt(spec, show_tools, until, model) if is_shown else None
         self._config = ToolConfig(
             model=model,
@@ -207,13 +207,13 @@ class ToolsGenerator(Generator[list[Call]]):
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStream":
         """Generate one text as events, like `Generator.stream`; the caller can start a call on the way (`ToolStream.enter`)."""
         writing = self._started(prompt, options)
-        return ToolStream(alone(self.model, writing.script()), writing)
+        return ToolStream(alone(self.model, writing.coroutine()), writing)
 
     @suggest_keywords(Options)
     def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStreamAsync":
         """Like `stream`, without blocking the running event loop (see `Generator.stream_async`)."""
         writing = self._started(prompt, options)
-        return ToolStreamAsync(alone_async(self.model, writing.script()), writing)
+        return ToolStreamAsync(alone_async(self.model, writing.coroutine()), writing)
 
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """The tokens of a prompt; for messages, with the tool definitions that ``show_tools`` asks for.
@@ -238,9 +238,9 @@ class ToolsGenerator(Generator[list[Call]]):
             raise LimitError("context", len(tokens) + 1, most, reason)
         return tokens
 
-    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Script:
+    def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that generates one text; raises at once if an argument is invalid."""
-        return self._writing(prompt, settings, sampler).script()
+        return self._writing(prompt, settings, sampler).coroutine()
 
     def _started(self, prompt: Prompt, options: Options) -> Writing:
         settings = Settings(**options)

@@ -1,4 +1,4 @@
-"""`Writing`: the script of one text with calls: what its tokens mean, where calls begin and end, and which text is inserted.
+"""`Writing`: the generation of one text with calls: what its tokens mean, where calls begin and end, and which text is inserted.
 
 A text is a sequence of *segments*: free text up to and including a call. A guide covers one segment, and nothing follows the call in it, so
 no token extends beyond the call's last byte, where the result is inserted. After a call the tool runs, the result's tokens are appended to
@@ -35,7 +35,7 @@ from guided.events import (
     ToolResult,
     ToolsResult,
 )
-from guided.generate.decoding import Decoding, Feed, Script, Start, Work
+from guided.generate.decoding import Decoding, Feed, Start, TextCoroutine, Work
 from guided.generate.generator import with_search
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.pinned import Pinned
@@ -148,11 +148,11 @@ class Writing:
             The shortest call does not fit into the rest of the budget.
         """
         spec = self._spec
-        if not spec.is_running_text or not spec.layouts:
+        if not spec.is_running_text or not spec.argument_lists:
             raise ValueError(f"with tool_choice={shown(spec.tool_choice)} text never contains calls")
-        if tool is not None and tool not in spec.layouts:
+        if tool is not None and tool not in spec.argument_lists:
             raise SchemaError(
-                f"no tool {shown(tool)} can be called; available tools are {', '.join(spec.layouts)}", "", "tool"
+                f"no tool {shown(tool)} can be called; available tools are {', '.join(spec.argument_lists)}", "", "tool"
             )
         if self._reason is not None or self._decoding.finish_reason is not None:
             raise ValueError("the text has ended")
@@ -161,7 +161,7 @@ class Writing:
         self._entry(tool or "")
         self._wanted = tool or ""
 
-    def script(self) -> Script:
+    def coroutine(self) -> TextCoroutine:
         """Return the coroutine that generates the text."""
         decoding = self._decoding
         yield from self._begun()
@@ -198,7 +198,7 @@ class Writing:
         is_waiting = any(call.name not in self._config.runnable for call in self._calls)
         return "tool_calls" if found == "stop" and is_waiting else found
 
-    def _begun(self) -> Script:
+    def _begun(self) -> TextCoroutine:
         """If a call has begun, inject its prompt and choose its tool as configured."""
         if self._reason is None and self._parser.call_start is not None and not self._guide.is_finished:
             self._inject()
@@ -225,7 +225,7 @@ class Writing:
             raise LimitError("max_tokens", needed, decoding.left, "the shortest call is longer than what is left")
         return tuple(tokens)
 
-    def _named(self) -> Script:
+    def _named(self) -> TextCoroutine:
         """If tools are chosen by whole names, choose one and write its name."""
         start = self._parser.call_start
         if self._config.select == "greedy" or start is None or self._parser.has_name:
@@ -234,7 +234,7 @@ class Writing:
             yield from self._weighed()
             return
         begun, candidates, ends = bytes(self._data[start:]), [], []
-        for name in self._spec.layouts:
+        for name in self._spec.argument_lists:
             rest, end = self._opening(name, begun)
             tokens = tuple(self._config.model.encode(rest)) if rest else ()
             guide = self._guide.fork()
@@ -265,9 +265,9 @@ class Writing:
             pinned = pinned[len(data) :]
             yield from self._read(data)
 
-    def _weighed(self) -> Script:
+    def _weighed(self) -> TextCoroutine:
         """Choose a tool by the probability of its name over all spellings, and write it in one of them."""
-        if len(self._spec.layouts) < 2:
+        if len(self._spec.argument_lists) < 2:
             return
         decoding, spelling = self._decoding, self._config.spelling
         begin, read = 0, tuple[int, ...]()
@@ -309,19 +309,19 @@ class Writing:
     def _opening(self, name: str, begun: bytes) -> tuple[str, int]:
         """The rest of a call of a tool up to its arguments, and where the name ends in its bytes; empty if `begun` does not fit."""
         spec = self._spec
-        for text in openings(name, spec.layouts[name], spec.format, not spec.is_running_text):
+        for text in openings(name, spec.argument_lists[name], spec.format, not spec.is_running_text):
             data = text.encode()
             if data.startswith(begun):
                 end = data.rfind(name.encode()) + len(name.encode()) - len(begun)
                 return (data[len(begun) :].decode(errors="replace"), end) if end > 0 else ("", 0)
         return "", 0
 
-    def _take(self, token: int) -> Script:
+    def _take(self, token: int) -> TextCoroutine:
         """Choose a token for the model."""
         yield from self._decoding.take(token)
         yield from self._read(self._config.spelling[token] or b"")
 
-    def _read(self, data: bytes) -> Script:
+    def _read(self, data: bytes) -> TextCoroutine:
         """Process the bytes of a token; calls that it completes are answered together."""
         self._data += data
         n_before = len(self._calls)
@@ -355,7 +355,7 @@ class Writing:
 
     def _argument(self, read: ArgumentRead) -> ToolArgument:
         first, last = read.span
-        further = self._spec.layouts[self._tool].variadic
+        further = self._spec.argument_lists[self._tool].variadic
         is_item = further is not None and further.label == read.name
         return ToolArgument(read.name, read.value, self._data[first:last].decode(), is_item)
 
@@ -364,7 +364,7 @@ class Writing:
         if piece:
             yield Text(piece)
 
-    def _called(self, call: Call) -> Script:
+    def _called(self, call: Call) -> TextCoroutine:
         """Run a complete call."""
         config = self._config
         begin, end = call.span

@@ -56,7 +56,7 @@ def by_position(found: Found, spec: Tools) -> Found:
     named: Found = []
     for name, arguments in found:
         rest = {key: value for key, value in arguments.items() if key}
-        slots = spec.layouts[name].positional
+        slots = spec.argument_lists[name].positional
         named.append((name, {**{slot.label: value for slot, value in zip(slots, arguments.get("", ()))}, **rest}))  # noqa: B905
     return named
 
@@ -80,7 +80,7 @@ def test_T17_what_is_rendered_is_accepted_and_read(form: Format, choice: str, da
     for _ in range(data.draw(st.integers(1, 3)) if several else 1):
         name = data.draw(st.sampled_from(sorted(shapes)))
         given.append(Call(name, data.draw(calls(shapes[name], form.is_positional)), (0, 0)))
-    text = render_calls(given, spec.layouts, form, is_alone=choice != "auto")
+    text = render_calls(given, spec.argument_lists, form, is_alone=choice != "auto")
     said = f"Well.{text}" if choice == "auto" else text
     assert Language(spec).accepts(said.encode()), said
     found = parse_text(said, spec)
@@ -113,7 +113,7 @@ def reads_of(spec: Tools, pieces: Sequence[bytes]) -> list[Read]:
 def test_streamed_at_every_split_a_text_is_read_as_it_is_at_once(form: Format, choice: str) -> None:
     spec = Tools(TOOLS, form, tool_choice=choice, parallel_tool_calls=form.several is not None)
     given = [SHORT, NOW] if form.several else [SHORT]
-    data = render_calls(given, spec.layouts, form, is_alone=choice != "auto").encode()
+    data = render_calls(given, spec.argument_lists, form, is_alone=choice != "auto").encode()
     if choice == "auto":
         data = b"Hm <t [" + data + b"\nso <"
     whole = reads_of(spec, [data])
@@ -160,7 +160,7 @@ def test_T5_mutants_are_refused_with_their_class_where_they_begin(form: Format, 
 
 
 def check_mutant(spec: Tools, language: Language, form: Format, choice: str, old: str, new: str, kind: str) -> None:
-    text = replaced(form, render_calls([OSLO], spec.layouts, form, is_alone=choice != "auto"), old, new)
+    text = replaced(form, render_calls([OSLO], spec.argument_lists, form, is_alone=choice != "auto"), old, new)
     if text is None:
         return
     if form.by_name and choice == "auto" and kind == "name":
@@ -201,13 +201,13 @@ def test_T18_T19_T26_missing_and_further_arguments_and_cut_calls_are_refused(for
         ("now", {"z": 1}),
     ):
         call = Call(name, arguments, (0, 0))
-        text = render_calls([call], loose.layouts, loose.format, is_alone=choice != "auto")
+        text = render_calls([call], loose.argument_lists, loose.format, is_alone=choice != "auto")
         assert not language.accepts(text.encode()), text
         with pytest.raises(CallError) as caught:
             parse_text(text, spec)
         assert caught.value.kind == "argument", text
         assert caught.value.position == language.died_at(text.encode())
-    data = render_calls([OSLO], spec.layouts, form, is_alone=choice != "auto").encode()
+    data = render_calls([OSLO], spec.argument_lists, form, is_alone=choice != "auto").encode()
     assert language.accepts(data)
     begun = len(triggers_of(form, ["get_weather"])[0].text) if choice == "auto" else 0
     parser = CallParser(spec)
@@ -224,7 +224,7 @@ def test_T18_T19_T26_missing_and_further_arguments_and_cut_calls_are_refused(for
 def test_tool_choice_none_is_text_without_calls(form: Format) -> None:
     spec = Tools(TOOLS, form, tool_choice="none")
     language = Language(spec)
-    said = render_calls([NOW], Tools(TOOLS, form).layouts, form)
+    said = render_calls([NOW], Tools(TOOLS, form).argument_lists, form)
     assert language.accepts(b"Hm <t [ {")
     assert not language.accepts(said.encode())
     with pytest.raises(CallError, match="no tool may be called") as caught:
@@ -237,9 +237,9 @@ def test_tool_choice_none_is_text_without_calls(form: Format) -> None:
 def test_tool_choice_of_names_allows_those(form: Format, choice: Any) -> None:
     spec = Tools(TOOLS, form, tool_choice=choice)
     language = Language(spec)
-    layouts = Tools(TOOLS, form).layouts
+    argument_lists = Tools(TOOLS, form).argument_lists
     for call in (NOW, BERGEN, OSLO):
-        text = render_calls([call], layouts, form, is_alone=True)
+        text = render_calls([call], argument_lists, form, is_alone=True)
         assert language.accepts(text.encode()) == (call.name in choice), text
 
 
@@ -250,10 +250,10 @@ def test_parallel_calls_are_as_many_as_are_asked_for(
     form: Format, choice: str, parallel: tuple[int, int | None]
 ) -> None:
     spec = Tools(TOOLS, form, tool_choice=choice, parallel_tool_calls=parallel)
-    language, layouts = Language(spec), Tools(TOOLS, form, parallel_tool_calls=True).layouts
+    language, argument_lists = Language(spec), Tools(TOOLS, form, parallel_tool_calls=True).argument_lists
     fewest, most = parallel
     for count in range(1, 6):
-        text = render_calls([NOW] * count, layouts, form, is_alone=choice != "auto")
+        text = render_calls([NOW] * count, argument_lists, form, is_alone=choice != "auto")
         if choice == "auto":
             text = f"So.{text}."
         is_asked_for = fewest <= count and (most is None or count <= most)
@@ -273,7 +273,7 @@ def test_formats_with_one_call_at_a_time_refuse_several(form: Format) -> None:
         Tools(TOOLS, form, parallel_tool_calls=True)
     assert caught.value.keyword == "parallel_tool_calls"
     with pytest.raises(SchemaError, match="one call at a time"):
-        render_calls([NOW, NOW], Tools(TOOLS, form).layouts, form)
+        render_calls([NOW, NOW], Tools(TOOLS, form).argument_lists, form)
 
 
 @pytest.mark.parametrize("parallel", [0, (0, 1), (2, 1), "2", (1,), (True, 2)])
@@ -289,7 +289,7 @@ def vocabulary_of(form: Format) -> Vocabulary:
     chance = random.Random(form.name)
     pieces = set()
     for call in (OSLO, BERGEN, NOW):
-        data = render_calls([call], spec.layouts, form).encode()
+        data = render_calls([call], spec.argument_lists, form).encode()
         for _ in range(40):
             place = chance.randrange(len(data))
             pieces.add(data[place : place + chance.randint(2, 9)])
@@ -321,14 +321,14 @@ def test_T1_random_walks_are_calls_to_an_independent_reader(form: Format, choice
     index = compile_spec(spec if choice != "auto" else spec.first_call(), vocabulary_of(form))
     chance = random.Random(f"{form.name} {choice}")
     for _ in range(12):
-        trigger = chance.choice(triggers_of(form, spec.layouts)).text
+        trigger = chance.choice(triggers_of(form, spec.argument_lists)).text
         begun = b"Hm. " + trigger if choice == "auto" else b""
         text = walked(index, begun, chance.randint(0, 40), chance).decode()
         found = parse_text(text, spec)
         assert len(found) == 1
         assert by_position(READERS[form.name](text), spec) == told(found), text
         for call in found:
-            assert call.name in spec.layouts
+            assert call.name in spec.argument_lists
             inspect_arguments(call)
 
 
@@ -387,15 +387,15 @@ def test_T15_strings_without_json(form: Format, is_definition: bool) -> None:
             call = Call("take", {"a": "x", key: value}, (0, 0))
             if looks_like_another:
                 with pytest.raises(SchemaError, match="is not a value of"):
-                    render_calls([call], spec.layouts, form, is_alone=True)
+                    render_calls([call], spec.argument_lists, form, is_alone=True)
                 continue
-            text = render_calls([call], spec.layouts, form, is_alone=True)
+            text = render_calls([call], spec.argument_lists, form, is_alone=True)
             assert language.accepts(text.encode()), text
             assert told(parse_text(text, spec)) == [("take", call.arguments)]
             assert READERS[form.name](text) == [("take", call.arguments)] or "\n" in value or "\x00" in value
     for key, value in (("b", None), ("c", 3)):
         call = Call("take", {"a": "x", key: value}, (0, 0))
-        assert told(parse_text(render_calls([call], spec.layouts, form, is_alone=True), spec)) == [
+        assert told(parse_text(render_calls([call], spec.argument_lists, form, is_alone=True), spec)) == [
             ("take", call.arguments)
         ]
 
@@ -408,10 +408,10 @@ def test_T15_raw_strings_end_where_their_end_first_is(form: Format) -> None:
     )
     for value in (end, f"a{end}b", *(f"a{text}" for text in form.reserved)):
         with pytest.raises(SchemaError, match="is not a value of"):
-            render_calls([Call("get_weather_now", {"city": value}, (0, 0))], spec.layouts, form)
+            render_calls([Call("get_weather_now", {"city": value}, (0, 0))], spec.argument_lists, form)
     for length in range(1, len(end)):
         call = Call("get_weather_now", {"city": f"a{end[:length]}"}, (0, 0))
-        text = render_calls([call], spec.layouts, form, is_alone=True)
+        text = render_calls([call], spec.argument_lists, form, is_alone=True)
         assert told(parse_text(text, spec)) == [("get_weather_now", call.arguments)]
 
 
@@ -446,7 +446,7 @@ def test_T16_schemas_hold_in_every_style(name: str, schema: Any, yes: list[Any],
         assert language.accepts(text.encode()) == expected, text
         if expected:
             assert told(parse_text(text, spec)) == [("f", {"a": value})]
-            assert render_calls([Call("f", {"a": value}, (0, 0))], spec.layouts, form, is_alone=True) == text
+            assert render_calls([Call("f", {"a": value}, (0, 0))], spec.argument_lists, form, is_alone=True) == text
         else:
             with pytest.raises(CallError):
                 parse_text(text, spec)
@@ -516,7 +516,7 @@ def test_T20_all_arguments_at_once_where_they_are_an_object(form: Format, choice
         ({}, False),
     ):
         call = Call("pay", arguments, (0, 0))
-        text = render_calls([call], spec.layouts, form, is_alone=choice != "auto")
+        text = render_calls([call], spec.argument_lists, form, is_alone=choice != "auto")
         assert language.accepts(text.encode()) == expected, text
         if expected:
             assert told(parse_text(text, spec)) == READERS[form.name](text) == [("pay", arguments)]
@@ -534,7 +534,7 @@ def test_T3_markers_may_be_special_tokens(form: Format, choice: str) -> None:
     special = {name: 300 + place for place, name in enumerate(names)}
     vocabulary = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=400, special=special)
     index = compile_spec(spec, vocabulary)
-    text = render_calls([OSLO], spec.layouts, form, is_alone=choice != "auto")
+    text = render_calls([OSLO], spec.argument_lists, form, is_alone=choice != "auto")
     pieces = (
         re.split("|".join(f"({re.escape(name)})" for name in sorted(names, key=len, reverse=True)), text)
         if names
@@ -585,7 +585,7 @@ def test_a_key_that_tells_strings_from_the_rest_is_held(name: str) -> None:
     form = format_named(name)
     spec = Tools([take], dataclasses.replace(form, name="own"), tool_choice="required")
     right = Call("take", {"a": "3", "b": "null", "c": 3}, (0, 0))
-    text = render_calls([right], spec.layouts, form, is_alone=True)
+    text = render_calls([right], spec.argument_lists, form, is_alone=True)
     assert told(parse_text(text, spec)) == told([right])
     language = Language(spec)
     for label, flag, other in (("a", "true", "false"), ("b", "true", "false"), ("c", "false", "true")):
@@ -610,7 +610,7 @@ def test_a_key_that_tells_strings_from_the_rest_is_held(name: str) -> None:
 def test_calls_of_kimi_are_numbered_and_read_with_their_numbers() -> None:
     form = format_named("kimi-k2")
     spec = Tools(TOOLS, form, tool_choice="required", parallel_tool_calls=True)
-    text = render_calls([SHORT] * 12, spec.layouts, form, is_alone=True)
+    text = render_calls([SHORT] * 12, spec.argument_lists, form, is_alone=True)
     assert re.findall(r"functions\.get_weather_now:(\d+)<", text) == [str(number) for number in range(12)]
     found = parse_text(text, spec)
     assert [call.id for call in found] == [str(number) for number in range(12)]
@@ -625,4 +625,4 @@ def test_a_colon_after_names_is_in_none() -> None:
     with pytest.raises(SchemaError, match="writes a colon after names") as caught:
         Tools([{"name": "pets:list"}], "kimi-k2")
     assert (caught.value.pointer, caught.value.keyword) == ("/pets:list", "name")
-    assert Tools([{"name": "pets:list"}], "json").layouts["pets:list"]
+    assert Tools([{"name": "pets:list"}], "json").argument_lists["pets:list"]

@@ -157,7 +157,7 @@ def test_a_call_is_written_as_the_family_documents_it(name: str) -> None:
     form = format_named(name)
     spec = Tools([get_weather], form)
     call = Call("get_weather", {"city": "Oslo", "days": 2, "exact": True}, (0, 0))
-    assert render_calls([call], spec.layouts, form) == WRITTEN[name]
+    assert render_calls([call], spec.argument_lists, form) == WRITTEN[name]
     assert form.source
 
 
@@ -165,7 +165,7 @@ def test_a_call_is_written_as_the_family_documents_it(name: str) -> None:
 def test_blanks_may_be_left_out(form: Format) -> None:
     spec = Tools([get_weather], form)
     arguments = {"city": "Oslo", "days": 2, "exact": True}
-    text = render_calls([Call("get_weather", arguments, (0, 0))], spec.layouts, form)
+    text = render_calls([Call("get_weather", arguments, (0, 0))], spec.argument_lists, form)
     assert text == WRITTEN[form.name]
     for said in (text, text.replace(", ", ",").replace(": ", ":").replace("\n", "").replace(") =", ")=")):
         (call,) = parse_text(f"Well, {said} so.", spec)
@@ -180,7 +180,7 @@ def test_what_a_format_of_ones_own_writes_is_read_back(data: st.DataObject) -> N
     spec = Tools(tools, FUNCTION_TAG, tool_choice="required")
     name = data.draw(st.sampled_from(sorted(shapes)))
     arguments = data.draw(calls(shapes[name], False))
-    text = render_call(name, arguments, spec.layouts[name], FUNCTION_TAG)
+    text = render_call(name, arguments, spec.argument_lists[name], FUNCTION_TAG)
     assert spec.lower(Limits()).accepts(text.encode())
     (call,) = parse_text(text, spec)
     assert (call.name, call.arguments) == (name, arguments)
@@ -217,7 +217,7 @@ def test_T16_bare_text_is_written_without_quotes_where_a_format_has_it() -> None
         (call,) = parse_text(said, Tools([tool], form, tool_choice="required"))
         assert call.arguments == {"x": "39/3", "y": 2.0}
         assert render_call(
-            "divide", call.arguments, Tools([tool], form).layouts["divide"], format_named(form)
+            "divide", call.arguments, Tools([tool], form).argument_lists["divide"], format_named(form)
         ).startswith(said[:-2])
     spec = Tools([tool], "json", tool_choice="required")
     (call,) = parse_text('{"name": "divide", "arguments": {"x": "39/3", "y": 2}}', spec)
@@ -443,7 +443,7 @@ def test_what_has_no_json_is_a_type_error() -> None:
 )
 def test_a_call_that_cannot_be_written_is_refused(arguments: dict[str, Any], reason: str, pointer: str) -> None:
     with pytest.raises(SchemaError) as caught:
-        render_call("get_weather", arguments, Tools([get_weather], "json").layouts["get_weather"], JSON)
+        render_call("get_weather", arguments, Tools([get_weather], "json").argument_lists["get_weather"], JSON)
     assert reason in str(caught.value)
     assert caught.value.pointer == pointer
 
@@ -451,16 +451,16 @@ def test_a_call_that_cannot_be_written_is_refused(arguments: dict[str, Any], rea
 def test_values_without_keys_are_written_in_their_order() -> None:
     def f(a: int, b: int = 1, *c: int, d: bool = False) -> None: ...
 
-    layout, form = Tools([f], "tooldec-positional").layouts["f"], format_named("tooldec-positional")
-    assert render_call("f", {"a": 1, "b": 2, "c": [3, 4], "d": True}, layout, form) == "f(1, 2, 3, 4, d=true)"
-    assert render_call("f", {"a": 1, "d": True}, layout, form) == "f(1, d=true)"
+    argument_list, form = Tools([f], "tooldec-positional").argument_lists["f"], format_named("tooldec-positional")
+    assert render_call("f", {"a": 1, "b": 2, "c": [3, 4], "d": True}, argument_list, form) == "f(1, 2, 3, 4, d=true)"
+    assert render_call("f", {"a": 1, "d": True}, argument_list, form) == "f(1, d=true)"
     with pytest.raises(SchemaError, match="f is missing its argument 'b'"):
-        render_call("f", {"a": 1, "c": [3]}, layout, form)
+        render_call("f", {"a": 1, "c": [3]}, argument_list, form)
 
 
 def test_the_type_of_a_parameter_is_shared_by_formats() -> None:
     def f(x: Literal["a"], y: str) -> None: ...
 
-    one, two = (Tools([f], form).layouts["f"].keyed for form in ("tooldec", "json"))
+    one, two = (Tools([f], form).argument_lists["f"].keyed for form in ("tooldec", "json"))
     assert [slot.type for slot in one] == [slot.type for slot in two]
     assert one[1].type is text()

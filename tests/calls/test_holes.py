@@ -116,7 +116,7 @@ def test_masks_are_the_tokens_that_can_be_read(style: str, choice: str) -> None:
     spec = Tools([TREE, ANY_OF] if style == "json" else [TREE], style, tool_choice=choice)
     index = compile_spec(spec, TOKENS)
     form = spec.format
-    text = render_call("grow", VALUES, spec.layouts["grow"], form)
+    text = render_call("grow", VALUES, spec.argument_lists["grow"], form)
     if choice == "auto":
         text = f"so {form.trigger}{text}{form.terminator} ok"
     tables = index.tables
@@ -184,7 +184,7 @@ def test_a_whole_object_takes_what_arguments_one_by_one_cannot() -> None:
             assert {read.name: read.value for read in reads} == arguments
             assert [json.loads(text[slice(*read.span)]) for read in reads] == list(arguments.values())
             assert parse_text(text, spec)[0].arguments == arguments
-            assert render_call("pay", arguments, spec.layouts["pay"], spec.format) == text
+            assert render_call("pay", arguments, spec.argument_lists["pay"], spec.format) == text
     assert Tool(ANY_OF).signature.startswith("pay(arguments: ")
     with pytest.raises(SchemaError, match="declare all"):
         Tools([ANY_OF], "tooldec")
@@ -204,7 +204,7 @@ def test_T20_recursive_models_are_read_as_themselves(style: str) -> None:
     spec = Tools([grow], style, tool_choice="required")
     form = spec.format
     arguments = {"node": {"value": 1, "kids": [{"value": 2, "kids": [{"value": 3}]}]}, "others": [{"value": 4}]}
-    text = render_call("grow", {**arguments, "deep": True}, spec.layouts["grow"], form)
+    text = render_call("grow", {**arguments, "deep": True}, spec.argument_lists["grow"], form)
     (call,) = parse_text(text, spec)
     assert call.arguments["node"] == Node(value=1, kids=[Node(value=2, kids=[Node(value=3)])])
     assert call.arguments["others"] == [Node(value=4)]

@@ -252,7 +252,9 @@ def test_text_after_calls_ends_no_numbers(form: str, count: int) -> None:
         language = Language(spec)
         for tool in {"tool_0", tools[-1]["name"]}:
             value: Any = {0: 123, 1: -1.25, 2: "get"}[int(tool[5:]) % 3] if tool != "whole" else 123
-            text = f"a{render_calls([Call(tool, {'a': value}, (0, 0))], spec.layouts, spec.format, is_alone=False)}"
+            text = (
+                f"a{render_calls([Call(tool, {'a': value}, (0, 0))], spec.argument_lists, spec.format, is_alone=False)}"
+            )
             assert language.accepts(text.encode()), text
             assert parse_text(text, spec)[0].arguments == {"a": value}
 
@@ -300,11 +302,11 @@ def test_T11_adding_a_tool_equals_a_rebuild_and_touches_no_other() -> None:
     spec = Tools(tools)
     index = compile(spec, VOCABULARY)
     text = b'<tool_call>{"name": "tool_1_new", "arguments": {"b": [[]]}}</tool_call>'
-    before = spec.layouts["tool_1"]
+    before = spec.argument_lists["tool_1"]
     grown = spec.with_changes(add=[new])
     rebuilt = Tools([new, *tools])
     assert grown.fingerprint == rebuilt.fingerprint != spec.fingerprint
-    assert grown.layouts["tool_1"] is before
+    assert grown.argument_lists["tool_1"] is before
     assert compile(grown, VOCABULARY).accepts(text)
     assert not compile(spec, VOCABULARY).accepts(text)
     assert not index.accepts(text)
@@ -502,6 +504,6 @@ def test_small_specs_change_as_large_ones_do() -> None:
     spec = Tools(many(3)).with_changes(add=[now], remove=["tool_1"])
     assert [tool.name for tool in spec.tools] == ["tool_0", "tool_2", "now"]
     replaced = Tools(many(MANY + 2)).with_changes(add=[definition("tool_1", {})], remove=["tool_1"])
-    assert replaced.layouts["tool_1"].keyed == ()
+    assert replaced.argument_lists["tool_1"].keyed == ()
     with pytest.raises(SchemaError, match="tools is empty"):
         Tools(many(1)).with_changes(remove=["tool_0"])

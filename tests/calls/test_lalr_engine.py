@@ -76,7 +76,7 @@ def test_every_format_has_a_grammar_of_the_same_calls(name: str, choice: str) ->
     nested, lalr = indices(*tools, **options)
     for tool in spec.tools:
         call = Call(tool.name, ARGUMENTS[tool.name], (0, 0))
-        text = render_calls([call], spec.layouts, spec.format, choice == "required")
+        text = render_calls([call], spec.argument_lists, spec.format, choice == "required")
         assert nested.accepts(text.encode())
         assert lalr.accepts(text.encode())
         reads.parse(text)

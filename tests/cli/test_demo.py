@@ -23,7 +23,7 @@ PLAIN_QUESTION = Question("What do bees make?", None, {})
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_what_an_example_says_is_what_the_tool_returns(tool) -> None:
     (example,) = tool.examples
-    text = render_call(tool.name, example.call, SPEC.layouts[tool.name], SPEC.format)
+    text = render_call(tool.name, example.call, SPEC.argument_lists[tool.name], SPEC.format)
     done = run(parse_call(text, TOOLS, "tooldec"), tool)
     assert done.error is None
     assert done.result == example.result
@@ -43,7 +43,7 @@ def test_questions_are_about_tools_that_there_are_and_can_be_answered() -> None:
     assert len(asked) == 24
     assert {question.tool for question in asked} == set(tools)
     for question in asked:
-        text = render_call(question.tool, question.arguments, SPEC.layouts[question.tool], SPEC.format)
+        text = render_call(question.tool, question.arguments, SPEC.argument_lists[question.tool], SPEC.format)
         read = parse_call(text, TOOLS, "tooldec")
         assert read.arguments == question.arguments
         assert isinstance(run(read, tools[question.tool]).result, str)

@@ -12,7 +12,7 @@ from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Choice, Regex
 from guided.errors import LimitError
 from guided.events import Event, Text
-from guided.generate.decoding import Decoding, Feed, Script
+from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.drivers import alone, together
 from guided.generate.sampler import Sampler, unpack
 from guided.generate.steering import FreeGuide, token_mask
@@ -158,7 +158,7 @@ def test_token_mask_sets_the_bits_of_its_tokens(size: int, data: st.DataObject) 
     assert set(np.flatnonzero(unpack(mask, size))) == set(tokens)
 
 
-def two_part_script(first: list[int], second: list[int], keep: int | None, said: list[np.ndarray]) -> Script:
+def two_part_coroutine(first: list[int], second: list[int], keep: int | None, said: list[np.ndarray]) -> TextCoroutine:
     yield Text("begin")
     said.append((yield Feed(tuple(first))))
     yield Text("middle")
@@ -169,21 +169,21 @@ def two_part_script(first: list[int], second: list[int], keep: int | None, said:
 def test_drivers_answer_requests_and_pass_events_on() -> None:
     said: list[np.ndarray] = []
     model = ascii_model()
-    events = list(alone(model, two_part_script([1, 2], [3], None, said)))
+    events = list(alone(model, two_part_coroutine([1, 2], [3], None, said)))
     assert events == [Text("begin"), Text("middle"), Text("end")]
     assert model.asked == [(1, 2), (1, 2, 3)]
 
 
 def test_a_request_may_forget_first() -> None:
     model = ascii_model()
-    list(alone(model, two_part_script([1, 2, 3], [4], 1, [])))
+    list(alone(model, two_part_coroutine([1, 2, 3], [4], 1, [])))
     assert model.asked == [(1, 2, 3), (1, 4)]
-    together(model, [two_part_script([1, 2, 3], [4], 1, []), two_part_script([7], [8], None, [])])
+    together(model, [two_part_coroutine([1, 2, 3], [4], 1, []), two_part_coroutine([7], [8], None, [])])
     assert model.asked[2:] == [(1, 2, 3), (7,), (1, 4), (7, 8)]
 
 
-def test_scripts_together_get_what_they_get_alone() -> None:
-    def script(prompt: list[int], n_requests: int, said: list[np.ndarray]) -> Script:
+def test_coroutines_in_a_batch_get_the_logits_they_get_alone() -> None:
+    def script(prompt: list[int], n_requests: int, said: list[np.ndarray]) -> TextCoroutine:
         for place in range(n_requests):
             logits = yield Feed(tuple(prompt))
             said.append(logits)
@@ -207,7 +207,7 @@ def test_nothing_to_do_together() -> None:
 
 def test_a_stream_that_is_closed_gives_its_session_back() -> None:
     model = ascii_model()
-    events = alone(model, two_part_script([1] * 70, [3], None, []))
+    events = alone(model, two_part_coroutine([1] * 70, [3], None, []))
     assert [next(events), next(events)] == [Text("begin"), Text("middle")]
     events.close()
     assert len(model._idle) == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guided.errors import LimitError, ModelError
 from guided.events import Text
-from guided.generate.decoding import Decoding, Script
+from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.drivers import alone, together
 from guided.generate.function_model import FunctionModel
 from guided.generate.sampler import Sampler
@@ -33,7 +33,7 @@ def slow_score(model: CountingModel, prompt: list[int], option: str) -> float:
     return sum(log_probability(model, prompt + tokens[:i], token) for i, token in enumerate(tokens)) / len(tokens)
 
 
-def scoring_script(options: list[str], found: list[float]) -> Script:
+def scoring_coroutine(options: list[str], found: list[float]) -> TextCoroutine:
     decoding = Decoding(FreeGuide(ASCII), Sampler(), ASCII, [7, 8], 50)
     found.extend((yield from scores(decoding, [list(option.encode()) for option in options])))
     for token in b"zz":
@@ -46,7 +46,7 @@ def scoring_script(options: list[str], found: list[float]) -> Script:
 def test_scores_are_those_of_the_definition(options: list[str], seed: int) -> None:
     model = CountingModel(ASCII, seed)
     found: list[float] = []
-    events = list(alone(model, scoring_script(options, found)))
+    events = list(alone(model, scoring_coroutine(options, found)))
     n_prefixes = len({option[:length] for option in options for length in range(len(option))})
     # One pass per prefix; what was probed is forgotten: then the model reads what was taken, and one token more is chosen.
     assert len(model.asked) == n_prefixes + 1
@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_definition(options: list[str], seed: int) -> No
     assert events == [Text(f"5 {n_prefixes + 1}")]
     assert found == pytest.approx([slow_score(model, [7, 8], option) for option in options])
     in_step: list[float] = []
-    together(CountingModel(ASCII, seed), [scoring_script(options, in_step), scoring_script(["a", "bc"], [])])
+    together(CountingModel(ASCII, seed), [scoring_coroutine(options, in_step), scoring_coroutine(["a", "bc"], [])])
     assert in_step == found
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import guided
 from guided.events import Text
-from guided.generate.decoding import Decoding, Script
+from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.drivers import alone
 from guided.generate.sampler import Sampler
 from guided.generate.scoring import scores
@@ -242,7 +242,7 @@ def test_scores_are_mean_log_probabilities() -> None:
     decoding = Decoding(FreeGuide(model().vocabulary), Sampler(), model().vocabulary, begin, 50)
     found: list[float] = []
 
-    def scoring() -> Script:
+    def scoring() -> TextCoroutine:
         found.extend((yield from scores(decoding, [model().encode(option) for option in options])))
         yield Text("end")
 

@@ -12,7 +12,7 @@ from guided.engine.specs import Regex
 from guided.errors import LimitError, ModelError
 from guided.events import Done, Text
 from guided.generate.api import generator
-from guided.generate.decoding import Decoding, Script
+from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.drivers import alone
 from guided.generate.sampler import Sampler, unpack
 from guided.generate.scoring import scores
@@ -323,7 +323,7 @@ def test_scores_are_mean_log_probabilities_of_the_model() -> None:
     decoding = Decoding(FreeGuide(model.vocabulary), Sampler(), model.vocabulary, model.prompt_tokens(prompt), 50)
     found: list[float] = []
 
-    def scoring() -> Script:
+    def scoring() -> TextCoroutine:
         found.extend((yield from scores(decoding, [model.encode(option) for option in options])))
         yield Text("end")
 

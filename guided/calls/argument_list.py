@@ -1,6 +1,6 @@
-"""`Layout`: the arguments of a tool's call in a format, and the order in which calls write them.
+"""`ArgumentList`: the arguments that calls of a tool may have in a format, and their order.
 
-`Layout.steps` defines the order. `guided.calls.lowering` makes the tree of a call from it, and `guided.calls.arguments` reads calls by it.
+`ArgumentList.steps` defines the order. `guided.calls.lowering` makes the tree of a call from it, and `guided.calls.arguments` reads calls by it.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType
 
-__all__ = ["ArgumentPosition", "Layout", "Slot"]
+__all__ = ["ArgumentList", "ArgumentPosition", "Slot"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ArgumentList:
     """The arguments of a tool in a format, and their order.
 
     Attributes
@@ -142,7 +142,7 @@ class ArgumentPosition(NamedTuple):
     Attributes
     ----------
     at : int
-        Number of the next argument in `Layout.slots`.
+        Number of the next argument in `ArgumentList.slots`.
     is_first : bool
         Whether no argument has come, so that none needs a separator before it.
     """
