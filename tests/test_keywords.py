@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import guided
 from guided.calls.parse import CallParser
+from guided.generate.drivers import alone
+from guided.generate.generator import Settings
 from tests.generate.models import ASCII, ascii_model, greedy_text_model
 
 MODEL: Any = ascii_model()
@@ -221,6 +223,12 @@ def test_names_of_earlier_releases_work_and_say_their_new_name() -> None:
     for spec, is_large in ((tools, False), (many, True), (many.with_changes(remove=["f0"]), False)):
         with pytest.warns(DeprecationWarning, match=r"Tools\.is_large is deprecated.*use Tools\.is_inventory"):
             assert spec.is_large == is_large
+    with pytest.warns(DeprecationWarning, match=r"Tools\.layouts is deprecated.*use Tools\.argument_lists"):
+        assert tools.layouts is tools.argument_lists
+    generator = guided.regex(greedy_text_model("a"), "a")
+    with pytest.warns(DeprecationWarning, match=r"Generator\.script is deprecated.*use Generator\.coroutine"):
+        coroutine = generator.script("p", Settings(), Settings().sampler())
+    assert list(alone(generator.model, coroutine))[-1].result.text == "a"
     grammar = guided.Grammar("json")
     with pytest.warns(DeprecationWarning, match=r"Grammar\.standing is deprecated.*use Grammar\.prefix_position"):
         position = grammar.standing(b"[1")

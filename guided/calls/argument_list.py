@@ -1,6 +1,7 @@
 """`ArgumentList`: the arguments that calls of a tool may have in a format, and their order.
 
-`ArgumentList.steps` defines the order. `guided.calls.lowering` makes the tree of a call from it, and `guided.calls.arguments` reads calls by it.
+`ArgumentList.steps` defines the order. `guided.calls.lowering` makes the tree of a call from it, and `guided.calls.arguments` reads calls
+by it.
 """
 
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
 """Tools and a format -> the pattern tree of a call.
 
-`guided.calls.argument_list.ArgumentList` has the arguments of a tool's call in a format. This module builds the tree from it, and `guided.calls.parse`
-reads calls by it. All occurrences of a type share one tree object, and tools with the same
-arguments share the tree after the name: ``(add|multiply)(...)``.
+`guided.calls.argument_list.ArgumentList` has the arguments of a tool's call in a format. This module builds the tree from it, and
+`guided.calls.parse` reads calls by it. All occurrences of a type share one tree object, and tools with the same arguments share the tree
+after the name: ``(add|multiply)(...)``.
 """
 
 import json

@@ -238,12 +238,12 @@ class Tools(Composable):
 
     @property
     def layouts(self) -> ArgumentLists:
-        """Return `argument_lists`, its former name. Deprecated."""
+        """Return `argument_lists`, its name since version 0.2. Deprecated."""
         warn_renamed("Tools.layouts", "Tools.argument_lists")
         return self.argument_lists
 
     def changed(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
-        """Return `with_changes`, its former name. Deprecated."""
+        """Return `with_changes`, its name since version 0.2. Deprecated."""
         warn_renamed("Tools.changed", "Tools.with_changes")
         return self.with_changes(add, remove)
 

@@ -3,7 +3,7 @@
 A `TextCoroutine` generates one text and is independent of any model. It yields events for the user and requests that a driver answers
 (`guided.generate.drivers`): `Feed` and `Rows` with logits, `Work` with a result. `Decoding` is the part that all coroutines share.
 
-With a *search* (`guided.generate.search`), a whole text is found first, and its tokens then follow one by one, so the coroutine is the same.
+With a *search* (`guided.generate.search`), a whole text is found first, and its tokens then follow one by one.
 
 Invariants:
 

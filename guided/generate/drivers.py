@@ -1,8 +1,8 @@
 """Drivers that run coroutines on a model: one as a stream, with or without an event loop, or several in a batch.
 
-A `TextCoroutine` (`guided.generate.decoding`) requests logits and work, and yields events; a driver answers the requests and passes the events on.
-All drivers run the same coroutines, so every generator supports streams, event loops and batches. A coroutine that requests `Rows` has a batch of
-its own, and runs alone.
+A `TextCoroutine` (`guided.generate.decoding`) requests logits and work, and yields events; a driver answers the requests and passes the
+events on. All drivers run the same coroutines, so every generator supports streams, event loops and batches. A coroutine that requests
+`Rows` has a batch of its own, and runs alone.
 """
 
 from collections.abc import AsyncGenerator, Generator, Sequence

@@ -434,7 +434,7 @@ class Generator(Generic[T_co]):
         return self.model.prompt_tokens(prompt)
 
     def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
-        """Return `coroutine`, its former name. Deprecated."""
+        """Return `coroutine`, its name since version 0.2. Deprecated."""
         warn_renamed("Generator.script", "Generator.coroutine")
         return self.coroutine(prompt, settings, sampler)
 
