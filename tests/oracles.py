@@ -567,8 +567,8 @@ def slow_beam(
                 if token in vocabulary.eos and tokens in texts:
                     extended.append((raw * share, tokens, True))
                 elif longer in prefixes:
-                    goes_on = any(other[: len(longer)] == longer and other != longer for other in prefixes)
-                    extended.append((raw * share, longer, not goes_on))
+                    continues = any(other[: len(longer)] == longer and other != longer for other in prefixes)
+                    extended.append((raw * share, longer, not continues))
         beams = sorted(extended, key=lambda beam: -beam[0])[:width]
     return [tokens for _, tokens, _ in beams]
 

@@ -45,7 +45,7 @@ class Partition:
     set_indptr, set_classes : ndarray[int32]
         CSR from a set's position in the input to its classes; then from those of the symbols.
     symbols : mapping of int to int
-        The class of each symbol, which is no character.
+        The class of each symbol that is not a character.
     """
 
     starts: Int32Array

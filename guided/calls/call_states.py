@@ -138,17 +138,17 @@ class CallStates:
         kind, state = place[0], place[1]
         if kind == TOP:
             behind = int(self._top.behind[state])
-            goes_on = bool((self._top.row(state) >= 0).any()) or bool(self._top.accepting[state])
-            return ([] if behind < 0 else [(BEFORE, 0, behind)]), goes_on or behind < 0
+            continues = bool((self._top.row(state) >= 0).any()) or bool(self._top.accepting[state])
+            return ([] if behind < 0 else [(BEFORE, 0, behind)]), continues or behind < 0
         if kind == BEFORE:
             has_name = bool(self._before.accepting[state])
-            goes_on = bool((self._before.row(state) >= 0).any())
-            return ([(NAME, 0, len(self._names), 0, place[2])] if has_name else []), goes_on or not has_name
+            continues = bool((self._before.row(state) >= 0).any())
+            return ([(NAME, 0, len(self._names), 0, place[2])] if has_name else []), continues or not has_name
         if kind == REST:
             rest, behind = self._rests[state]
             ends = bool(rest.accepting[place[2]])
-            goes_on = bool((rest.row(place[2]) != DEAD).any())
-            return ([(TOP, behind)] if ends else []), goes_on or not ends
+            continues = bool((rest.row(place[2]) != DEAD).any())
+            return ([(TOP, behind)] if ends else []), continues or not ends
         return [], True
 
     def _frame(self, name: str) -> FrameStates:

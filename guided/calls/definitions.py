@@ -1,8 +1,8 @@
 """`arguments_schema`: the JSON Schema of a tool's arguments, as shown to models.
 
-A tool with a JSON definition keeps the definition's schema. The schema of a Python function is assembled from the types of its parameters,
-which also constrain calls, so models see what is accepted, with two exceptions: patterns use the syntax of Python's `re`, and dates and
-times appear as the names of their formats (calls also accept times without an offset).
+A tool with a JSON definition keeps the definition's schema. The schema of a Python function is assembled from the types of its
+parameters, which also constrain calls, so models see the accepted values, with two exceptions: patterns use the syntax of Python's `re`,
+and dates and times appear as the names of their formats (calls also accept times without an offset).
 """
 
 from collections.abc import Mapping, Sequence

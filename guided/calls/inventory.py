@@ -180,12 +180,12 @@ class Inventory:
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of the spec, independent of the order of its tools."""
-        texts = replace(self.texts, goes_on=True, must_call=False)
+        texts = replace(self.texts, continues=True, must_call=False)
         found = fingerprint_of(self.kind, text_of([asdict(texts), asdict(self.caps), self.strict]), f"{self.total:x}")
         # Invariant: the same as the fingerprint of `guided.calls.spec.FirstCall`.
         return (
             found
-            if self.texts.goes_on
+            if self.texts.continues
             else fingerprint_of("next call" if self.texts.must_call else "first call", found)
         )
 
@@ -234,8 +234,8 @@ class Inventory:
             about = content["texts"]
             form = Format(**{name: _hashable(value) for name, value in about["form"].items()})
             reasoning = _hashable(about["reasoning"])
-            is_running, goes_on, must_call = (bool(about[name]) for name in ("is_running", "goes_on", "must_call"))
-            texts = Texts(form, is_running, Count(**about["count"]), reasoning, goes_on, must_call)
+            is_running, continues, must_call = (bool(about[name]) for name in ("is_running", "continues", "must_call"))
+            texts = Texts(form, is_running, Count(**about["count"]), reasoning, continues, must_call)
             caps, strict = Caps(**content["caps"]), bool(content["strict"])
             return cls.of(ArgumentLists(tools, form, caps, strict), texts, caps, strict)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:

@@ -44,7 +44,7 @@ def running_text(
     triggers: Sequence[Trigger],
     call: CallAutomaton | None,
     limits: Limits,
-    goes_on: bool = True,
+    continues: bool = True,
     fewest: int = 1,
     most: int | None = None,
 ) -> CallAutomaton:
@@ -57,7 +57,7 @@ def running_text(
     call : CallAutomaton or None
         Automaton of the text after the trigger, up to the end of the terminator; it must be prefix-free. None: no call is possible, so
         a trigger cannot occur.
-    goes_on : bool
+    continues : bool
         Whether text follows a call. Otherwise the text ends with its first call.
     fewest, most : int, int or None
         Minimum and maximum number of calls; used if text follows a call. A text without calls is always allowed.
@@ -74,7 +74,7 @@ def running_text(
     machine = Triggers(triggers)
     n_text, n_call = len(machine.children), 0 if call is None else len(call.table)
     columns, representatives = _columns(b"".join(trigger.text for trigger in triggers), call)
-    n_copies = _copies(fewest, most) if goes_on and call is not None else 1
+    n_copies = _copies(fewest, most) if continues and call is not None else 1
     n_states, end = n_text + n_call + 1, n_text + n_call
     if n_states * n_copies > limits.states:
         raise LimitError("states", n_states * n_copies, limits.states)
@@ -97,7 +97,7 @@ def running_text(
             table[node] = table[machine.fallback[node]]
         for byte, child in machine.children[node].items():
             table[node, columns[byte]] = _entry(machine.fired[child], child, n_text, call)
-    if goes_on:
+    if continues:
         table[end] = table[machine.start]
     labels = np.full(n_states, TEXT, np.int32)
     labels[n_text:end], labels[end] = CALL, CALL_END

@@ -198,9 +198,9 @@ class CallParser(CallScanner):
             yield from self._tagged()
             n_calls = 1
             while opened:
-                may_go_on = n_calls != count.most
+                may_continue = n_calls != count.most
                 going, ending = part(between), part(after)
-                options = [going] * may_go_on + [ending] * (n_calls >= count.fewest)
+                options = [going] * may_continue + [ending] * (n_calls >= count.fewest)
                 found = yield from self.scan(either(*options), f"expected {between!r} or {after!r}", "syntax")
                 if n_calls >= count.fewest and automaton_of(ending).accepts(found.encode()):
                     break
@@ -229,10 +229,10 @@ class CallParser(CallScanner):
         while True:
             begin = calls[-1].span[1] if calls else start
             calls.append((yield from self._call(begin, found)))
-            may_end, may_go_on = len(calls) >= count.fewest, len(calls) != count.most
-            options = [going] * may_go_on + [ending] * may_end
+            may_end, may_continue = len(calls) >= count.fewest, len(calls) != count.most
+            options = [going] * may_continue + [ending] * may_end
             expected = " or ".join(
-                repr(text) for text in (begins[0], after + form.terminator)[not may_go_on : 1 + may_end]
+                repr(text) for text in (begins[0], after + form.terminator)[not may_continue : 1 + may_end]
             )
             found = yield from self.scan(either(*options), f"expected {expected}", "syntax")
             if may_end and automaton_of(ending).accepts(found.encode()):

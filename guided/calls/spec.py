@@ -225,15 +225,15 @@ class Tools(Composable):
         """Texts that may be special tokens of a vocabulary: those that open and close a call, and others of the format."""
         return _texts(self).markers
 
-    def inventory(self, goes_on: bool = True, must_call: bool = False) -> Inventory:
+    def inventory(self, continues: bool = True, must_call: bool = False) -> Inventory:
         """The spec that lowers a definition once a text has passed the tool's name; of definitions only.
 
-        ``goes_on``: whether text follows a call. ``must_call``: whether every text has a call.
+        ``continues``: whether text follows a call. ``must_call``: whether every text has a call.
         """
-        found = self._inventories.get((goes_on, must_call))
+        found = self._inventories.get((continues, must_call))
         if found is None:
-            made = Inventory.of(self.argument_lists, _texts(self, goes_on, must_call), self._caps, self._strict)
-            found = self._inventories.setdefault((goes_on, must_call), made)
+            made = Inventory.of(self.argument_lists, _texts(self, continues, must_call), self._caps, self._strict)
+            found = self._inventories.setdefault((continues, must_call), made)
         return found
 
     @property
@@ -305,7 +305,7 @@ class Tools(Composable):
         LimitError
             A budget is exceeded.
         """
-        return self._lowered(limits, self.fingerprint, goes_on=True)
+        return self._lowered(limits, self.fingerprint, continues=True)
 
     def lark(self, *, limits: Limits | None = None) -> str:
         """A Lark grammar of the UTF-8 texts: ``lark.Lark(spec.lark(), parser="lalr")`` accepts these and no others.
@@ -317,7 +317,7 @@ class Tools(Composable):
         LimitError
             The grammar would be too large.
         """
-        return self._grammar_text(limits or Limits(), goes_on=True)
+        return self._grammar_text(limits or Limits(), continues=True)
 
     def first_call(self, must_call: bool = False) -> "FirstCall":
         """The spec of the texts that end with their first call, and of those without a call unless `must_call`."""
@@ -336,28 +336,28 @@ class Tools(Composable):
     def is_large(self) -> bool:
         """Return whether the spec is an inventory of more than a hundred definitions. Deprecated: `is_inventory` is of any number."""
         warn_renamed("Tools.is_large", "Tools.is_inventory")
-        return self.is_inventory and not self.layouts.are_few
+        return self.is_inventory and not self.argument_lists.are_few
 
-    def _lowered(self, limits: Limits, fingerprint: str, goes_on: bool, must_call: bool = False) -> Lowering:
+    def _lowered(self, limits: Limits, fingerprint: str, continues: bool, must_call: bool = False) -> Lowering:
         if self.is_inventory and not self.argument_lists.are_flat:
-            return self.inventory(goes_on, must_call)
+            return self.inventory(continues, must_call)
         if self.engine == "lalr":
             from guided.engine.grammar import Grammar
             from guided.engine.marked_grammar import MarkedGrammar
 
-            text = self._grammar_text(limits, goes_on, must_call)
+            text = self._grammar_text(limits, continues, must_call)
             return MarkedGrammar(Grammar(text), fingerprint, self.markers, self.notes)
-        frame = self._frame(limits, goes_on, must_call)
+        frame = self._frame(limits, continues, must_call)
         if not frame.values:
             return frame.automaton
         return Template(frame, VALUES, fingerprint, self.markers, self.notes)
 
-    def _grammar_text(self, limits: Limits, goes_on: bool, must_call: bool = False) -> str:
-        return framed_grammar(self._frame(limits, goes_on, must_call), VALUES, limits, names=PARTS).text
+    def _grammar_text(self, limits: Limits, continues: bool, must_call: bool = False) -> str:
+        return framed_grammar(self._frame(limits, continues, must_call), VALUES, limits, names=PARTS).text
 
-    def _frame(self, limits: Limits, goes_on: bool, must_call: bool) -> Frame:
+    def _frame(self, limits: Limits, continues: bool, must_call: bool) -> Frame:
         """The texts around schema values."""
-        embedded, texts = EmbeddedValues(), _texts(self, goes_on, must_call)
+        embedded, texts = EmbeddedValues(), _texts(self, continues, must_call)
         call = call_tree(tuple(self.argument_lists.items()), self.format, embedded) if self.argument_lists else None
         return embedded.frame(texts.automaton(call, self.argument_lists or [tool.name for tool in self.tools], limits))
 
@@ -400,7 +400,7 @@ class FirstCall:
         LimitError
             A budget is exceeded.
         """
-        return self.tools._lowered(limits, self.fingerprint, goes_on=False, must_call=self.must_call)
+        return self.tools._lowered(limits, self.fingerprint, continues=False, must_call=self.must_call)
 
 
 # Arguments of `Tools` in order: the tools, then the options.
@@ -414,8 +414,8 @@ def _is_plain_definition(tool: Tool) -> bool:
     return tool.is_definition and not tool.types
 
 
-def _texts(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Texts:
-    return Texts(spec.format, spec.is_running_text, spec.count, spec.reasoning, goes_on, must_call)
+def _texts(spec: Tools, continues: bool = True, must_call: bool = False) -> Texts:
+    return Texts(spec.format, spec.is_running_text, spec.count, spec.reasoning, continues, must_call)
 
 
 @lru_cache(maxsize=256)

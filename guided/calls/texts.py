@@ -26,7 +26,7 @@ class Texts:
     count : Count
     reasoning : tuple of (str, str) or None
         Opening and closing delimiters of reasoning before the text.
-    goes_on : bool
+    continues : bool
         Whether running text continues after a call.
     must_call : bool
         Whether every text has a call; used if the text does not continue after one.
@@ -36,7 +36,7 @@ class Texts:
     is_running: bool
     count: Count
     reasoning: tuple[str, str] | None = None
-    goes_on: bool = True
+    continues: bool = True
     must_call: bool = False
 
     @property
@@ -69,7 +69,7 @@ class Texts:
         calls = None if call is None else CallAutomaton.from_tree(self.tree(call), limits)
         if self.is_running:
             triggers = triggers_of(self.form, names)
-            found = running_text(triggers, calls, limits, self.goes_on, *self.count.in_text(self.form))
+            found = running_text(triggers, calls, limits, self.continues, *self.count.in_text(self.form))
             found = with_calls(found) if self.must_call else found
         else:
             assert calls is not None, "where nothing but calls is said, there is one"

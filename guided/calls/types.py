@@ -57,6 +57,8 @@ _ABSTRACT: dict[Any, type] = {
 _MARKERS = (typing.Required, typing.NotRequired)
 # Unions are flat, except through named aliases, which may refer to themselves.
 _DEEPEST_UNION = 20
+# Aliases, NewType and Annotated around one type.
+_MAX_ALIASES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def type_of(annotation: Any, context: AnnotationContext, beside: Sequence[Any] =
 
 def _unwrapped(annotation: Any, metadata: list[Any], context: AnnotationContext) -> Any:
     """The annotation without Annotated, NewType, Required and aliases; their metadata is collected in `metadata`."""
-    for _ in range(100):
+    for _ in range(_MAX_ALIASES):
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:
             metadata[:0] = annotation.__metadata__
@@ -131,7 +133,7 @@ def _unwrapped(annotation: Any, metadata: list[Any], context: AnnotationContext)
             annotation = annotation.__value__
         else:
             return annotation
-    raise context.irregular("aliases nest too deep", annotation)
+    raise context.irregular(f"more than {_MAX_ALIASES} aliases of aliases, or an alias of itself", annotation)
 
 
 def _constrained(annotation: Any, asked: Constraints, context: AnnotationContext) -> ValueType:

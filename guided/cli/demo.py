@@ -165,7 +165,7 @@ def _show_tools(spec: "Tools") -> None:
         out.print(f"    {tool.name}{signature}", style="cyan")
     out.print(
         "\nA call begins with <T>, and its result follows. Unguided, the model writes both. Guided, it can only call these\n"
-        "functions; they are run, and their results are inserted [in brackets] for the model to go on from."
+        "functions; they are run, and their results are inserted [in brackets] and the model continues after them."
     )
 
 

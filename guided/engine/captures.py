@@ -159,7 +159,7 @@ class CaptureReader:
             if (node, after) not in seen:
                 seen.add((node, after))
                 # The longest text of a leaf comes first.
-                if reader.goes_on(after):
+                if reader.continues(after):
                     found.append(_Thread(node, after, trail))
                 if reader.may_end(after):
                     self._enter(behind, trail, found, seen, readers)

@@ -373,7 +373,7 @@ class _Frame:
             state += 1
 
     def _closure(self, node: int) -> tuple[frozenset[_Position], tuple[int, ...], bool]:
-        """Return what is reached from a node without reading: positions, nodes whose part may begin, whether the text may end."""
+        """Return the epsilon closure of a node: positions, nodes whose part may begin, and whether the text may end."""
         found = self._closures.get(node)
         if found is None:
             nfa = self._nfa

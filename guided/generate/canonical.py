@@ -49,7 +49,7 @@ class _Completion:
 
 _END = _Completion(-1, None, 0)
 
-# What is searched: a guide, the state of the segmentation, the last token, a budget in tokens.
+# A node of the search: a guide, the state of the segmentation, the last token, a budget in tokens.
 _Request: TypeAlias = tuple[Steering, int, int, int]
 # A completion, if there is one; without one, whether there is none of any length.
 _Answer: TypeAlias = tuple[_Completion | None, bool]
@@ -188,7 +188,7 @@ class Canonical:
         return words
 
     def _longest(self) -> int:
-        """Length of the longest completion that is searched for; what is known already may be longer."""
+        """Length of the longest completion that is searched for; one that is already known may be longer."""
         return self._guide.remaining + self._most_steps
 
     def _known(self, budget: int) -> _Completion | None:

@@ -222,7 +222,9 @@ class Writing:
             raise ValueError("no call can begin here: the model's tokens for its beginning are not allowed")
         needed = taken + guide.remaining
         if needed > decoding.left:
-            raise LimitError("max_tokens", needed, decoding.left, "the shortest call is longer than what is left")
+            raise LimitError(
+                "max_tokens", needed, decoding.left, "the shortest call does not fit into the rest of the budget"
+            )
         return tuple(tokens)
 
     def _named(self) -> TextCoroutine:

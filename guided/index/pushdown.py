@@ -49,7 +49,7 @@ _BYTES = tuple(bytes([byte]) for byte in range(256))
 _PART = 1024
 # Measured bytes of memory of a state with its number and origin, and of a known successor.
 _PER_STATE, _PER_STEP = 700, 120
-# Memory is checked once in this many calls, and at each call if fewer would fill what is left; few calls need this many bytes.
+# Memory is checked once in this many calls, and at each call if fewer would fill the rest; few calls need this many bytes.
 _UNCHECKED_CALLS, _PER_CALL = 16, 1 << 17
 
 

@@ -20,7 +20,7 @@ class Reader(NamedTuple, Generic[Position]):
         Returns the position after a byte; None if the byte is not allowed.
     may_end : callable
         Returns whether a text may end at a position.
-    goes_on : callable
+    continues : callable
         Returns whether some byte may be allowed at a position.
     state : callable
         Returns the state of a position, given the bytes that led there from the start.
@@ -29,7 +29,7 @@ class Reader(NamedTuple, Generic[Position]):
     start: Position
     step: Callable[[Position, int], Position | None]
     may_end: Callable[[Position], bool]
-    goes_on: Callable[[Position], bool]
+    continues: Callable[[Position], bool]
     state: Callable[[Position, bytes], int]
 
 

@@ -8,7 +8,7 @@ Nothing raises out of a `Grammar`: an exception in ``fill_bitmask`` would end vL
 request, and only this one, with an error. That token is not part of any answer that counts as complete.
 
 Ordinary tokens in ``stop_token_ids``: like end tokens, they are allowed exactly where the text is complete, and end it. Where the text
-cannot go on without such a token, the request ends with an error.
+cannot continue without such a token, the request ends with an error.
 """
 
 import asyncio
@@ -120,7 +120,7 @@ class RequestChecks:
         if asked.json is not None and asked.json == "":
             return "SchemaError: the schema is empty"
         if params.ignore_eos:
-            return "ignore_eos lets the text go on after its end, where no constraint holds: leave it out"
+            return "ignore_eos continues the text after its end, where no constraint holds: leave it out"
         return ""
 
 
@@ -223,7 +223,7 @@ class Grammar:
             word = int(words[token >> 5])
             words[token >> 5] = word | bit if may_end else word & ~bit
         if not words.any():
-            raise GuidedError(f"the text cannot go on without a token of stop_token_ids: {self._stops}")
+            raise GuidedError(f"the text cannot continue without a token of stop_token_ids: {self._stops}")
 
     def is_terminated(self) -> bool:
         """Return whether the text has ended."""

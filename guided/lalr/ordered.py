@@ -5,8 +5,8 @@ last step (if any), how far each keyword has been spelled, and the lookbehind tr
 a backtracking matcher would try them only if this match failed. More preferred threads continue, and a later event overrides. The last
 event before the automaton dies is therefore the match that `re` finds.
 
-- A match with unmet obligations is a *pending* thread. It keeps reading until they are met; then its event is reported, with the number
-  of characters read since the match ended (``back``). At the end of a text it counts if the end meets its obligations.
+- A match with open obligations is a *pending* thread. It reads on until they are discharged; then its event is reported, with the number
+  of characters read since the match ended (``back``). At the end of a text it counts if the end discharges its obligations.
 - Left context: the lookbehind trackers run through the whole text, so a terminal's start state depends on its context and the trackers
   there. An event records the trackers at its end.
 - A *keyword* is a string terminal that a regex terminal matches whole; Lark gives the token the keyword's type.
@@ -226,7 +226,7 @@ class _Construction:
         return self._number((closed, event, spelled, left if self.machine is not None else 0))
 
     def _end(self, threads: tuple[_Thread, ...]) -> Event | None:
-        """Return the match if the text ends: the most preferred pending one whose obligations the end meets."""
+        """Return the match if the text ends: the most preferred pending one whose obligations the end discharges."""
         for place, owed in threads:
             if isinstance(place, Event) and holds_at_end(owed):
                 return place
@@ -299,7 +299,7 @@ class _Construction:
         """Return the remaining obligations after each class of characters; None if one has failed."""
         rests = self.owing.get((owed, left))
         if rests is None:
-            assert self.machine is not None, "what is owed is owed to assertions"
+            assert self.machine is not None, "only assertions have obligations"
             lefts = self._lefts_after(left)
             # PERF: most of the dozens of classes have the same effect on the obligations (a third of the time of grammars/sql.lark).
             read, known = self.machine.reads(owed), dict[tuple[int, int], frozenset[Any] | None]()

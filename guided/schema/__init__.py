@@ -4,7 +4,7 @@ What goes in: a schema, or Python types (`frontend.inputs`). What comes out: `pu
 runs against a vocabulary. Packages, in the order in which a schema passes through them:
 
 - `frontend`: drafts, references and keywords; a schema becomes a formula over typed atoms.
-- `formula`: hash-consed Boolean formulas, the atoms, and what is computed of formulas alone.
+- `formula`: hash-consed Boolean formulas, the atoms, and functions of formulas alone.
 - `formats`, `strings`, `numbers`: automata of single strings and numbers, for formulas over their atoms.
 - `values`: what a formula asks of each type of JSON, and the tables of keys of objects.
 - `containers`: open objects and arrays: derivatives, satisfiability, liveness.

@@ -4,7 +4,7 @@ A pretokenizer is a regular expression whose leftmost matches, alternatives in o
 ends at a position depends on the text after it (``\s+(?!\S)``, ``'re`` against ``'r``). A *hypothesis* is one way to place the boundaries
 of a prefix that later text may confirm:
 
-- *threads*: positions in the expression, in the order of priority, from which the current word may go on;
+- *threads*: positions in the expression, in the order of priority, from which the current word may continue;
 - *watchers*: threads of earlier words that take priority over the match assumed for them, and must therefore never match.
 
 At a boundary the threads of highest priority before the first match become a watcher. Where no boundary is, threads behind a match are

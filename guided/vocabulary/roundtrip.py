@@ -84,7 +84,7 @@ def _mismatch(tokens: Sequence[bytes | None], ids: Sequence[int], text: str, wan
             rest = wanted[offset : offset + max(len(data), 1)]
             return (
                 f"the tokens of {text!r:.80} do not spell it: token {token} (number {number}) should spell {data!r:.60}, "
-                f"but the text goes on with {rest!r:.60}. {_ADVICE}"
+                f"but the text continues with {rest!r:.60}. {_ADVICE}"
             )
         offset += len(data)
     return f"the tokens of {text!r:.80} do not spell it: they end before {wanted[offset:]!r:.60}. {_ADVICE}"

@@ -5,7 +5,7 @@ A sequence of tokens is *canonical* if the tokenizer encodes its text to exactly
 (`guided.vocabulary.merges`).
 
 A state is the set of the pretokenizer's hypotheses, with the bytes of a character that a token has begun. Between two tokens a word may
-end, or it goes on if they form a canonical pair; within a token no word ends. The state and the last token determine which tokens may
+end, or continue if they form a canonical pair; within a token no word ends. The state and the last token determine which tokens may
 follow. A text is encoded as text: names of special tokens in it are not special. Invalid UTF-8 is never canonical. A special token ends the
 text before it.
 
@@ -93,7 +93,7 @@ def merges_of_pieces(merges: Sequence[Any], ids: Mapping[str, int]) -> Int32Arra
             return f"merge {place} is not a pair: {merge!r:.60}"
         pieces = (parts[0], parts[1], parts[0] + parts[1])
         if not all(piece in ids for piece in pieces):
-            return f"merge {place} has a part or result that is no token: {merge!r:.60}"
+            return f"merge {place} has a part or result that is not a token: {merge!r:.60}"
         found[place] = [ids[piece] for piece in pieces]
     return found
 

@@ -102,7 +102,7 @@ def test_T28_what_does_not_fit_the_budget_is_refused() -> None:
         stream = positional("It is so").stream("?", max_tokens=budget)
         needed = len([b"<", b"T", b">", b"double(", b"0", b")="]) + len("double(") - 1
         if budget < needed:
-            with pytest.raises(LimitError, match="the shortest call is longer than what is left"):
+            with pytest.raises(LimitError, match="the shortest call does not fit into the rest of the budget"):
                 stream.enter("double")
             assert result_of(list(stream)).calls == ()
         else:

@@ -105,9 +105,9 @@ class Regular:
         return self.automaton
 
 
-def whole(spec: Tools, goes_on: bool = True, must_call: bool = False) -> Any:
+def whole(spec: Tools, continues: bool = True, must_call: bool = False) -> Any:
     """The spec of the automaton that has all calls of a spec."""
-    frame = spec._frame(Limits(), goes_on, must_call)
+    frame = spec._frame(Limits(), continues, must_call)
     if frame.values:
         return Template(frame, VALUES, "whole", spec.markers)
     return Regular(frame.automaton)
@@ -157,8 +157,8 @@ def test_T23_the_lazy_automaton_allows_what_the_explicit_one_does(form: str, dat
     spec = Tools(tools, form, tool_choice=choice, parallel_tool_calls=several, reasoning=reasoning)
     first = choice == "auto" and data.draw(st.booleans())
     must_call = first and data.draw(st.booleans())
-    explicit = compile(whole(spec, goes_on=not first, must_call=must_call), VOCABULARY)
-    lazy = compile(spec.inventory(goes_on=not first, must_call=must_call), VOCABULARY)
+    explicit = compile(whole(spec, continues=not first, must_call=must_call), VOCABULARY)
+    lazy = compile(spec.inventory(continues=not first, must_call=must_call), VOCABULARY)
     assert_same(explicit, lazy, data)
 
 

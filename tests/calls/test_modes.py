@@ -34,7 +34,7 @@ def running_text(triggers: list[Trigger], call: Automaton | None, *options: Any,
     return found.automaton
 
 
-def mode_of(data: bytes, trigger: bytes, calls: Collection[bytes], goes_on: bool = True) -> int | None:
+def mode_of(data: bytes, trigger: bytes, calls: Collection[bytes], continues: bool = True) -> int | None:
     """The mode after a text, by a plain search for triggers; None: it is no beginning of an allowed text."""
     mode = TEXT
     while (place := data.find(trigger)) >= 0:
@@ -43,17 +43,17 @@ def mode_of(data: bytes, trigger: bytes, calls: Collection[bytes], goes_on: bool
         if call is None:
             return CALL if any(call.startswith(rest) for call in calls) else None
         data, mode = rest[len(call) :], CALL_END
-        if not goes_on:
+        if not continues:
             return None if data else CALL_END
     return TEXT if data else mode
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS)
-@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("continues", [True, False])
 @given(data=st.lists(st.sampled_from([b"a", b"b", b"x=", b"yy=", b"\xff", *TRIGGERS]), max_size=9).map(b"".join))
-def test_T2_text_and_calls_take_turns(trigger: bytes, goes_on: bool, data: bytes) -> None:
-    automaton = running_text([Trigger(trigger)], from_strings(CALLS), Limits(), goes_on)
-    state, mode = automaton.run(data), mode_of(data, trigger, CALLS, goes_on)
+def test_T2_text_and_calls_take_turns(trigger: bytes, continues: bool, data: bytes) -> None:
+    automaton = running_text([Trigger(trigger)], from_strings(CALLS), Limits(), continues)
+    state, mode = automaton.run(data), mode_of(data, trigger, CALLS, continues)
     assert (state >= 0) == (mode is not None)
     if mode is not None:
         assert automaton.labels[state] == mode
@@ -75,7 +75,7 @@ def test_T2_the_start_of_a_text_and_the_end_of_a_call_go_on_alike() -> None:
 def test_ending_an_automaton_by_calls_is_building_it_so() -> None:
     for trigger in TRIGGERS:
         whole = running_text([Trigger(trigger)], from_strings(CALLS), Limits())
-        assert ended_by_calls(whole) == running_text([Trigger(trigger)], from_strings(CALLS), Limits(), goes_on=False)
+        assert ended_by_calls(whole) == running_text([Trigger(trigger)], from_strings(CALLS), Limits(), continues=False)
 
 
 def test_without_calls_the_trigger_never_comes() -> None:

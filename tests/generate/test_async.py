@@ -59,11 +59,11 @@ def test_what_a_validator_refuses_is_raised() -> None:
 
 
 def test_the_loop_goes_on_while_the_model_computes() -> None:
-    started, may_go_on = threading.Event(), threading.Event()
+    started, may_continue = threading.Event(), threading.Event()
 
     def logits(tokens: list[int]) -> np.ndarray:
         started.set()
-        assert may_go_on.wait(60)
+        assert may_continue.wait(60)
         return np.zeros(ASCII.size)
 
     model = FunctionModel(logits, ASCII, lambda text: list(text.encode()))
@@ -72,7 +72,7 @@ def test_the_loop_goes_on_while_the_model_computes() -> None:
         result = asyncio.ensure_future(generator(model, Choice(["a", "b"])).generate_async("x"))
         while not started.is_set():
             await asyncio.sleep(0)
-        may_go_on.set()
+        may_continue.set()
         return (await result).text
 
     assert asyncio.run(main()) in ("a", "b")
@@ -115,12 +115,12 @@ def test_who_stops_early_gives_the_session_back() -> None:
 
 
 def test_who_is_cancelled_while_the_model_computes_leaves_nothing_behind() -> None:
-    started, may_go_on = threading.Event(), threading.Event()
+    started, may_continue = threading.Event(), threading.Event()
 
     def logits(tokens: list[int]) -> np.ndarray:
         if len(tokens) > 2:
             started.set()
-            assert may_go_on.wait(60)
+            assert may_continue.wait(60)
         return np.zeros(VOCABULARY.size)
 
     model = FunctionModel(logits, VOCABULARY, lambda text: list(text.encode()))
@@ -133,7 +133,7 @@ def test_who_is_cancelled_while_the_model_computes_leaves_nothing_behind() -> No
         result.cancel()
         with pytest.raises(asyncio.CancelledError):
             await result
-        may_go_on.set()
+        may_continue.set()
 
     asyncio.run(main())
     gc.collect()

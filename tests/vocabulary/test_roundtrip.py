@@ -43,7 +43,7 @@ def test_a_dummy_space_passes_only_where_the_encoder_puts_one() -> None:
 
     prove_round_trip(LETTERS, prefixed, stripping, dummy_prefix=True)
     with pytest.raises(
-        VocabularyError, match=r"token 32 \(number 0\) should spell b' ', but the text goes on with b'T'"
+        VocabularyError, match=r"token 32 \(number 0\) should spell b' ', but the text continues with b'T'"
     ):
         prove_round_trip(LETTERS, prefixed, stripping, dummy_prefix=False)
 
@@ -59,7 +59,7 @@ def test_a_wrong_reading_is_told_with_text_and_token() -> None:
         prove_round_trip(wrong, encode, decode, dummy_prefix=False)
     message = str(caught.value)
     assert "the tokens of 'The quick brown" in message
-    assert "token 113 (number 4) should spell b'Q', but the text goes on with b'q'" in message
+    assert "token 113 (number 4) should spell b'Q', but the text continues with b'q'" in message
     assert "guided.Vocabulary(tokens, ...)" in message
 
 

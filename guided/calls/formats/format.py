@@ -28,7 +28,7 @@ LABEL = re.compile(r"\w[\w.\-]*")
 VALUES = ("json", "python", "raw")
 _NAME = re.compile(r"[\w.\-/:]")
 # Characters that may continue a JSON name, number or word, so that none of them may end one.
-_GOES_ON = re.compile(r"[\w.\-/:+\"\[{]")
+_CONTINUES = re.compile(r"[\w.\-/:+\"\[{]")
 _MAY_VARY = ("trigger", "before_name", "after_name", "close", "terminator")
 
 
@@ -294,7 +294,7 @@ class Format:
                     "must not be empty or begin with a blank: put blanks at the end of the text before it", keyword
                 )
         for keyword, text in closes:
-            if _GOES_ON.match(written(text)):
+            if _CONTINUES.match(written(text)):
                 raise self._refuse("begins with a character that could continue a value", keyword)
         if any(text[0] == least(self.separator)[:1] for text in self.texts("close")):
             raise self._refuse("must not begin like the separator", "close")

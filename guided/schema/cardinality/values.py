@@ -89,7 +89,7 @@ class ValueEnumerator:
             return None
         depth, limit = len(self._open) + 1, self._context.limits.listed_depth
         if depth > limit:
-            raise LimitError("listed_depth", depth, limit, "values that must differ nest too deep")
+            raise LimitError("listed_depth", depth, limit, "nested values that must differ; raise Limits.listed_depth")
         self._open.add(formula)
         try:
             found = self._counted(formula, most)

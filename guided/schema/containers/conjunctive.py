@@ -5,7 +5,7 @@ member counts; 94 % of the objects of real schemas are. The value of a key then 
 the object is live if
 
 - every missing required name may still come, and its value is satisfiable;
-- enough members can come to reach the minimum, and the missing required ones fit below the maximum.
+- enough further members are possible to reach the minimum, and the missing required ones fit below the maximum.
 
 Complexity: the formula of each label once per object; then a few operations on sets of labels per key.
 """

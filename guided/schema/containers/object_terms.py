@@ -58,7 +58,7 @@ def can_end(rules: ConjunctiveObject, seen: int, existentials: Sequence[int], sp
 
 
 def _is_enough(rules: ConjunctiveObject, positions: MemberPositions, members: Sequence[Member]) -> bool:
-    """Return whether enough further members can come to reach the minimum number."""
+    """Return whether enough further members are possible to reach the minimum number."""
     short = rules.least - len(members)
     if short <= 0 or any(positions.can_be(rules.value(label)) for label in positions.many):
         return True

@@ -61,7 +61,7 @@ class Constants:
 
     def __init__(self, digits: int, spend: Callable[[int], None]) -> None:
         self._digits, self._spend = digits, spend
-        # Number 0 is not used: the valuation 0 says nothing.
+        # Number 0 is not used: the valuation 0 means that no formula holds.
         self._all = [Constant("null", None, (), 4, True, False)]
         self._numbers: dict[tuple[str, Any], int] = {}
         self._sets: list[tuple[int, ...]] = []

@@ -125,7 +125,7 @@ def _after_spaces(text: str, at: int) -> int:
 
 
 def check_levels(schema: Any, limits: Limits = _LIMITS) -> None:
-    """Check that a value's arrays and objects neither nest too deep nor occur too often.
+    """Check the nesting depth of a value's arrays and objects, and their number.
 
     Raises
     ------

@@ -356,7 +356,7 @@ class Lowering:
             raise _no_schema(schema, location)
         if depth > self.limits.reference_depth:
             raise LimitError(
-                "reference_depth", depth, self.limits.reference_depth, "schemas for the same value nest too deep"
+                "reference_depth", depth, self.limits.reference_depth, "nested subschemas that apply to the same value"
             )
         # Why: one dict may occur in many places (in Python, or as a YAML alias), and occurrences double at every level.
         place = (id(schema), id(context))

@@ -100,7 +100,7 @@ class Spaces:
         first = tables.reserve(len(self.rows))
         kernel.fill_spaced(self.rows, self.accepting, row, first, tables.rows, tables.info, tables.live)
         if self.is_counted:
-            assert (row <= DEAD).all(), "what is no action would be counted"
+            assert (row <= DEAD).all(), "only actions may be counted, not transitions"
             tables.info[first, COUNTS] = 1
         return first
 

@@ -229,7 +229,7 @@ class SchemaMachine:
         assert content.state.kind == "object"
         return content.state
 
-    def _may_go_on(self, cell: int) -> bool:
+    def _may_continue(self, cell: int) -> bool:
         """Return whether another key may follow."""
         found = self._has_more.get(cell)
         if found is None:
@@ -276,13 +276,13 @@ class SchemaMachine:
                 return None if content.empty < 0 else Reaction(1, -1, self.value_starts.done(content.empty))
             return self._next_item(content, state) if action == structure.comma else None
         if action == structure.key_start:
-            return Reaction(0, -1, self.keys.start(state.table, state.others)) if self._may_go_on(cell) else None
+            return Reaction(0, -1, self.keys.start(state.table, state.others)) if self._may_continue(cell) else None
         if action == structure.comma:
             if not content.is_named:
                 return DEFERRED
-            return structure.entered(structure.object_next) if self._may_go_on(cell) else None
+            return structure.entered(structure.object_next) if self._may_continue(cell) else None
         if lines is not None and action == lines.begin:
-            return lines.line(lines.key) if self._may_go_on(cell) else None
+            return lines.line(lines.key) if self._may_continue(cell) else None
         label = self.keys.label(action)
         return None if label is None else self._after_key(content, state, label)
 

@@ -203,4 +203,4 @@ def _number(value: Fraction) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
 
 
-assert FALSE < TRUE, "what is not above TRUE is a constant"
+assert FALSE < TRUE, "ids up to TRUE are the two constants"

@@ -1,6 +1,6 @@
 """`Leaf`: the automaton of one value without members (a string, a key, a number), and the meaning of its labels.
 
-A value is read for one required formula and several observed ones. The automaton accepts the texts that satisfy the required formula;
+The automaton is built for one required formula and several observed ones. It accepts the texts that satisfy the required formula;
 the label of an accepting state determines which observed formulas hold.
 """
 

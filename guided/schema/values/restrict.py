@@ -39,7 +39,7 @@ def restrict(formulas: Formulas, lowering: Lowering, formula: int, type_name: st
     SchemaError
         A subschema is malformed or cannot be enforced, or a reference leads back to itself for the same value.
     LimitError
-        Schemas of the same value nest too deep.
+        ``depth`` is exceeded: too many nested subschemas apply to the same value.
     """
     if formula <= TRUE:
         return formula

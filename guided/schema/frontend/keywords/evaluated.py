@@ -62,7 +62,7 @@ Own: TypeAlias = Callable[[Lowering, dict[str, Any], Context, Location], Evaluat
 
 
 class TooManyCases(Exception):
-    """There are more than `Limits.unevaluated_cases` cases, or schemas nest too deep."""
+    """There are more than `Limits.unevaluated_cases` cases, or more nested schemas than a limit allows."""
 
 
 @dataclass(frozen=True, slots=True)
