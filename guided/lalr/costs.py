@@ -3,7 +3,7 @@
 A terminal costs the bytes of its shortest lexeme plus one. *rest* of a state is the least cost to reach a reduction of a rule that pops a
 given number of cells, over the table's transitions; a nonterminal costs as much as its cheapest derivation there (Knuth's generalization of
 Dijkstra's algorithm, because derivations are nested). A stack adds the cost of continuing on the cells that each such reduction uncovers;
-these numbers are a function of the top cell and the numbers below, the counterpart of `Cell.follows`.
+these numbers are a function of the top cell and the numbers below, the counterpart of `StackSymbol.follows`.
 
 The estimate is a lower bound: it ignores lookaheads, except for reductions after which no terminal can be fed, and ignores separators
 between lexemes.
@@ -15,7 +15,7 @@ Ref: Knuth, "A Generalization of Dijkstra's Algorithm" (1977).
 from heapq import heappop, heappush
 
 from guided.automata.stacks import Stacks
-from guided.lalr.cells import Cells
+from guided.lalr.stack_symbols import StackSymbols
 
 __all__ = ["INFINITE", "Costs"]
 
@@ -28,14 +28,14 @@ class Costs:
 
     Parameters
     ----------
-    cells : Cells
+    cells : StackSymbols
     stacks : Stacks
         Owner of the nodes.
     weights : list of int
         Cost of each terminal.
     """
 
-    def __init__(self, cells: Cells, stacks: Stacks, weights: list[int]) -> None:
+    def __init__(self, cells: StackSymbols, stacks: Stacks, weights: list[int]) -> None:
         self._cells, self._stacks = cells, stacks
         self._rest = _rest(cells, weights)
         # By node: the cost after each pending reduction, and after each rule that is reduced onto it.
@@ -137,7 +137,7 @@ class Costs:
         return known[rule]
 
 
-def _rest(cells: Cells, weights: list[int]) -> list[dict[tuple[int, int], int]]:
+def _rest(cells: StackSymbols, weights: list[int]) -> list[dict[tuple[int, int], int]]:
     """Return, by state, the least cost to a reduction (cells popped, rule); (0, rule) is the cost of reading the rule from there."""
     n = len(cells.actions)
     # Predecessors of each state: (state, symbol).

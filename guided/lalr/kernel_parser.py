@@ -1,7 +1,7 @@
 """`KernelParser`: the parser as flat arrays, for the kernel that feeds terminals to stacks (`guided.kernels.lexemes`).
 
 Lark's table is copied at construction. Everything that depends on the stacks of actual texts is computed when the kernel misses it, by the
-module that defines it: the cell that a push produces (`guided.lalr.cells`), the tokens that an Indenter makes of a lexeme
+module that defines it: the cell that a push produces (`guided.lalr.stack_symbols`), the tokens that an Indenter makes of a lexeme
 (`guided.lalr.indents`), the labels that a cell allows (`guided.lalr.hypotheses`), and the control in which a lexeme starts.
 
 On the kernel's stacks cells are plain: the number of the text's indents is stored beside the stack.
@@ -18,8 +18,8 @@ from guided.automata.growth import grown, insert, rehashed
 from guided.automata.pushdown import PENDING
 from guided.errors import LimitError
 from guided.kernels import lexemes as kernel
-from guided.lalr.cells import Cells
 from guided.lalr.indents import Indenter, Indents
+from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.tables import LalrTables
 from guided.lalr.tasks import Ended, Task
 from guided.limits import Limits
@@ -41,7 +41,7 @@ class KernelParser:
     Parameters
     ----------
     tables : LalrTables
-    cells : Cells
+    cells : StackSymbols
     indenter : Indenter
     ignored : int
         Label of ignored text.
@@ -76,7 +76,7 @@ class KernelParser:
     def __init__(
         self,
         tables: LalrTables,
-        cells: Cells,
+        cells: StackSymbols,
         indenter: Indenter,
         ignored: int,
         top_cell_decides: Callable[[int, int], bool],

@@ -12,8 +12,8 @@ Complexity: O(states x targets x length of the longest path) once; O(columns) fo
 from typing import NamedTuple
 
 from guided.arrays import DEAD
-from guided.lalr.cells import bits
 from guided.lalr.lexing import Lexing, Match
+from guided.lalr.stack_symbols import bits
 
 __all__ = ["LexemePath", "LexemePaths"]
 

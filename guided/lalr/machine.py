@@ -1,7 +1,7 @@
 """`LalrMachine`: a Lark grammar as a pushdown automaton whose tables are built on demand.
 
 A control is a set of hypotheses (`guided.lalr.hypotheses`), nearly always a single one with no cells above the base: a scanner state. Stack
-symbols are cells of the parser's stack (`guided.lalr.cells`). The end of a lexeme is an action. The top cell determines which terminals
+symbols are cells of the parser's stack (`stack_symbols`). The end of a lexeme is an action. The top cell determines which terminals
 the parser is fed; a reduction pops cells and continues on the cell below. The action ends with pushes and the start of the next lexeme,
 which reads the byte again if the lexeme ended before it.
 
@@ -24,7 +24,6 @@ from guided.automata.pushdown import END_ACTION, GUARD, LIVE, MANY, Pushdown, Pu
 from guided.caching import cached_property
 from guided.errors import GrammarError, nothing_completes
 from guided.kernels import lexemes as kernel
-from guided.lalr.cells import Cells
 from guided.lalr.completion import Completion
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader, StackUnderflow
@@ -32,6 +31,7 @@ from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.kernel_parser import KernelParser
 from guided.lalr.rows import Rows
 from guided.lalr.scanner import Scanner
+from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables, Start
 from guided.lalr.tasks import Ended, Finish, Pushes, Reads, Reduced, Task
@@ -70,7 +70,7 @@ class LalrMachine(Pushdown):
         self._tables.steps.limit = limits.call_steps
         scanner = scanner.within(alphabet)
         self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits)
-        self.cells = Cells(tables, start, limits.states, self.dead_ends.cells)
+        self.cells = StackSymbols(tables, start, limits.states, self.dead_ends.cells)
         self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, alphabet, limits.readings)
         self._has_indents = tables.indentation is not None
         reader = self.reader

@@ -18,10 +18,10 @@ from guided.index import lexeme_plans
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_masks import VocabularyData
-from guided.lalr.cells import Cells, bits
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import scanner_of
+from guided.lalr.stack_symbols import StackSymbols, bits
 from guided.lalr.stacks import Stacks as ParserStacks
 from guided.lalr.tables import LalrTables
 from guided.vocabulary.vocabulary import Vocabulary
@@ -49,7 +49,7 @@ def machine_of(tables: LalrTables) -> LalrMachine:
 
 def check_cells(tables: LalrTables, rng: random.Random, n_texts: int) -> None:
     """Along random texts of terminals: what a cell says can be fed is what the parser takes."""
-    parser, cells = ParserStacks(tables, tables.starts[0]), Cells(tables, tables.starts[0], 100_000)
+    parser, cells = ParserStacks(tables, tables.starts[0]), StackSymbols(tables, tables.starts[0], 100_000)
     for _ in range(n_texts):
         node, stack = 0, [0]
         for _ in range(rng.randint(1, 30)):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.schema.formula.formulas import TRUE, Formulas
-from guided.schema.formula.implicants import terms
+from guided.schema.formula.implicants import implicants
 
 NAMES = ["value", "required", "properties", "minProperties", "length"]
 
@@ -56,7 +56,7 @@ ROWS = list(product([False, True], repeat=len(NAMES)))
 @given(shapes)
 def test_terms_are_the_formula(shape: object) -> None:
     formulas = Formulas()
-    found = list(terms(formulas, built(formulas, shape), no_budget))
+    found = list(implicants(formulas, built(formulas, shape), no_budget))
     assert len(set(found)) == len(found)
     for values in ROWS:
         assert any(holds(formulas, term, values) for term in found) == truth(shape, values)
@@ -70,8 +70,8 @@ def test_terms_that_are_excluded_do_not_come(shape: object, chosen: set[int]) ->
     atoms = [formulas.atom((name, i)) for i, name in enumerate(NAMES)]
     excluded = frozenset(atoms[i // 2] if i % 2 else formulas.negation(atoms[i // 2]) for i in chosen)
     formula = built(formulas, shape)
-    found = list(terms(formulas, formula, no_budget, lambda literals: excluded <= literals))
-    assert found == [term for term in terms(formulas, formula, no_budget) if not excluded.issubset(term)]
+    found = list(implicants(formulas, formula, no_budget, lambda literals: excluded <= literals))
+    assert found == [term for term in implicants(formulas, formula, no_budget) if not excluded.issubset(term)]
 
 
 def test_literals_decide_choices() -> None:
@@ -83,5 +83,5 @@ def test_literals_decide_choices() -> None:
         formulas.conjunction((names[i], *(formulas.negation(name) for name in names if name != names[i]), tables[i]))
         for i in range(12)
     ]
-    assert len(list(terms(formulas, formulas.exactly_one(apart), no_budget))) == 12
-    assert list(terms(formulas, TRUE, no_budget)) == [()]
+    assert len(list(implicants(formulas, formulas.exactly_one(apart), no_budget))) == 12
+    assert list(implicants(formulas, TRUE, no_budget)) == [()]

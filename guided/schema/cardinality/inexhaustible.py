@@ -178,7 +178,7 @@ class Inexhaustible:
     def _alternatives(self, formula: int) -> list[ConjunctiveObject] | None:
         """Return the live conjunctive alternatives of an object formula; None if others exist or there are too many."""
         table, conjunctive = self._context.table_of((formula,)), self._satisfiability.conjunctive
-        terms = list(islice(self._satisfiability.terms(formula), _ALTERNATIVES_TRIED + 1))
+        terms = list(islice(self._satisfiability.implicants(formula), _ALTERNATIVES_TRIED + 1))
         found = [conjunctive(table, self._formulas.conjunction(term)) for term in terms]
         if len(found) > _ALTERNATIVES_TRIED or None in found:
             return None

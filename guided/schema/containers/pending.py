@@ -13,7 +13,7 @@ from guided.schema.containers import array_terms
 from guided.schema.containers.derivatives import at_close, is_unique, must_differ
 from guided.schema.containers.satisfiability import Progress, Satisfiability
 from guided.schema.formula.formulas import FALSE, TRUE
-from guided.schema.formula.implicants import Literals, terms
+from guided.schema.formula.implicants import Literals, implicants
 from guided.schema.formula.marks import VALUE
 from guided.schema.formula.queries import Substitution, ValueQuery, split, worst_case
 
@@ -85,7 +85,7 @@ class PendingValues:
         def is_excluded(literals: Literals) -> bool:
             return any(alternative <= literals for alternative in alternatives) or any(one <= literals for one in dead)
 
-        for term in terms(formulas, rest, self._spend, is_excluded):
+        for term in implicants(formulas, rest, self._spend, is_excluded):
             self._spend(1 + (len(alternatives) + len(dead)) // _SETS)
             value, others = self._split_literals(term)
             if self._is_live(progress, formulas.conjunction(others)):

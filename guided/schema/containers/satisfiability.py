@@ -19,7 +19,7 @@ from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveS
 from guided.schema.containers.derivatives import at_close
 from guided.schema.formula.atoms import TYPES
 from guided.schema.formula.formulas import FALSE, TRUE
-from guided.schema.formula.implicants import Literals, terms
+from guided.schema.formula.implicants import Literals, implicants
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.values.context import SchemaContext
 
@@ -195,7 +195,9 @@ class Satisfiability:
         """
         shared = self._dead.setdefault(progress, [])
         dead = list(shared)
-        for term in terms(self.formulas, formula, self.spend, lambda literals: any(one <= literals for one in dead)):
+        for term in implicants(
+            self.formulas, formula, self.spend, lambda literals: any(one <= literals for one in dead)
+        ):
             if self._can_hold(progress, term):
                 yield term
                 continue
@@ -225,7 +227,7 @@ class Satisfiability:
         rules = self.conjunctive(table, self.formulas.conjunction(must))
         return rules is not None and object_terms.can_end(rules, seen, existentials, spend)
 
-    def terms(self, formula: int) -> Iterator[tuple[int, ...]]:
+    def implicants(self, formula: int) -> Iterator[tuple[int, ...]]:
         """Yield the terms of a formula.
 
         Raises
@@ -233,7 +235,7 @@ class Satisfiability:
         LimitError
             The step budget of the call is exceeded.
         """
-        return terms(self.formulas, formula, self.spend)
+        return implicants(self.formulas, formula, self.spend)
 
     def contradiction(self, progress: Progress, term: tuple[int, ...]) -> Literals:
         """Return a contradictory subset of contradictory literals: drops, one by one, each literal that the contradiction does not need."""

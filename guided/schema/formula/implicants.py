@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 
-__all__ = ["Literals", "terms"]
+__all__ = ["Literals", "implicants"]
 
 Literals: TypeAlias = frozenset[int]
 # Formulas that must hold together.
@@ -31,7 +31,7 @@ _COMPOSITE = 2
 _OPTIONS = 8
 
 
-def terms(
+def implicants(
     formulas: Formulas,
     formula: int,
     spend: Callable[[int], None],

@@ -306,7 +306,7 @@ class Shortest:
                 break
         if most is not None:
             # Why only conjunctive states after the first: others may be expensive to decide.
-            for term in islice(self._satisfiability.terms(formula), _FEW_TERMS):
+            for term in islice(self._satisfiability.implicants(formula), _FEW_TERMS):
                 part = state.narrowed(self._formulas.conjunction(term))
                 if len(found) < most and part.form == "conjunctive" and part.is_live():
                     found[part] = None

@@ -23,13 +23,13 @@ from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.indents import Indents
 from guided.lalr.tables import LalrTables, Start
 
-__all__ = ["Cell", "Cells", "bits"]
+__all__ = ["StackSymbol", "StackSymbols", "bits"]
 
 # Maximum number of consecutive reductions without input: cyclic rules never end.
 _ENDLESS = 10_000
 
 
-class Cell(NamedTuple):
+class StackSymbol(NamedTuple):
     """A stack symbol of the parser.
 
     Attributes
@@ -37,13 +37,13 @@ class Cell(NamedTuple):
     state : int
         Parser state.
     follows : tuple of int
-        For each entry of ``Cells.pending[state]``, the terminals that can be fed after its reduction, as bits.
+        For each entry of ``StackSymbols.pending[state]``, the terminals that can be fed after its reduction, as bits.
     expected : int
         The terminals that can be fed to a stack with this cell on top, as bits.
     indents : Indents or None
         None without an Indenter, and for cells below the top.
     coaccessible_cell : int
-        Its cell number in ``Cells.coaccessible``, which decides liveness; -1 without one.
+        Its cell number in ``StackSymbols.coaccessible``, which decides liveness; -1 without one.
     """
 
     state: int
@@ -61,7 +61,7 @@ class _Reductions:
     reductions: tuple[tuple[int, int, int], ...]
 
 
-class Cells:
+class StackSymbols:
     """The cells of one grammar, numbered in order of discovery; cell 0 is the bottom of the stack.
 
     Parameters
@@ -75,7 +75,7 @@ class Cells:
 
     Attributes
     ----------
-    known : list of Cell
+    known : list of StackSymbol
     pending : list of dict
         By state: (number of cells popped, rule) -> index in ``follows``.
     actions, gotos : list of dict of int to int
@@ -92,18 +92,18 @@ class Cells:
         self.rules = list(zip(tables.rule_origin.tolist(), tables.rule_length.tolist(), strict=True))
         self.pending = self._pending()
         self._state_actions = [self._reductions(row) for row in self.actions]
-        self.known: list[Cell] = []
-        self._numbers: dict[Cell, int] = {}
+        self.known: list[StackSymbol] = []
+        self._numbers: dict[StackSymbol, int] = {}
         self._pushed: dict[tuple[int, int], int] = {}
         # By cell: the terminals that can be fed after a symbol is reduced onto it.
         self._upon: list[dict[int, int]] = []
-        bottom = Cell(start.state, (), 0, coaccessible_cell=-1 if coaccessible is None else coaccessible.first)
+        bottom = StackSymbol(start.state, (), 0, coaccessible_cell=-1 if coaccessible is None else coaccessible.first)
         self.known.append(bottom)
         self._upon.append({})
         self.known[0] = bottom._replace(expected=self._expected(0, [], bottom.state, []))
         self._numbers[self.known[0]] = 0
 
-    def number(self, cell: Cell) -> int:
+    def number(self, cell: StackSymbol) -> int:
         """Return the number of a cell, adding it if it is new."""
         found = self._numbers.get(cell)
         if found is None:
@@ -137,7 +137,7 @@ class Cells:
                 follows.append(under.follows[self.pending[under.state][cells - 1, rule]])
         coaccessible_cell = -1 if self.coaccessible is None else self.coaccessible.above(under.coaccessible_cell, state)
         expected = self._expected(below, [state], state, follows)
-        return self.number(Cell(state, tuple(follows), expected, None, coaccessible_cell))
+        return self.number(StackSymbol(state, tuple(follows), expected, None, coaccessible_cell))
 
     def _expected(self, number: int, above: list[int], state: int, follows: list[int]) -> int:
         """Return the terminals that a new cell accepts; ``above``: its state, if it is pushed on a known cell."""
