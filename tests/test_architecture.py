@@ -112,7 +112,7 @@ def offenders(is_wrong: Callable[[str, Import], bool], files: Iterable[str] = FI
     return [f"{file}:{item.line}: {item.module}" for file in files for item in imports(file) if is_wrong(file, item)]
 
 
-def test_reads_imports_wherever_they_stand() -> None:
+def test_reads_imports_in_all_positions() -> None:
     source = "import a.b\nif x:\n    from c import d\nclass E:\n    def f(self):\n        from g import h\n"
     found = [(item.module, item.names, item.local) for item in _imports(ast.parse(source), local=False)]
     assert found == [("a.b", (), False), ("c", ("d",), False), ("g", ("h",), True)]
@@ -145,7 +145,7 @@ def test_functions_import_only_where_packages_are_optional() -> None:
     assert not offenders(is_wrong)
 
 
-def test_what_is_optional_is_not_imported_at_the_top() -> None:
+def test_optional_packages_are_not_imported_at_the_top() -> None:
     files = [file for file in FILES if not file.startswith("guided/integrations/")]
     assert not offenders(lambda _, item: not item.local and item.root not in always_there(), files)
 
@@ -195,7 +195,7 @@ def test_no_two_modules_import_each_other() -> None:
     assert not left
 
 
-def test_states_of_containers_are_told_apart_by_their_interface() -> None:
+def test_states_of_containers_are_used_by_their_interface() -> None:
     """Whoever asks for the class of a state needs a case for each further class."""
     states = {"ConjunctiveState", "ObjectState", "ArrayState"}
     found = []

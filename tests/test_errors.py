@@ -143,7 +143,7 @@ def excerpt(pattern: str, position: int) -> tuple[str, int]:
         ("\ud800(", 1, r"\ud800(", 6),
     ],
 )
-def test_the_caret_stands_under_the_character(pattern: str, position: int, line: str, column: int) -> None:
+def test_the_caret_is_below_the_character(pattern: str, position: int, line: str, column: int) -> None:
     assert excerpt(pattern, position) == (line, column)
 
 

@@ -51,7 +51,7 @@ class Answering(FunctionModel):
         return logits
 
 
-def test_the_calculator_works_out_what_the_model_writes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_calculator_evaluates_the_models_expression(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("calculator")
     model = Answering(
         {
@@ -85,7 +85,7 @@ def test_the_assistant_asks_before_it_writes(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.endswith("    sunny, 21 C\nNo.\n\n")
 
 
-def test_the_rest_client_sends_what_the_model_calls(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_rest_client_sends_the_models_calls(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("rest_client")
     texts = {
         "Melville?": ' <T>find_books(author="Herman Melville", limit=9) = ["Moby-Dick", "Typee"]\nTwo.',
@@ -167,7 +167,7 @@ def test_unclear_texts_are_found_by_their_probabilities(capsys: pytest.CaptureFi
     assert capsys.readouterr().out.endswith("  unclear: ask a person\n")
 
 
-def test_reasoning_comes_before_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reasoning_precedes_json(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("reasoning")
     said = 'It is Rome.</think>{"name": "Rome", "continent": "Europe"}'
     module.main(Answering({"Question: Which?": said}, "<think>"), ["Which?"])
@@ -217,7 +217,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (tmp_path / "number.html").is_file()
 
 
-def test_sql_names_only_what_the_database_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sql_names_only_tables_and_columns_of_the_database(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("sql_database")
     database = module.books()
     database.execute('CREATE TABLE \'odd name\' ("the ""key""" TEXT)')

@@ -27,7 +27,7 @@ def test_writes_and_replaces(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
-def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path) -> None:
+def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -77,7 +77,7 @@ def test_a_link_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs of POSIX")
-def test_what_is_no_file_is_written_in_place(tmp_path: Path) -> None:
+def test_named_pipes_are_written_in_place(tmp_path: Path) -> None:
     path, found = tmp_path / "fifo", list[str]()
     os.mkfifo(path)
     reader = threading.Thread(target=lambda: found.append(path.read_text()))
@@ -115,7 +115,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         ["explore", "--regex", "a", "--vocabulary", "TOKENS", "--eos", "256", "--output", "OUT"],
     ],
 )
-def test_commands_that_fail_leave_what_was_there(
+def test_failed_commands_leave_the_old_files(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "SCHEMA").write_text('{"type": "boolean"}')

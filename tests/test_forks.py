@@ -120,7 +120,7 @@ def test_a_forked_child_can_use_indices_that_threads_were_using() -> None:
 @pytest.mark.slow
 @pytest.mark.no_cover  # coverage's own lock is not safe across forks
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_several_threads_fork_while_locks_come_and_go() -> None:
+def test_several_threads_fork_while_locks_are_taken_and_freed() -> None:
     statuses: list[int] = []
     lock = new_lock(Rank.INDEX)
 

@@ -91,7 +91,7 @@ def test_hostile_cases_are_held(name: str, measured: Callable[[str], Outcome]) -
     ],
     ids=lambda value: str(value)[:20].encode("ascii", "backslashreplace").decode(),
 )  # fmt: skip
-def test_what_is_no_pattern_is_told_with_its_place(pattern: str, position: int) -> None:
+def test_invalid_patterns_are_reported_with_their_place(pattern: str, position: int) -> None:
     with pytest.raises(PatternError) as error:
         Regex(pattern).lower(Limits())
     assert error.value.position == position
@@ -224,7 +224,7 @@ def small_vocabulary() -> Vocabulary:
 
 
 @pytest.mark.parametrize("what", SMALL)
-def test_each_limit_is_told_by_its_name(what: str) -> None:
+def test_each_limit_is_named_in_its_error(what: str) -> None:
     budgets, spec = SMALL[what]
     compile_spec(spec, small_vocabulary())
     with pytest.raises(LimitError) as error:
@@ -254,7 +254,7 @@ def test_the_document_has_all_limits() -> None:
     assert "\n".join(hostile.limits_table()) in text
 
 
-def test_the_document_tells_what_came_of_each_spec() -> None:
+def test_the_document_has_the_outcome_of_each_spec() -> None:
     """``python -m benchmarks.hostile --only specs --write`` measures them."""
     text = hostile.DOCUMENT.read_text(encoding="utf-8")
     table = text.partition("<!-- specs -->")[2].partition("<!-- end of specs -->")[0]
@@ -280,7 +280,7 @@ def test_a_budget_is_not_negative() -> None:
         Limits(steps=-1)
 
 
-def test_the_same_input_passes_or_fails_whatever_came_before() -> None:
+def test_the_result_of_an_input_does_not_depend_on_earlier_inputs() -> None:
     """Caches hold parts of tools; what they hold is counted as if it were built anew."""
     values = {f"p{i}": Regex(f"{i}(?:(?=.*a.{{9}}).)*") for i in range(8)}
     definition = {"name": "f", "parameters": {"type": "object", "properties": {key: {} for key in values}}}

@@ -155,7 +155,7 @@ def test_the_forms_of_issues_are_all() -> None:
     assert config == {"blank_issues_enabled": False}
 
 
-def test_the_source_distribution_holds_what_the_tests_need(built: Path) -> None:
+def test_the_source_distribution_has_the_files_of_the_tests(built: Path) -> None:
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -247,7 +247,7 @@ def pins() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("requirement", requirements(), ids=str)
-def test_what_is_required_is_pinned_within_its_range(requirement: Requirement) -> None:
+def test_requirements_are_pinned_within_their_ranges(requirement: Requirement) -> None:
     assert pins()[canonicalize_name(requirement.name)] in requirement.specifier
 
 
@@ -276,7 +276,7 @@ def pinned_version(requirement: Requirement) -> bool:
     return installed == pins()[canonicalize_name(requirement.name)]
 
 
-def test_what_is_needed_indirectly_is_pinned_too() -> None:
+def test_indirect_dependencies_are_pinned_too() -> None:
     if not all(map(pinned_version, requirements())):
         pytest.skip("other versions than those of constraints.txt are installed")
     needed = closure(PROJECT["name"], frozenset({"dev"})) - {PROJECT["name"]}
@@ -334,7 +334,7 @@ def test_the_interpreter_that_makes_the_environment_can_be_named(tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.network
-def test_a_clean_install_says_what_a_model_needs_and_downloads_nothing(wheel: Path, tmp_path: Path) -> None:
+def test_a_clean_install_names_the_packages_of_a_model_and_downloads_nothing(wheel: Path, tmp_path: Path) -> None:
     """The core from PyPI, no torch: advice comes at once, and a vocabulary is enough for what needs only that."""
     venv = tmp_path / "venv"
     run(sys.executable, "-m", "venv", str(venv), cwd=tmp_path)

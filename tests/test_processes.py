@@ -67,7 +67,7 @@ def loaded_walk(path: Path, tokens: Vocabulary, seed: int) -> list[tuple[int, by
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
+def test_sixty_four_threads_find_the_results_of_one(name: str) -> None:
     spec, tokens = SPECS[name](), vocabulary()
     expected = [walk(compile_spec(spec, tokens), seed) for seed in range(8)]
     index = compile_spec(spec, tokens)
@@ -150,7 +150,7 @@ def test_a_guide_survives_pickling() -> None:
     [Regex("a"), Choice(["a", "é"]), Limits(states=7), vocabulary(), Regex("a{2}").lower(Limits())],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_data_survives_pickling(value: object) -> None:
+def test_data_objects_survive_pickling(value: object) -> None:
     assert pickle.loads(pickle.dumps(value)) == value
     assert copy.deepcopy(value) == value
 
@@ -188,7 +188,7 @@ def walks_around_a_fork() -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.slow
-def test_a_fork_in_the_middle_of_a_walk_goes_on() -> None:
+def test_a_fork_in_the_middle_of_a_walk_continues() -> None:
     """Masks made before a fork are there after it; masks made after it are the child's own."""
     half, child, whole = in_new_process(walks_around_a_fork)
     assert child[: len(half)] == half

@@ -36,7 +36,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
     os.close(parent)
 
 
-def test_a_terminal_shows_what_is_done_and_nothing_of_it_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_progress_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shown:
         with progress("reading [bold]") as say:
             notice("this stays")
@@ -146,7 +146,7 @@ def test_a_library_can_turn_it_off_and_log_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_say_nothing_with_json_or_where_there_is_no_terminal(tmp_path: Path) -> None:
+def test_the_commands_show_no_progress_with_json_or_without_a_terminal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "guided", "check", "--choice", "ab", "ab"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "one")}
     done = subprocess.run(command, capture_output=True, check=False, env=environment)

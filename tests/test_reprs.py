@@ -155,7 +155,7 @@ def test_specs_of_any_text_print_in_short(text: str, options: list[str]) -> None
     check(repr(guided.Example(text, text, {text: options}, options)))
 
 
-def test_an_index_says_what_it_is(tmp_path: Path) -> None:
+def test_an_index_has_a_repr(tmp_path: Path) -> None:
     index = guided.compile(guided.Regex("a|b"), ASCII)
     assert repr(index) == f"<Index of Regex('a|b'): {len(ASCII)} tokens, {index.n_states} states>"
     index.save(tmp_path / "index")
@@ -243,7 +243,7 @@ def test_notebooks_show_safe_html() -> None:
         assert "url(" not in html or "<svg" in html
 
 
-def test_notebooks_show_what_matters() -> None:
+def test_notebooks_show_text_and_value() -> None:
     result = guided.choice(ascii_model(), ["yes", "no"])("x", logprobs=1)
     html = result._repr_html_()
     assert html.count("background:rgba") == len(result.tokens)
@@ -259,7 +259,7 @@ def test_notebooks_show_what_matters() -> None:
     assert "end tokens128" in Tags(ASCII._repr_html_()).text
 
 
-def test_what_cannot_be_computed_says_why() -> None:
+def test_failed_reprs_give_the_reason() -> None:
     assert or_error(lambda: 5).endswith(">5</span>")
     assert "unknown: missing )" in or_error(lambda: guided.Regex("(<").lower(guided.Limits()))
 
@@ -277,6 +277,6 @@ def test_errors_have_their_caret_below_the_position_in_tracebacks() -> None:
         assert line[caret.index("^")] == marked
 
 
-def test_a_function_model_says_what_it_is() -> None:
+def test_a_function_model_has_a_repr() -> None:
     model = FunctionModel(lambda tokens: [], ASCII, lambda text: [])
     check(repr(model))

@@ -51,14 +51,14 @@ def test_the_api_pages_document_every_public_name_once() -> None:
     assert {name for _, name in homes} <= set(re.findall(r"`(\w+)`", overview))
 
 
-def test_pictures_are_what_the_objects_draw() -> None:
+def test_pictures_equal_those_drawn_by_the_objects() -> None:
     for name, drawn in pictures().pictures(None).items():
         assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == drawn, "python docs/pictures.py"
 
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_the_picture_of_a_call_shows_what_the_model_does() -> None:
+def test_the_picture_of_a_call_shows_the_models_steps() -> None:
     drawn = pictures().call_picture(default_model())
     shown = (DOCS / "pictures" / "call.svg").read_text(encoding="utf-8")
     words = re.compile(r"<text[^>]*>([^<]*)</text>")

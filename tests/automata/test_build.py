@@ -21,7 +21,7 @@ TEXTS = repeat(ANY)
 
 @settings(max_examples=examples(400))
 @given(patterns(), st.lists(st.text("abA\n_1", max_size=6), min_size=1, max_size=12))
-def test_automata_of_patterns_accept_what_re_matches(pattern: str, texts: list[str]) -> None:
+def test_automata_of_patterns_accept_the_texts_that_re_matches(pattern: str, texts: list[str]) -> None:
     automaton, expression = from_tree(parse(pattern)), re.compile(pattern)
     for text in texts:
         assert automaton.accepts(text.encode()) == (expression.fullmatch(text) is not None), text
@@ -29,7 +29,7 @@ def test_automata_of_patterns_accept_what_re_matches(pattern: str, texts: list[s
 
 @settings(max_examples=examples(400))
 @given(trees("aé😀"), st.lists(st.text("aé😀b\ud7ff", max_size=5), min_size=1, max_size=12))
-def test_automata_of_trees_accept_what_the_definition_matches(tree: Node, texts: list[str]) -> None:
+def test_automata_of_trees_accept_the_texts_that_the_definition_matches(tree: Node, texts: list[str]) -> None:
     automaton = from_tree(tree)
     for text in texts:
         assert automaton.accepts(text.encode()) == matches(tree, text), text
@@ -56,7 +56,7 @@ def test_the_witness_of_a_pattern_matches(pattern: str) -> None:
 
 @settings(max_examples=examples(300))
 @given(patterns("ab\n", lookaround=False), st.lists(st.text("ab\nc", max_size=7), min_size=1, max_size=12))
-def test_automata_of_what_is_searched_for_accept_what_re_finds(pattern: str, texts: list[str]) -> None:
+def test_automata_of_searched_patterns_accept_the_texts_in_which_re_finds_them(pattern: str, texts: list[str]) -> None:
     automaton, expression = from_tree(TEXTS + parse(pattern) + TEXTS), re.compile(pattern)
     for text in texts:
         assert automaton.accepts(text.encode()) == (expression.search(text) is not None), text
@@ -72,7 +72,7 @@ def test_automata_of_what_is_searched_for_accept_what_re_finds(pattern: str, tex
         ("(a|b){3}(?:.{0,500}|c)", 20),
     ],
 )
-def test_what_is_searched_for_does_not_remember_what_was_found(pattern: str, n_states: int) -> None:
+def test_searched_automata_forget_earlier_matches(pattern: str, n_states: int) -> None:
     automaton = from_tree(TEXTS + parse(f"(?a){pattern}") + TEXTS, Limits(steps=10_000_000))
     assert automaton.n_states <= n_states
 
@@ -204,7 +204,7 @@ def test_long_literals_in_many_scripts() -> None:
     assert automaton.witness() == text.encode()
 
 
-def test_a_tree_that_is_no_tree_is_refused() -> None:
+def test_an_object_that_is_not_a_tree_is_refused() -> None:
     with pytest.raises(TypeError, match="not a node of a lowered pattern tree: str"):
         from_tree("abc")  # type: ignore[arg-type]
 

@@ -99,7 +99,7 @@ def test_automata_are_minimal(table: Table) -> None:
 
 @settings(max_examples=examples(300))
 @given(tables(max_label=2))
-def test_labels_keep_states_apart(table: Table) -> None:
+def test_labels_keep_states_distinct(table: Table) -> None:
     assert table.build().table.shape == nerode(table)
 
 

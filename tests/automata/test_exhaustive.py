@@ -40,20 +40,20 @@ def test_the_two_definitions_of_matching_agree() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_automata_accept_what_trees_match(size: int) -> None:
+def test_automata_accept_the_texts_that_trees_match(size: int) -> None:
     for tree, automaton in automata(size):
         found, expected = TEXTS.accepted(automaton), TEXTS.matched(tree)
         if not np.array_equal(found, expected):
             raise AssertionError(f"{show(tree)} differs on {first_difference(found, expected)!r}")
 
 
-def test_automata_accept_by_hand_what_the_table_walk_says() -> None:
+def test_accepts_agrees_with_the_table_walk() -> None:
     for _, automaton in automata(3):
         assert [automaton.accepts(text.encode()) for text in TEXTS.texts] == TEXTS.accepted(automaton).tolist()
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_automata_accept_what_re_matches(size: int) -> None:
+def test_automata_accept_the_texts_that_re_matches(size: int) -> None:
     compared = 0
     for tree, automaton in automata(size):
         pattern = as_regex(tree)

@@ -57,7 +57,7 @@ def spelled(label: str) -> list[bytes]:
 
 
 @given(st.sets(st.text(alphabet="abcd", max_size=6), min_size=1, max_size=5))
-def test_spells_what_the_automaton_accepts(options: set[str]) -> None:
+def test_spells_the_texts_that_the_automaton_accepts(options: set[str]) -> None:
     found = graph_of(Choice(sorted(options)).lower(Limits()))
     assert texts(found) == {option.encode() for option in options}
 
@@ -178,7 +178,7 @@ def test_a_long_chain_is_drawn_without_recursion() -> None:
 
 
 @given(st.lists(st.floats(-500, 500), min_size=1, max_size=20))
-def test_heights_are_apart_and_near_to_those_wanted(wanted: list[float]) -> None:
+def test_heights_keep_distance_and_are_near_the_wanted_ones(wanted: list[float]) -> None:
     found = _apart(wanted)
     assert all(after - before >= _GAP - 1e-6 for before, after in pairwise(found))
     assert sum(found) == pytest.approx(sum(wanted), abs=1e-6)

@@ -70,7 +70,7 @@ def test_equal_on_usual_patterns(pattern: str) -> None:
         (r"(?i)k", "\u212a", True),
     ],
 )  # fmt: skip
-def test_what_interegular_gets_wrong(pattern: str, text: str, right: bool) -> None:
+def test_errors_of_interegular(pattern: str, text: str, right: bool) -> None:
     """Measured with 0.3.3; when one of these begins to agree, the documents can drop it."""
     assert (re.fullmatch(pattern, text) is not None) == right
     assert ours(pattern).accepts(text.encode()) == right
@@ -104,7 +104,7 @@ def test_states_of_any_names_and_an_fsm_that_accepts_nothing() -> None:
     assert Automaton.from_interegular(dead).is_empty()
 
 
-def test_what_is_no_fsm_is_refused() -> None:
+def test_objects_that_are_not_an_fsm_are_refused() -> None:
     with pytest.raises(TypeError, match="expected an interegular FSM, not str"):
         Automaton.from_interegular("a*")
 

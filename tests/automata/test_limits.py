@@ -38,7 +38,7 @@ NAMES = [field.name for field in fields(Limits)]
     ],
     ids=lambda value: value[:40],
 )  # fmt: skip
-def test_what_explodes_is_refused(pattern: str, what: str) -> None:
+def test_exponential_input_is_refused(pattern: str, what: str) -> None:
     with pytest.raises(LimitError) as error:
         from_tree(parse(pattern), Limits(steps=20_000_000) if what == "steps" else Limits())
     assert error.value.what == what
@@ -50,7 +50,7 @@ def test_what_explodes_is_refused(pattern: str, what: str) -> None:
 @pytest.mark.parametrize("what", ["nfa_states", "states", "transitions", "steps"])
 @settings(max_examples=examples(60))
 @given(trees("abé", max_leaves=10, max_count=30), st.integers(1, 200))
-def test_budgets_are_kept_whatever_the_tree(what: str, tree: Node, limit: int) -> None:
+def test_budgets_hold_for_every_tree(what: str, tree: Node, limit: int) -> None:
     """Within a small budget the same automaton comes out, or the error names the budget and more than it allows."""
     refusal = None
     try:

@@ -28,7 +28,7 @@ def both(nfa: NFA) -> tuple[Automaton, Automaton]:
 
 @settings(max_examples=examples(300))
 @given(trees("aé", max_leaves=8, boolean=False))
-def test_unfolding_a_tree_gives_what_threads_give(tree: Node) -> None:
+def test_unfolding_a_tree_gives_the_automaton_of_threads(tree: Node) -> None:
     nfa = build_nfa(tree, BOUNDS)
     assume(nfa.assertions and is_unfoldable(nfa))
     unfolded, threads = both(nfa)
@@ -37,7 +37,7 @@ def test_unfolding_a_tree_gives_what_threads_give(tree: Node) -> None:
 
 @settings(max_examples=examples(300))
 @given(patterns("ab\n", max_leaves=8))
-def test_unfolding_a_pattern_gives_what_threads_give(pattern: str) -> None:
+def test_unfolding_a_pattern_gives_the_automaton_of_threads(pattern: str) -> None:
     nfa = build_nfa(parse(pattern), BOUNDS)
     assume(nfa.assertions and is_unfoldable(nfa))
     unfolded, threads = both(nfa)

@@ -148,7 +148,7 @@ def test_strings_of_three_and_four_bytes() -> None:
         b"\x80", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xc3\xc3\xa9", b"a\xbf",  # cut
     ],
 )  # fmt: skip
-def test_what_is_not_utf_8_is_in_no_language(data: bytes) -> None:
+def test_invalid_utf_8_is_in_no_language(data: bytes) -> None:
     for pattern in (r"(?s).*", r"[^a]*", r"\W*|\w*", r"(?s)a?.", r"(?!a)(?s:.)*"):
         assert not from_tree(parse(pattern)).accepts(data)
 
@@ -166,7 +166,7 @@ def test_sequences_of_sets(sets: list[Charset], texts: list[str]) -> None:
 
 @settings(max_examples=examples(200))
 @given(st.lists(charsets(), max_size=5), st.lists(st.integers(0, 0x10FFFF), max_size=20))
-def test_partitions_tell_apart_what_the_sets_do(sets: list[Charset], points: list[int]) -> None:
+def test_partitions_distinguish_exactly_the_sets(sets: list[Charset], points: list[int]) -> None:
     parts = partition(sets)
     points += [end + near for charset in sets for pair in charset.ranges for end in pair for near in (-1, 0, 1)]
     members = [set(parts.set_classes[parts.set_indptr[i] : parts.set_indptr[i + 1]].tolist()) for i in range(len(sets))]
@@ -207,7 +207,7 @@ def test_scattered_sets_in_many_states_have_a_budget(what: str, limit: int) -> N
     assert from_tree(tree).accepts("\x80x".encode() * 1_000)
 
 
-def test_states_that_go_on_alike_share_their_intermediate_states() -> None:
+def test_states_with_the_same_continuations_share_intermediate_states() -> None:
     """A set of many pieces after a long count: its intermediate states are made once."""
     automaton = from_tree(parse(r"[ab]{0,2000}\w"))
     assert automaton.n_states == 2_001 + from_tree(parse(r"\w")).n_states - 1

@@ -48,7 +48,7 @@ def test_equal_masks() -> None:
     assert found.allowed == 6 * 5
 
 
-def test_a_canonical_choice_is_told_from_an_error() -> None:
+def test_a_canonical_choice_is_distinguished_from_an_error() -> None:
     # "abc" is forced: allowing token 3 alone of 0, 2 and 3 is a choice, allowing only "c" is not.
     assert compared("abc", {0: 0b00101}, b"abc").canonical == 1
     wrong = compared("abc", {0: 0b11101}, b"abc")

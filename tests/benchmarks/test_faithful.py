@@ -37,7 +37,7 @@ def test_the_target_is_that_of_the_definition() -> None:
 
 
 @pytest.mark.parametrize("task", SMALL, ids=lambda task: task.name)
-def test_samples_come_near_the_target(task: Task) -> None:
+def test_samples_approximate_the_target(task: Task) -> None:
     words = guided.Vocabulary([*task.pieces, None], eos=[len(task.pieces)])
     model = Table(1, words.size)
     function = guided.FunctionModel(lambda tokens: model(tokens[1:]), words, lambda _: [0])

@@ -191,7 +191,7 @@ def test_a_process_that_does_not_answer_is_ended(source: str, expected: dict[str
     worker.close()
 
 
-def test_the_document_shows_what_a_brief_record_says() -> None:
+def test_the_document_shows_a_brief_record() -> None:
     counts = dict.fromkeys(VERDICTS, 0)
     found = {
         "schemas": {**counts, "right": 7}, "with instances": {"files": 5, "right": 4}, "instances": {"valid": 3, "valid right": 3},

@@ -39,7 +39,7 @@ def test_the_page_names_the_versions_that_are_required() -> None:
     assert rows == {name: pins[name] for name, _ in LIBRARIES.values() if name != "guided-decoding"}
 
 
-def test_what_is_not_installed_is_said() -> None:
+def test_missing_packages_are_reported() -> None:
     code = (
         "import importlib.util, sys; find = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *more: None if name == 'outlines' else find(name, *more)\n"

@@ -59,7 +59,7 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Runner:
     ],
     ids=["right", "states", "refused", "allowed", "texts"],
 )
-def test_what_is_wrong_is_said(runner: Runner, change: dict[str, object], said: list[str]) -> None:
+def test_errors_are_reported(runner: Runner, change: dict[str, object], said: list[str]) -> None:
     pattern = dataclasses.replace(RIGHT, **change)
     cells = runner.over("tiny", [pattern])["patterns"]["tiny"]
     assert runner.wrong == said

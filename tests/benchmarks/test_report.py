@@ -102,7 +102,7 @@ def test_ratios() -> None:
     assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n|---|---|\n| 1 | 2 |"
 
 
-def test_quick_runs_name_what_exists() -> None:
+def test_quick_runs_name_existing_benchmarks() -> None:
     arguments = parts(quick=True)["regex"]
     assert set(arguments[arguments.index("--pattern") + 1 :]) < set(PATTERNS)
     assert arguments[arguments.index("--vocabulary") + 1] == MAIN
@@ -130,7 +130,7 @@ def test_both_runs_of_schemas_have_the_verdicts_that_the_record_shows_once() -> 
 
 @pytest.mark.slow
 @needs_records
-def test_the_records_hold_what_the_definitions_expect() -> None:
+def test_records_agree_with_the_definitions() -> None:
     """guided's masks in the record allow the counted tokens, and the walk per state agrees with every one."""
     for vocabulary, found in report.records()["regex"]["vocabularies"].items():
         for name, engines in found["patterns"].items():

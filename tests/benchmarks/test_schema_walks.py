@@ -12,7 +12,7 @@ from tests.real_vocabularies import real_vocabulary
 pytestmark = pytest.mark.network
 
 
-def test_walks_come_to_texts_of_their_schemas() -> None:
+def test_walks_end_in_texts_of_their_schemas() -> None:
     counts, wrong = Counter[str](), list[dict[str, Any]]()
     schema_walks.walks(0, real_vocabulary("gpt2"), counts, wrong)
     assert counts["texts"]
@@ -21,7 +21,7 @@ def test_walks_come_to_texts_of_their_schemas() -> None:
 
 
 @pytest.mark.parametrize("text", [b"-1", b"1.0", b'"a"', b"1 "])
-def test_a_text_that_is_none_of_the_schema_is_told(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_outside_the_schema_is_reported(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_walks, "steered_text", lambda *_: text)
     options = {"whitespace": "compact", "numbers": "plain", "property_order": "schema"}
     with pytest.raises(AssertionError, match="no text of the schema"):

@@ -154,7 +154,7 @@ def test_searches_are_compared_with_the_record(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", range(2))
-def test_guided_arms_have_no_error_whatever_the_model_says(noise: int, tmp_path: Path) -> None:
+def test_guided_arms_have_no_error_with_any_model(noise: int, tmp_path: Path) -> None:
     model = parrot("", noise)
     small = Size(
         None,
@@ -216,20 +216,20 @@ def test_a_chain_ends_at_its_first_error_but_guided(tmp_path: Path) -> None:
     assert rows["backtrace"]["passes"] > rows["unconstrained"]["passes"]
 
 
-def test_written_calls_are_judged_alike_and_have_every_class() -> None:
+def test_written_calls_are_judged_by_one_rule_and_have_every_class() -> None:
     found = logs.judged(list(logs.written_calls()))
     assert found["disagreements"] == []
     assert set(found["by call"]) == {"good", "name", "argument", "syntax", "cut"}
 
 
-def test_a_disagreement_would_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disagreement_would_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "plain_class", lambda _: "")
     assert len(logs.judged(list(logs.written_calls()))["disagreements"]) > 50
 
 
 @needs_logs
 @pytest.mark.parametrize(("run", "wrong", "cut"), [("ChatGPT", 15, 1), ("ToolLLM", 39, 5), ("ToolDec", 3, 7)])
-def test_logged_calls_are_judged_alike(run: str, wrong: int, cut: int) -> None:
+def test_logged_calls_are_judged_by_one_rule(run: str, wrong: int, cut: int) -> None:
     found = logs.judged(list(logs.logged_calls(DATA / "toolllm", run)))
     assert found["disagreements"] == []
     assert (found["tasks"], found["tasks with a tool error"]) == (100, wrong)
@@ -288,7 +288,7 @@ def job(problem: str, digest: str, measure: Callable[[], dict[str, int]]) -> Job
     return Job(("E2", "one", "guided", problem, 0), digest, measure)
 
 
-def test_a_run_goes_on_where_it_stood(tmp_path: Path) -> None:
+def test_a_run_resumes_where_it_stopped(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     first = Journal(path)
     first.add(job("0", "a", lambda: {"passes": 1}))
@@ -330,7 +330,7 @@ def test_the_command_fails_where_a_guided_call_is_none(tmp_path: Path, capsys: p
     assert main(["--report", "--rows", str(tmp_path)]) == 0
 
 
-def test_tables_count_what_rows_say(tmp_path: Path) -> None:
+def test_tables_count_their_rows(tmp_path: Path) -> None:
     rows = [
         {"setting": "one call", "arm": arm, "problem": str(number), "seed": 0, "error": "name" if number < wrong else "",
          "right_name": number >= wrong, "right_answer": False, "passes": 10 * factor, "cpu_ms": 500, "experiment": "E2"}

@@ -174,7 +174,7 @@ def test_T35_a_trigger_that_never_fires_has_no_precision() -> None:
     assert (found["fired"], found["precision"], found["recall"], found["F1"]) == (0, 0.0, 0.0, 0.0)
 
 
-def test_T36_a_prompt_costs_what_its_documentation_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_T36_a_prompt_costs_the_tokens_of_its_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "counters", dict)
     found = api(None, "own")
     documented, alone = (paths.requests_of(found, "paths", is_documented=flag) for flag in (True, False))

@@ -68,7 +68,7 @@ def test_problems_needed_are_the_fewest_tens() -> None:
     assert problems_needed(0.1, 0.099) is None, "more than the most"
 
 
-def test_binomial_sums_what_is_no_likelier() -> None:
+def test_binomial_sums_the_outcomes_that_are_not_likelier() -> None:
     # Of three throws of a die, sixes: 125, 75, 15 and 1 of 216 ways.
     for count, ways in ((0, 216), (1, 91), (2, 16), (3, 1)):
         assert binomial(count, 3, 1 / 6) == pytest.approx(ways / 216)
@@ -109,7 +109,7 @@ def test_own_problems_are_right() -> None:
     ("tool", "arguments"),
     [("permutate", (10**9, 10**8)), ("choose", (-1, 2)), ("lcm", (10**18, 3)), ("divide", (1, 0))],
 )
-def test_tools_refuse_what_takes_forever_or_is_undefined(tool: str, arguments: tuple[int, ...]) -> None:
+def test_tools_refuse_endless_or_undefined_computations(tool: str, arguments: tuple[int, ...]) -> None:
     with pytest.raises((ValueError, ArithmeticError)):
         TOOLS[tool](*arguments)
 
@@ -132,7 +132,7 @@ def test_results_that_no_double_holds_are_refused(tool: str, numbers: tuple[int,
         TOOLS[tool](*numbers)
 
 
-def test_calls_are_placed_where_their_result_stands() -> None:
+def test_calls_are_placed_at_their_results() -> None:
     item = {"text": "Q: 2 and 3?\nA: It is 2+3=5, or 5.5.", "tar_eq": ["<add>(2, 3)=5<eoe>"], "tar_number": ["5"]}
     text, place, tool = placed(item) or ("", 0, "")
     assert (text[place:], tool) == ("5, or 5.5.", "add")
@@ -143,7 +143,7 @@ def test_calls_are_placed_where_their_result_stands() -> None:
     assert placed({**item, "tar_eq": []}) is None
 
 
-def test_the_tuned_row_is_a_minimum_and_separates_what_can_be() -> None:
+def test_the_tuned_row_is_a_minimum_and_separates_the_separable() -> None:
     random_numbers = np.random.default_rng(0)
     hidden = random_numbers.normal(size=(400, 8))
     is_call = hidden[:, 0] > 1.2

@@ -87,7 +87,7 @@ ONCE: dict[str, Any] = {
         ("E8", ONCE["E8"] | {"unseen tools": ONCE["E8"]["unseen tools"] | {"recall": 0.8}}, ["unseen tools: recall"]),
     ],
 )  # fmt: skip
-def test_what_is_one_measurement_is_compared(tmp_path: Path, name: str, changed: Any, wanted: list[str]) -> None:
+def test_single_measurements_are_compared(tmp_path: Path, name: str, changed: Any, wanted: list[str]) -> None:
     for folder, value in (("rows", changed), ("record", ONCE[name])):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / f"{name}.json").write_text(json.dumps(value))
@@ -96,7 +96,7 @@ def test_what_is_one_measurement_is_compared(tmp_path: Path, name: str, changed:
     assert found.same < found.recorded
 
 
-def test_the_command_says_what_is_outside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_figures_outside_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = written(tmp_path / "record")
     for right, wanted in ((14, 0), (20, 1)):
         rows = written(tmp_path / "rows", right=right)

@@ -16,7 +16,7 @@ def test_the_longest_token_first_and_the_lowest_id_of_equals() -> None:
     assert cut("") == []
 
 
-def test_what_cannot_be_cut_is_an_error() -> None:
+def test_texts_without_tokens_are_an_error() -> None:
     with pytest.raises(ValueError, match=r"no token spells b'x'"):
         Cutter(Vocabulary([b"a", None], eos=[1]))("ax")
 

@@ -42,7 +42,7 @@ def test_T16_every_day_of_a_year(all_dates: Automaton, year: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "24-01-01", "2024-1-01", "2024-01-1", "2024/01/01", "20240101", "2024-01-01T", "-2024-01-01"]
 )
-def test_T16_what_is_no_date(all_dates: Automaton, text: str) -> None:
+def test_T16_non_dates_are_refused(all_dates: Automaton, text: str) -> None:
     assert not all_dates.accepts(text.encode())
 
 
@@ -62,7 +62,7 @@ def test_T16_moments_of_python(value: datetime.datetime) -> None:
 @given(
     st.from_regex(r"[0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,7})?)?(Z|[+-][0-2][0-9]:[0-6][0-9])?", fullmatch=True)
 )
-def test_T16_what_is_accepted_is_a_time(text: str) -> None:
+def test_T16_accepted_texts_are_times(text: str) -> None:
     if from_tree(dates.time()).accepts(text.encode()):
         datetime.time.fromisoformat(text)
     if from_tree(dates.date_time()).accepts(f"2024-02-29T{text}".encode()):

@@ -64,11 +64,11 @@ def test_a_template_tells_its_format(name: str) -> None:
         ("<|channel>thought\n<channel|><|tool_call>call:f{}<tool_call|>", "gemma"),
     ],
 )
-def test_families_with_parts_in_common_are_told_apart(template: str, name: str) -> None:
+def test_families_with_common_parts_are_distinguished(template: str, name: str) -> None:
     assert format_of(template).name == name
 
 
-def test_every_format_that_a_template_can_tell_is_told() -> None:
+def test_every_format_is_detected_from_its_template() -> None:
     assert {name for name in format_names() if format_named(name).seen} == set(TEMPLATES)
 
 
@@ -99,7 +99,7 @@ def test_without_a_template_the_name_is_asked_for(source: Any) -> None:
         Tools([now], "auto")
 
 
-def test_a_template_of_no_known_format_is_refused_with_what_is_in_it() -> None:
+def test_a_template_of_an_unknown_format_is_refused_with_its_tags() -> None:
     with pytest.raises(SchemaError) as caught:
         format_of("{{ '<|im_start|>' }}[CALL_NOW]<my_call>{{ arguments }}</my_call>")
     for seen in ("<|im_start|>", "[CALL_NOW]", "<my_call>", "</my_call>", "hermes"):

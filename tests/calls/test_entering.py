@@ -97,7 +97,7 @@ def test_a_prompt_for_calls_is_injected_and_a_name_is_scored() -> None:
     assert model.asked[0] == b"?<T>[call]?<T>"
 
 
-def test_T28_what_does_not_fit_the_budget_is_refused() -> None:
+def test_T28_specs_beyond_the_budget_are_refused() -> None:
     for budget in range(1, 30):
         stream = positional("It is so").stream("?", max_tokens=budget)
         needed = len([b"<", b"T", b">", b"double(", b"0", b")="]) + len("double(") - 1
@@ -155,7 +155,9 @@ def test_a_character_that_a_call_cuts_is_left_out() -> None:
         ({}, SchemaError, "no tool 'subtract' can be called; available tools are add, double"),
     ],
 )
-def test_where_no_call_can_begin_is_said_at_once(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_positions_without_a_possible_call_are_reported_at_once(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     stream = positional("yes", **options).stream("?", max_tokens=60)
     with pytest.raises(error, match=message):
         stream.enter("subtract")

@@ -69,7 +69,7 @@ def test_every_format_has_a_reader() -> None:
 @pytest.mark.parametrize("choice", ["auto", "required"])
 @settings(max_examples=examples(8, by_default=3))
 @given(data=st.data())
-def test_T17_what_is_rendered_is_accepted_and_read(form: Format, choice: str, data: st.DataObject) -> None:
+def test_T17_rendered_calls_are_accepted_and_read(form: Format, choice: str, data: st.DataObject) -> None:
     shapes = data.draw(inventories(form.is_positional))
     several = form.several is not None and data.draw(st.booleans())
     definitions: list[Any] = [tool_of(name, shape, form.is_positional) for name, shape in shapes.items()]
@@ -480,7 +480,7 @@ def test_pythonic_strings_have_either_quotes(spelled: str) -> None:
 @pytest.mark.parametrize(
     "spelled", ["'it's'", '"a"b"', "'a\nb'", '"\\ud83d\\ude00"', "'\\x41'", "'a", "b'a'", "None", "'a' 'b'"]
 )
-def test_what_is_no_literal_of_a_string_is_refused(spelled: str) -> None:
+def test_invalid_string_literals_are_refused(spelled: str) -> None:
     spec = Tools([get_weather_now], "pythonic", tool_choice="required")
     text = f"[get_weather_now(city={spelled})]"
     assert not Language(spec).accepts(text.encode())

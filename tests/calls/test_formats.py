@@ -174,7 +174,7 @@ def test_blanks_may_be_left_out(form: Format) -> None:
 
 
 @given(data=st.data())
-def test_what_a_format_of_ones_own_writes_is_read_back(data: st.DataObject) -> None:
+def test_calls_in_custom_formats_are_read_back(data: st.DataObject) -> None:
     shapes = data.draw(inventories(False))
     tools = [tool_of(name, shape, False) for name, shape in shapes.items()]
     spec = Tools(tools, FUNCTION_TAG, tool_choice="required")
@@ -428,7 +428,7 @@ def test_errors_are_shown_by_type_and_message() -> None:
     assert render_result(Call("f", {}, (0, 1), error=ValueError("no such city"))) == "error: ValueError: no such city"
 
 
-def test_what_has_no_json_is_a_type_error() -> None:
+def test_values_without_json_are_a_type_error() -> None:
     with pytest.raises(TypeError, match="a object cannot be written as JSON"):
         json_value(object())
 

@@ -50,7 +50,7 @@ def positional(text: str, *functions: Any, **options: Any) -> ToolsGenerator:
     return tools(Wanting(text), functions or [add], format="tooldec-positional", **options)
 
 
-def test_T25_the_result_is_inserted_and_text_goes_on() -> None:
+def test_T25_the_result_is_inserted_and_text_continues() -> None:
     result = positional(ADDED)("?")
     assert isinstance(result, ToolsResult)
     assert result.text == ADDED
@@ -94,7 +94,7 @@ def test_T25_the_model_reads_on_without_reading_again() -> None:
     assert b"?It is <T>add(1, 2)=3" in asked
 
 
-def test_streams_tell_what_happens_in_order() -> None:
+def test_streams_report_events_in_order() -> None:
     events = list(positional(ADDED).stream("?"))
     call = Call("add", {"a": 1, "b": 2}, (6, 19))
     done = Call("add", {"a": 1, "b": 2}, (6, 19), 3)
@@ -115,7 +115,7 @@ def test_streams_tell_what_happens_in_order() -> None:
     assert "".join(event.text for event in events[:first]) == "It is "  # type: ignore[attr-defined]
 
 
-def test_batches_give_what_single_calls_give() -> None:
+def test_batches_give_the_results_of_single_calls() -> None:
     generator = positional(ADDED, add, call_prompt="[add numbers]?It is ")
     for width in (1, 2, 3):
         results = generator.batch(["?", "And?", "So then?"], width=width)
@@ -304,7 +304,7 @@ def test_calls_that_are_not_run_may_follow_each_other() -> None:
     assert [call.arguments["a"] for call in result.calls] == [1, 3]
 
 
-def test_what_a_tool_raises_is_shown_to_the_model_or_raised() -> None:
+def test_exceptions_of_tools_are_shown_to_the_model_or_raised() -> None:
     text = "<T>fail(4)=error: LookupError: no 4, sorry"
     result = positional(text, fail)("?")
     assert result.text == text
@@ -421,7 +421,7 @@ def test_generator_makes_one_of_a_spec() -> None:
         (lambda: tools(Wanting(""), [add], format="tooldec").few_shot("?"), SchemaError, "no tool has examples"),
     ],
 )
-def test_what_is_wrong_is_said_before_the_first_token(
+def test_errors_are_raised_before_the_first_token(
     make: Callable[[], Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error) as caught:

@@ -166,7 +166,7 @@ def index_form(style: str) -> str:
     return Tools([TREE], style).format.trigger
 
 
-def test_a_whole_object_takes_what_arguments_one_by_one_cannot() -> None:
+def test_one_object_of_arguments_supports_schemas_that_separate_arguments_do_not() -> None:
     spec = Tools([ANY_OF], tool_choice="required")
     call = '{"name": "pay", "arguments": %s}'
     for arguments, expected in [
@@ -212,7 +212,7 @@ def test_T20_recursive_models_are_read_as_themselves(style: str) -> None:
     assert not accepts(spec, text.replace("3", "null"))
 
 
-def test_a_value_that_may_begin_like_the_next_key_is_told_from_it() -> None:
+def test_a_value_that_may_begin_like_the_next_key_is_distinguished_from_it() -> None:
     definition_like = grow.__kwdefaults__
     assert definition_like
 
@@ -271,7 +271,7 @@ def test_a_damaged_template_is_refused(change: Any) -> None:
         Template.from_data(json.dumps(content))
 
 
-def test_a_vocabulary_without_some_bytes_leaves_out_what_needs_them() -> None:
+def test_a_vocabulary_without_some_bytes_excludes_strings_that_need_them() -> None:
     definition = {"name": "f", "parameters": {"properties": {"a": {"enum": ["x", 1]}, "b": {"type": "array"}}}}
     letters = [bytes([value]) for value in range(256) if value not in b"x["]
     vocabulary = Vocabulary([*letters, None], eos=[len(letters)])
@@ -294,7 +294,7 @@ def test_a_vocabulary_without_some_bytes_leaves_out_what_needs_them() -> None:
         )
 
 
-def test_the_fingerprint_says_what_values_are() -> None:
+def test_the_fingerprint_depends_on_the_types_of_values() -> None:
     def spec(schema: Any, **options: Any) -> Tools:
         return Tools([{"name": "f", "parameters": {"properties": {"a": schema}}}], **options)
 

@@ -227,7 +227,7 @@ WAYS = pytest.mark.parametrize("way", [one, from_stream, from_batch, from_async,
 
 @WAYS
 @pytest.mark.parametrize("number", range(11))
-def test_generation_goes_on_after_any_result(way: Any, number: int) -> None:
+def test_generation_continues_after_any_result(way: Any, number: int) -> None:
     value, _ = RESULTS[number]
     way(generator(lambda: value))
 
@@ -235,7 +235,7 @@ def test_generation_goes_on_after_any_result(way: Any, number: int) -> None:
 @WAYS
 @pytest.mark.parametrize("kind", [StopIteration, StopAsyncIteration, LookupError, RecursionError])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_what_a_tool_raises_is_raised_as_it_is_or_wrapped(way: Any, kind: Any, is_async: bool) -> None:
+def test_exceptions_of_tools_are_raised_unchanged_or_wrapped(way: Any, kind: Any, is_async: bool) -> None:
     error = kind("end")
 
     def tool() -> int:
@@ -292,7 +292,7 @@ def test_errors_that_end_coroutines_are_kept_as_those_of_the_tool(
 
 
 @pytest.mark.parametrize("timeout", [math.inf, 1e300, 10**400, threading.TIMEOUT_MAX, 2 * threading.TIMEOUT_MAX])
-def test_a_timeout_that_never_comes_is_no_limit(timeout: float) -> None:
+def test_a_timeout_that_is_not_reached_has_no_effect(timeout: float) -> None:
     assert one(generator(lambda: 3, "<T>f()=3 ok", timeout=timeout)).text == "<T>f()=3 ok"
     for way in (run, lambda *given: asyncio.run(run_async(*given))):
         assert way(CALL, Tool(lambda: 3, name="f"), timeout).result == 3

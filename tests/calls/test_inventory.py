@@ -145,7 +145,7 @@ def assert_same(one: Index, other: Index, data: st.DataObject, longest: int = 30
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=examples(8))
 @given(st.data())
-def test_T23_the_lazy_automaton_allows_what_the_explicit_one_does(form: str, data: st.DataObject) -> None:
+def test_T23_the_lazy_automaton_equals_the_explicit_one(form: str, data: st.DataObject) -> None:
     inventory = data.draw(inventories(form))
     choice = data.draw(st.sampled_from(["auto", "required"]))
     counts = [False] if format_named(form).several is None else [False, True, (1, 2), (2, 3)]
@@ -201,7 +201,7 @@ def test_T28_every_place_is_completed_within_its_budget(form: str, data: st.Data
 
 
 @pytest.mark.parametrize("count", [1, MANY, MANY + 1])
-def test_tools_by_definitions_are_an_inventory_whatever_their_number(count: int) -> None:
+def test_tools_by_definitions_are_an_inventory_for_any_number(count: int) -> None:
     spec = Tools(many(count))
     assert isinstance(spec.lower(Limits()), Inventory)
     assert spec.fingerprint == spec.inventory().fingerprint
@@ -223,7 +223,7 @@ def test_few_definitions_that_need_no_stack_are_a_finite_automaton() -> None:
 
 
 @pytest.mark.parametrize("count", [MANY, MANY + 1])
-def test_parameters_without_a_value_are_reported_whatever_the_number_of_tools(count: int) -> None:
+def test_parameters_without_a_value_are_reported_for_any_number_of_tools(count: int) -> None:
     """Of few tools when the spec is made, of more when a text reaches the tool."""
     empty = {"name": "empty", "parameters": {"properties": {"a": {"type": "integer"}, "b": False}, "required": ["a"]}}
     spec = Tools([*many(count - 1), empty], tool_choice="required")
@@ -272,7 +272,7 @@ def test_short_completions_of_few_tools_take_the_shortest_call() -> None:
         assert text.startswith((b'{"name": "%s",' % name, b'{"name":"%s",' % name))
 
 
-def test_T22_tools_with_the_same_arguments_share_what_follows_the_name() -> None:
+def test_T22_tools_with_the_same_arguments_share_the_states_after_the_name() -> None:
     """Counted in rests and in controls: one more call of a tool with known arguments makes those of its name and no more."""
     tools = [definition(f"tool_{number}", {"a": (4, True), "b": (number % 2, False)}) for number in range(40)]
     index = compile(Tools(tools, tool_choice="required").inventory(), VOCABULARY)
@@ -422,7 +422,7 @@ def test_the_names_of_part_of_a_trie() -> None:
 
 
 @pytest.mark.parametrize("is_explored", [False, True])
-def test_an_inventory_comes_back_from_disk_and_from_other_processes(is_explored: bool, tmp_path: Path) -> None:
+def test_an_inventory_is_loaded_from_disk_and_from_other_processes(is_explored: bool, tmp_path: Path) -> None:
     tools = [*many(MANY), *read_tools(OPENAPI), *read_tools(SERVICE)]
     spec = Tools(tools, tool_choice="required")
     index = compile(spec, VOCABULARY)
@@ -461,12 +461,12 @@ def test_a_large_inventory_is_an_array_of_its_file(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("data", ["", "AAAA", "e30="])
-def test_data_that_is_no_inventory_is_refused(data: str) -> None:
+def test_data_that_is_not_an_inventory_is_refused(data: str) -> None:
     with pytest.raises(ValueError, match=r"no inventory|padding|base64|compressed data is damaged"):
         Inventory.from_data(data)
 
 
-def test_what_cannot_be_lowered_is_refused_where_a_text_gets_there() -> None:
+def test_unsupported_schemas_are_refused_when_a_text_reaches_them() -> None:
     paths = {f"/{number}": {"get": {}} for number in itertools.chain(range(MANY), ["bad"])}
     paths["/bad"]["get"] = {"parameters": [{"name": "x", "in": "query", "schema": {"type": "odd"}}]}
     tools = read_tools({"openapi": "3.1.0", "paths": paths}, check=False)
@@ -493,7 +493,7 @@ def test_changes_that_make_no_sense_are_refused(change: Any, reason: str) -> Non
 @pytest.mark.parametrize(
     "change", [{"remove": "tool_1"}, {"add": "tool"}, {"add": definition("x", {})}, {"add": Tool(definition("x", {}))}]
 )
-def test_what_changes_is_given_in_lists(change: Any) -> None:
+def test_changes_are_given_as_lists(change: Any) -> None:
     with pytest.raises(TypeError, match="add must be a list of tools"):
         Tools(many(2)).with_changes(**change)
 

@@ -153,7 +153,7 @@ def test_saved_loaded_and_called(tmp_path: Path) -> None:
     assert [(one.name, one.arguments) for one in read] == [("paint", {"colour": "red", "times": 2})]
 
 
-def test_what_no_grammar_says_is_refused() -> None:
+def test_specs_without_a_grammar_are_refused() -> None:
     unique = {"name": "f", "parameters": {"properties": {"a": {"type": "array", "uniqueItems": True}}}}
     with pytest.raises(SchemaError, match="uniqueItems"):
         guided.compile(Tools([unique], engine="lalr"), BYTES)

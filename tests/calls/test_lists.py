@@ -53,7 +53,7 @@ def test_T25_the_results_of_a_list_are_inserted_together_after_it() -> None:
     assert result.text[slice(*first.span)] + result.text[slice(*second.span)] == TWO
 
 
-def test_names_of_special_tokens_stand_for_them_around_a_result_and_not_in_it() -> None:
+def test_names_of_special_tokens_are_tokens_around_a_result_and_text_in_it() -> None:
     model = Wanting(f"{TWO}{RESULTS} Done.", VOCABULARY)
     read: list[list[int]] = []
     inner = model._function
@@ -65,7 +65,7 @@ def test_names_of_special_tokens_stand_for_them_around_a_result_and_not_in_it() 
     assert last.count(SPECIAL["[TOOL_CALLS]"]) == 0, "the model has spelled it, and so has the tool"
 
 
-def test_in_harmony_the_turn_ends_with_what_is_inserted() -> None:
+def test_in_harmony_the_turn_ends_with_the_inserted_text() -> None:
     call = '<|channel|>commentary to=functions.echo <|constrain|>json<|message|>{"text": "a"}'
     result = "<|call|><|start|>functions.echo to=assistant<|channel|>commentary<|message|>a<|end|><|start|>assistant"
     model = Wanting(f"{call}{result}<|channel|>final<|message|>ok", VOCABULARY)

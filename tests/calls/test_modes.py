@@ -65,7 +65,7 @@ def test_T2_any_bytes_are_text(data: bytes) -> None:
     assert running_text([Trigger(b"<T>")], from_strings(CALLS), Limits()).accepts(data.replace(b"<T>", b""))
 
 
-def test_T2_the_start_of_a_text_and_the_end_of_a_call_go_on_alike() -> None:
+def test_T2_the_start_of_a_text_and_the_end_of_a_call_have_the_same_continuations() -> None:
     automaton = running_text([Trigger(b"<T>")], from_strings(CALLS), Limits())
     (end,) = np.flatnonzero(automaton.labels == CALL_END)
     assert np.array_equal(automaton.table[0], automaton.table[end])
@@ -78,7 +78,7 @@ def test_ending_an_automaton_by_calls_is_building_it_so() -> None:
         assert ended_by_calls(whole) == running_text([Trigger(trigger)], from_strings(CALLS), Limits(), continues=False)
 
 
-def test_without_calls_the_trigger_never_comes() -> None:
+def test_without_calls_the_trigger_is_never_allowed() -> None:
     automaton = running_text([Trigger(b"aab")], None, Limits())
     assert automaton.accepts(b"aaaa ab")
     assert not automaton.accepts(b"aaab")
@@ -173,7 +173,7 @@ def test_none_is_text_without_calls() -> None:
     assert not automaton.accepts(b"<T>now() =")
 
 
-def test_fingerprints_name_what_may_be_said() -> None:
+def test_fingerprints_identify_the_language() -> None:
     specs = [
         Tools([add, now]),
         Tools([add]),

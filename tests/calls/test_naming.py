@@ -24,7 +24,7 @@ def names(tools: Any) -> list[str]:
     return [each.name for each in tools]
 
 
-def test_T10_duplicates_are_renamed_where_that_is_asked_for() -> None:
+def test_T10_duplicates_are_renamed_on_request() -> None:
     tools = [tool("add"), tool("location", "station"), tool("location", "person"), tool("location_2")]
     with pytest.raises(SchemaError, match="two tools have this name") as caught:
         Tools(tools)
@@ -36,7 +36,7 @@ def test_T10_duplicates_are_renamed_where_that_is_asked_for() -> None:
         Tools(tools, duplicates="both")  # type: ignore[arg-type]
 
 
-def test_T30_more_detail_tells_duplicates_apart() -> None:
+def test_T30_more_detail_distinguishes_duplicates() -> None:
     """What the source calls them, else their arguments, else their places."""
     place = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}
     paths = {
@@ -107,6 +107,6 @@ def test_T29_an_answer_that_is_not_usable_is_refused(answer: str, reason: str) -
         (lambda: inventory([]), SchemaError, "tools is empty"),
     ],
 )
-def test_what_cannot_be_named_is_refused(make: Callable[[], Any], error: type[Exception], reason: str) -> None:
+def test_invalid_names_are_refused(make: Callable[[], Any], error: type[Exception], reason: str) -> None:
     with pytest.raises(error, match=reason):
         make()

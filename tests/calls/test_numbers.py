@@ -137,7 +137,7 @@ def test_the_neighbor_of_a_bound_is_the_next_double(bound: str, upward: bool) ->
     assert float(neighbor(Decimal(bound), upward)) == math.nextafter(exact, math.inf if upward else -math.inf)
 
 
-def test_the_neighbor_of_a_bound_that_is_no_double_is_the_double_past_it() -> None:
+def test_the_neighbor_of_a_bound_between_doubles_is_the_next_double() -> None:
     bound = Decimal("0.1000000000000000001")
     assert float(neighbor(bound, upward=False)) == 0.1
     assert float(neighbor(bound, upward=True)) > 0.1
@@ -205,7 +205,7 @@ def test_T14_no_spelling_of_a_float_overflows(all_floats: Automaton, spelling: s
         "-Infinity",
     ],
 )
-def test_T14_what_is_no_finite_float(all_floats: Automaton, spelling: str) -> None:
+def test_T14_non_finite_floats_are_refused(all_floats: Automaton, spelling: str) -> None:
     assert not all_floats.accepts(spelling.encode())
 
 

@@ -118,7 +118,7 @@ def test_recursive_types_keep_their_definitions() -> None:
     assert not validator.is_valid({"tree": {"name": "a", "trees": [{}]}})
 
 
-def test_definitions_of_one_name_are_told_apart() -> None:
+def test_definitions_of_one_name_are_distinguished() -> None:
     def made(field: str) -> Any:
         inner = pydantic.create_model("Node", **{field: (int, ...), "nodes": ("list[Node]", [])})  # type: ignore[call-overload]
         inner.model_rebuild(_types_namespace={"Node": inner})
@@ -200,7 +200,7 @@ VALUES: list[Any] = [
 
 
 @given(ANNOTATIONS)
-def test_the_schema_of_arguments_allows_what_calls_may_have(annotation: Any) -> None:
+def test_the_schema_of_arguments_allows_the_arguments_of_calls(annotation: Any) -> None:
     """Of many values, jsonschema takes those that the index of the calls takes."""
     tool = guided.Tool(
         {"name": "f", "parameters": {"type": "object", "properties": {"p": {}}}}, types={"p": annotation}
@@ -256,7 +256,7 @@ def test_tool_objects_of_the_mcp_sdk_are_tools(item: Any) -> None:
     assert ran.run is not None
 
 
-def test_what_a_session_of_the_mcp_sdk_lists_is_read() -> None:
+def test_tools_of_an_mcp_session_are_read() -> None:
     for source in (Listed(tools=[FIND]), [FIND], {"tools": [FIND]}):
         assert [tool.name for tool in guided.read_tools(source)] == ["find"]
 
@@ -266,7 +266,7 @@ def test_json_schema_takes_tool_objects() -> None:
     assert guided.JsonSchema(FIND).fingerprint == guided.JsonSchema(definition).fingerprint
 
 
-def test_a_single_tool_object_is_no_list_of_tools() -> None:
+def test_a_single_tool_object_is_not_a_list_of_tools() -> None:
     with pytest.raises(TypeError, match="tools must be a list of callables, dicts and Tools, not McpTool"):
         inventory(FIND)  # type: ignore[arg-type]
 

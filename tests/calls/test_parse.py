@@ -169,7 +169,7 @@ WRONG: list[tuple[str, str, str, str, int]] = [
 
 
 @pytest.mark.parametrize(("style", "text", "kind", "reason", "position"), WRONG)
-def test_what_is_no_call_is_refused_with_its_class_and_place(
+def test_invalid_calls_are_refused_with_class_and_place(
     style: str, text: str, kind: str, reason: str, position: int
 ) -> None:
     with pytest.raises(CallError) as caught:
@@ -191,7 +191,7 @@ def test_T19_in_running_text_the_terminator_is_needed(text: str, position: int) 
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
-def test_reading_as_it_comes_gives_what_reading_at_once_gives(size: int) -> None:
+def test_reading_in_pieces_equals_reading_at_once(size: int) -> None:
     spec = Tools(TOOLS, "tooldec")
     data = 'Hi <T <<T>get_weather(city="Köln", day="today") = <T>add(numbers=[1, 2])=é <T'.encode()
     parser = CallParser(spec)
@@ -217,7 +217,7 @@ def test_reading_as_it_comes_gives_what_reading_at_once_gives(size: int) -> None
     assert parse_text(data, spec) == [first, second]
 
 
-def test_arguments_are_told_as_soon_as_they_are_complete() -> None:
+def test_arguments_are_reported_as_soon_as_they_are_complete() -> None:
     parser = CallParser(Tools(TOOLS, "tooldec"))
     assert parser.feed(b'<T>get_weather(city="Oslo') == [CallStarted("get_weather", (3, 14))]
     assert parser.feed(b'"') == [ArgumentRead("city", "Oslo", (20, 26))]
@@ -270,7 +270,7 @@ class Even:
             raise TypeError(f"{self.number} is odd")
 
 
-def test_what_a_class_of_ones_own_refuses_is_an_argument_error() -> None:
+def test_errors_of_custom_classes_are_argument_errors() -> None:
     def halve(even: Even) -> None: ...
 
     assert parse_call('halve(even={"number": 4})', [halve], "tooldec").arguments == {"even": Even(4)}

@@ -94,7 +94,7 @@ def test_T4_the_word_action_in_a_thought_does_not_switch() -> None:
     assert all(int(mask[token >> 5]) >> (token & 31) & 1 for token in range(256))
 
 
-def test_a_text_goes_on_until_the_tool_is_called() -> None:
+def test_a_text_continues_until_the_tool_is_called() -> None:
     """The model would end after the first observation; it is led to go on."""
     short = PLAN[: PLAN.index("Thought: Action comes")]
     result = planner(short)("?", max_tokens=200)
@@ -103,7 +103,7 @@ def test_a_text_goes_on_until_the_tool_is_called() -> None:
     assert named(result).count("finish") == 1
 
 
-def test_what_the_last_tool_refuses_is_not_the_end() -> None:
+def test_the_text_continues_after_the_last_tool_refuses() -> None:
     text = """\nAction: finish
 Action Input: {"answer": "no"}
 Observation: error: ValueError: answer the question
@@ -183,12 +183,12 @@ def test_a_planner_is_a_format_in_a_few_words() -> None:
         ({"until": "finish", "execute": False, "parallel_tool_calls": True}, ValueError, "calls that are run"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_conflicting_options_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         tools(Wanting(""), INVENTORY, format="tooldec", **options)
 
 
-def test_reasoning_with_a_beginning_may_come_after_each_result() -> None:
+def test_reasoning_with_a_beginning_may_follow_each_result() -> None:
     text = "<think>a <T></think>So <T>add(1, 2)=3<think>b <T>add(</think>or <T>add(3, 4)=7."
     made = tools(Wanting(text), [add], format="tooldec-positional", reasoning=("<think>", "</think>"))
     result = made("?", max_tokens=120)
@@ -196,7 +196,7 @@ def test_reasoning_with_a_beginning_may_come_after_each_result() -> None:
     assert named(result) == ["add", "add"]
 
 
-def test_reasoning_that_the_prompt_has_begun_comes_once() -> None:
+def test_reasoning_begun_by_the_prompt_occurs_once() -> None:
     text = "a <T></think>So <T>add(1, 2)=3 and </think> <T>add(3, 4)=7."
     made = tools(Wanting(text), [add], format="tooldec-positional", reasoning=("", "</think>"))
     result = made("?", max_tokens=120)

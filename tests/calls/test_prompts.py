@@ -189,7 +189,7 @@ def test_values_of_python_are_written_as_json() -> None:
         ({}, "is missing its argument 'artist'"),
     ],
 )
-def test_an_example_that_is_no_call_is_refused(call: dict[str, object], reason: str) -> None:
+def test_an_example_that_is_not_a_call_is_refused(call: dict[str, object], reason: str) -> None:
     tool = Tool(play_music, examples=[Example("?", "ok", call, "playing")])
     with pytest.raises(SchemaError, match=reason) as caught:
         few_shot(Tools([tool], "tooldec"), "?")

@@ -82,7 +82,7 @@ def test_no_call_begins_within_reasoning() -> None:
     assert lowered.labels[lowered.run(text[:-3].encode())] == CALL
 
 
-def test_reasoning_is_read_as_it_comes() -> None:
+def test_reasoning_is_read_incrementally() -> None:
     spec = Tools([now], "hermes", tool_choice="required", reasoning=True)
     data = f"<think>\nHm < é\n</think>\n\n{CALL_NOW}".encode()
     whole = CallParser(spec).feed(data)

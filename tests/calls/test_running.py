@@ -103,7 +103,7 @@ def divide(x: int) -> float:
 
 
 @pytest.mark.parametrize(("function", "error"), [(divide, ZeroDivisionError), (fails, LookupError)])
-def test_what_a_tool_raises_is_kept(function: Any, error: type[Exception]) -> None:
+def test_exceptions_of_tools_are_kept(function: Any, error: type[Exception]) -> None:
     call = Call(function.__name__, {"x": 0}, (0, 1))
     done = run(call, Tool(function))
     assert isinstance(done.error, error)
@@ -271,7 +271,7 @@ def test_calls_are_run_when_they_are_confirmed(way: Any, is_async: bool, answer:
 
 
 @WAYS
-def test_what_confirm_raises_is_raised(way: Any) -> None:
+def test_exceptions_of_confirm_are_raised(way: Any) -> None:
     def gone(call: Call) -> bool:
         raise EOFError("nobody there")
 

@@ -121,7 +121,7 @@ def test_how_values_are_spelled(schema: dict[str, Any], spelling: str, expected:
     assert accepts(lowered(schema), spelling) == expected
 
 
-def test_equal_schemas_are_one_type_whatever_they_say_for_people() -> None:
+def test_properties_that_differ_in_annotations_are_one_type() -> None:
     document = {"properties": {"a": {"type": "string", "description": "x"}, "b": {"type": "string", "default": "y"}}}
     a, b = (type_of_schema(document, f"/properties/{name}", f"/tool/{name}") for name in "ab")
     assert a is b is lowered({"type": "string"})
@@ -151,7 +151,7 @@ def test_references_are_to_the_document() -> None:
     ],
     ids=str,
 )
-def test_what_has_no_bound_has_that_of_the_spec(schema: dict[str, Any], yes: str, no: str) -> None:
+def test_unbounded_arguments_have_the_bound_of_the_spec(schema: dict[str, Any], yes: str, no: str) -> None:
     found = lowered(schema, Caps(max_length=3, max_digits=2))
     assert accepts(found, yes)
     assert not accepts(found, no)
@@ -179,7 +179,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "reason", "pointer", "keyword"), REFUSED, ids=shown)
-def test_what_cannot_be_enforced_is_refused_with_its_place(
+def test_unenforceable_keywords_are_refused_with_their_place(
     schema: Any, reason: str, pointer: str, keyword: str
 ) -> None:
     with pytest.raises(SchemaError) as caught:

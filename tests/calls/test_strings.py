@@ -55,12 +55,12 @@ NOT_STRINGS = [
 
 
 @pytest.mark.parametrize("spelling", [*NOT_STRINGS, '"\n"', '"\t"', '"\x00"', '"a" ', ' "a"'])
-def test_T15_what_is_no_string(any_string: Automaton, spelling: str) -> None:
+def test_T15_non_strings_are_refused(any_string: Automaton, spelling: str) -> None:
     assert not any_string.accepts(spelling.encode())
 
 
 @given(st.text(st.sampled_from('"\\u0018dDcCabnrt/é\n😀'), max_size=14))
-def test_T15_what_is_accepted_is_read(any_string: Automaton, body: str) -> None:
+def test_T15_accepted_texts_are_read(any_string: Automaton, body: str) -> None:
     spelling = f'"{body}"'
     if any_string.accepts(spelling.encode()):
         # No lone surrogates: the value can be encoded.

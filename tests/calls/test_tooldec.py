@@ -204,7 +204,7 @@ FINITE = [*(f'pick(x="{x}"){end}'.encode() for x in "ab" for end in ("=", " ="))
 @pytest.mark.network
 @pytest.mark.parametrize("begun", [b"", b"Hi", b"<", b"<T", b"<T>now()="])
 @pytest.mark.parametrize("name", ["smollm2", "gpt2"])
-def test_T2_text_mode_allows_all_but_what_no_call_follows(name: str, begun: bytes) -> None:
+def test_T2_text_mode_allows_all_text_except_triggers_without_a_call(name: str, begun: bytes) -> None:
     vocabulary = real_vocabulary(name)
     index = compile(Tools([pick, now], "tooldec"), vocabulary)
     allowed = set(index.allowed(after(index, begun)).tolist())
@@ -263,7 +263,7 @@ def test_T3_the_trigger_may_be_a_special_token() -> None:
     assert after(index, b"<tool_call>\n") >= 0
 
 
-def test_T3_an_index_with_special_triggers_comes_back_from_disk(tmp_path: Path) -> None:
+def test_T3_an_index_with_special_triggers_is_loaded_from_disk(tmp_path: Path) -> None:
     vocabulary = Vocabulary([bytes([value]) for value in range(256)], eos=[303], size=304, special=SPECIAL)
     index = compile(Tools([now], "json"), vocabulary)
     path = tmp_path / "tools.index"
@@ -399,7 +399,7 @@ def test_T26_a_tool_without_arguments() -> None:
 
 
 @pytest.mark.parametrize("form", ["tooldec", "tooldec-positional", "json"])
-def test_T27_the_end_of_sequence_comes_in_accepting_states_only(form: str) -> None:
+def test_T27_the_end_of_sequence_is_allowed_in_accepting_states_only(form: str) -> None:
     index = compile(Tools([add, now, get_weather], form), PAPER)
     for state in range(index.n_states):
         assert (300 in index.allowed(state)) == (index.labels[state] != CALL) == index.is_accepting(state)

@@ -204,7 +204,7 @@ def test_T16_values_are_read_as_their_types(annotation: Any, spellings: dict[str
 
 
 @pytest.mark.parametrize(("annotation", "spellings"), NOT_READ, ids=shown)
-def test_T16_what_is_of_another_type_is_refused(annotation: Any, spellings: list[str]) -> None:
+def test_T16_values_of_another_type_are_refused(annotation: Any, spellings: list[str]) -> None:
     for spelling in spellings:
         assert not accepts(annotation, spelling), spelling
 
@@ -228,7 +228,7 @@ VALUES: list[tuple[Any, st.SearchStrategy[Any]]] = [
 
 @pytest.mark.parametrize(("annotation", "values"), VALUES, ids=shown)
 @given(data=st.data())
-def test_every_value_of_a_type_can_be_said(
+def test_every_value_of_a_type_can_be_written(
     annotation: Any, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
     value = data.draw(values)
@@ -258,14 +258,14 @@ def test_T22_the_tree_of_a_type_is_built_once_and_shared() -> None:
     assert lowered(Literal[1]) is not lowered(Literal[True])
 
 
-def test_types_of_equal_enums_are_apart() -> None:
+def test_types_of_equal_enums_are_distinct() -> None:
     other = enum.IntEnum("other", {"LOW": 1, "HIGH": 2})
     assert Level.LOW == other.LOW
     assert type(lowered(Level).read("1")) is Level
     assert type(lowered(other).read("1")) is other
 
 
-def test_caps_bound_what_has_no_bound_of_its_own() -> None:
+def test_caps_bound_unbounded_types() -> None:
     caps = Caps(max_length=3, max_digits=2)
     text, number, real = (automaton_of(lowered(kind, caps).node) for kind in (str, int, float))
     assert text.accepts(b'"abc"')
@@ -351,7 +351,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("annotation", "reason", "pointer", "keyword"), REFUSED, ids=shown)
-def test_what_cannot_be_lowered_is_refused_with_its_place(
+def test_unsupported_parts_are_refused_with_their_place(
     annotation: Any, reason: str, pointer: str, keyword: str
 ) -> None:
     with pytest.raises(SchemaError) as caught:

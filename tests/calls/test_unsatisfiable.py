@@ -58,7 +58,7 @@ def test_an_optional_property_that_no_value_satisfies_is_never_written(schema: A
 
 
 @pytest.mark.parametrize("schema", NEVER, ids=json.dumps)
-def test_what_schemas_never_allow_is_left_out_as_in_json_schema(schema: Any) -> None:
+def test_unsatisfiable_properties_are_excluded_as_in_json_schema(schema: Any) -> None:
     """The same object by `JsonSchema`, which never writes the property."""
     tool = guided.Tool(definition(schema))
     parameters = definition(schema)["parameters"] | {"additionalProperties": False}
@@ -155,7 +155,7 @@ def test_annotations_are_left_out_if_optional_and_refused_if_required(annotation
     assert not index.accepts(b"f(a=1, p=2)")
 
 
-def test_what_follows_a_parameter_that_is_never_written_is_not_given_by_position() -> None:
+def test_parameters_after_one_that_is_never_written_are_not_positional() -> None:
     def f(a: int, x: Never = 0, b: int = 0) -> tuple[int, ...]:
         return a, x, b
 
@@ -178,7 +178,7 @@ def test_the_note_is_kept_in_files_and_by_first_calls(tmp_path: Path) -> None:
             assert pickle.loads(pickle.dumps(index)).notes == note("/f/x")
 
 
-def test_many_tools_are_lowered_without_what_is_never_written() -> None:
+def test_many_tools_are_lowered_without_arguments_that_are_never_written() -> None:
     stock = [{**definition(False), "name": f"f{number}"} for number in range(150)]
     index = guided.compile(Tools(stock, tool_choice="required"), VOCABULARY)
     with pytest.warns(UserWarning, match="no value satisfies /f7/x, so calls never have it"):

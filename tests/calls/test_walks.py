@@ -27,7 +27,7 @@ def test_random_texts_are_calls(kind: str, is_lazy: bool, texts: int) -> None:
     assert len(result.called) >= min(len(tools), texts) // 2
 
 
-def test_what_is_no_call_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_are_not_calls_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Tool({"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}})
     texts = {
         b'{"name": "f", "arguments": {"a": 1}}': None,

@@ -182,7 +182,7 @@ def test_an_error_that_an_interrupt_caused_is_an_interrupt(monkeypatch: pytest.M
 
 @pytest.mark.network
 @pytest.mark.slow
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     vocabulary = ["--vocabulary", str(real_file("smollm2"))]
     command = [sys.executable, "-m", "guided", "explain", "--regex", "(?s).*", "--sample", "100000", *vocabulary]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:

@@ -21,7 +21,7 @@ def test_says_that_a_text_is_accepted() -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (0, "accepted\n", "")
 
 
-def test_shows_where_a_text_fails_and_what_was_expected() -> None:
+def test_shows_where_a_text_fails_and_the_expected_characters() -> None:
     done = call("check", "--regex", DATE, "2024-1x")
     assert done.exit_code == 1
     assert done.stdout == (
@@ -38,7 +38,7 @@ def test_shows_that_a_text_ends_too_early() -> None:
     assert done.stdout == "rejected: the text ends too early\n    2024\n        ^\nexpected '-'\n"
 
 
-def test_shows_that_a_text_goes_on_too_long() -> None:
+def test_shows_that_a_text_is_too_long() -> None:
     done = call("check", "--regex", DATE, "2024-100")
     assert done.stdout.endswith("           ^\nexpected the end of the text\n")
 
@@ -78,12 +78,12 @@ def test_the_empty_pattern_is_a_pattern() -> None:
     assert call("check", "--regex", "", "a").exit_code == 1
 
 
-def test_the_caret_stands_below_wide_characters() -> None:
+def test_the_caret_is_below_wide_characters() -> None:
     done = call("check", "--regex", "日本[a-z]+", "日本語")
     assert done.stdout.splitlines()[1:3] == ["    日本語", "        ^"]
 
 
-def test_the_caret_stands_below_escaped_characters() -> None:
+def test_the_caret_is_below_escaped_characters() -> None:
     done = call("check", "--regex", "(?s)\x1b[a-z].", "\x1ba")
     assert done.stdout.splitlines()[1:3] == ["    \\x1ba", "         ^"]
 
@@ -108,13 +108,13 @@ def test_standard_input_loses_the_newline_at_its_end() -> None:
     assert call("check", "--regex", "ab", "-", stdin=b"ab").exit_code == 0
 
 
-def test_bytes_that_are_no_text_are_rejected_at_their_place() -> None:
+def test_invalid_utf_8_is_rejected_at_its_place() -> None:
     done = call("check", "--regex", "é+", "-", stdin=b"\xc3\xa9\xff")
     assert done.exit_code == 1
     assert done.stdout.startswith("rejected: character 1 (the byte 0xff) is not allowed there\n    é\\xff\n     ^\n")
 
 
-def test_an_argument_may_be_bytes_that_are_no_text() -> None:
+def test_an_argument_may_be_bytes_that_are_not_utf_8() -> None:
     done = process("check", "--regex", "é+", b"\xc3")  # type: ignore[arg-type]
     assert done.returncode == 1
     assert done.stdout.decode().startswith("rejected: the text ends too early\n    \\xc3\n    ^\nexpected 'é'")
@@ -169,7 +169,7 @@ def test_a_text_that_the_vocabulary_can_not_spell(tmp_path: Path) -> None:
 
 
 @given(st.text(alphabet="ab日é\n", max_size=8))
-def test_rejects_at_the_first_character_that_no_accepted_text_goes_on_with(text: str) -> None:
+def test_rejects_at_the_first_character_without_an_accepted_continuation(text: str) -> None:
     automaton = Regex("(ab|日é?)*").lower(Limits())
     beginnings = [text[:count] for count in range(len(text) + 1)]
     accepted = {"ab", "日", "日é"}
@@ -242,7 +242,7 @@ def index(tmp_path: Path) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("text", ["2024-10", "2024-1x", "2024", "2024-100", "", "é"])
-def test_an_index_file_says_what_its_spec_says(index: tuple[str, list[str]], text: str) -> None:
+def test_an_index_file_describes_its_spec(index: tuple[str, list[str]], text: str) -> None:
     file, options = index
     by_file, by_spec = call("check", file, text), call("check", "--regex", DATE, text)
     assert (by_file.exit_code, by_file.output) == (by_spec.exit_code, by_spec.output)

@@ -110,7 +110,7 @@ def test_the_manifest_lists_them(folder: Path) -> None:
     }
 
 
-def test_what_is_up_to_date_is_skipped(folder: Path) -> None:
+def test_up_to_date_files_are_skipped(folder: Path) -> None:
     first = compile_all("specs.toml", "-o", "out")
     before = contents(folder / "out")
     times = {path: path.stat().st_mtime_ns for path in (folder / "out").glob("*.index")}
@@ -122,7 +122,7 @@ def test_what_is_up_to_date_is_skipped(folder: Path) -> None:
     assert set(statuses("specs.toml", "-o", "out", "--force").values()) == {"compiled"}
 
 
-def test_what_has_changed_is_compiled_again(folder: Path) -> None:
+def test_changed_specs_are_compiled_again(folder: Path) -> None:
     compile_all("specs.toml", "-o", "out")
     (folder / "specs.toml").write_text(SPECS.replace("{2}", "{3}"))
     assert statuses("specs.toml", "-o", "out") == {"date": "compiled", "answer": "up to date", "calls": "up to date"}
@@ -350,7 +350,7 @@ def test_a_folder_that_can_not_be_written_to(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupt_leaves_whole_files_only_and_the_next_run_goes_on(folder: Path, jobs: str) -> None:
+def test_an_interrupt_leaves_complete_files_only_and_the_next_run_resumes(folder: Path, jobs: str) -> None:
     specs = "\n".join(f"[s{number}]\nregex = '\\w{{1,{number + 60}}}'" for number in range(40))
     Path("specs.toml").write_text(specs)
     command = [sys.executable, "-m", "guided", "compile", "specs.toml", *VOCABULARY, "-j", jobs]
@@ -383,7 +383,7 @@ def test_an_interrupt_leaves_whole_files_only_and_the_next_run_goes_on(folder: P
 
 
 @pytest.mark.slow
-def test_what_tools_print_is_no_answer(folder: Path) -> None:
+def test_output_printed_by_tools_is_not_an_answer(folder: Path) -> None:
     (folder / "abilities.py").write_text("print('hello')\n" + TOOLS)
     done = process("compile", "specs.toml", *VOCABULARY, "--json", "-j", "2", cwd=folder)
     assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["compiled"] * 3

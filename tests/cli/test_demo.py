@@ -21,7 +21,7 @@ PLAIN_QUESTION = Question("What do bees make?", None, {})
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_what_an_example_says_is_what_the_tool_returns(tool) -> None:
+def test_examples_have_the_results_of_their_tools(tool) -> None:
     (example,) = tool.examples
     text = render_call(tool.name, example.call, SPEC.argument_lists[tool.name], SPEC.format)
     done = run(parse_call(text, TOOLS, "tooldec"), tool)

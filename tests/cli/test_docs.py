@@ -68,7 +68,7 @@ def test_the_file_of_specs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 @pytest.mark.parametrize("block", [with_marks(block) for block in BLOCKS])
-def test_commands_say_what_stands_there(block: str, tmp_path: Path) -> None:
+def test_documented_commands_print_the_documented_output(block: str, tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, arguments in (("guided", "-m guided "), ("python", "")):

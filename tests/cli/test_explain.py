@@ -80,7 +80,7 @@ def test_where_the_text_may_end(tokens: list[str]) -> None:
     assert "it ends the text, which is not complete; expected 's'" in done.stdout
 
 
-def test_a_text_after_which_nothing_may_come(tokens: list[str]) -> None:
+def test_a_text_outside_the_language_is_reported_with_its_position(tokens: list[str]) -> None:
     done = call("explain", "--regex", DATE, *tokens, "--after", "20x", "1")
     assert done.exit_code == 1
     assert done.stdout == (
@@ -130,7 +130,7 @@ def test_a_text_that_the_vocabulary_can_not_spell(tmp_path: Path) -> None:
     assert call(*arguments, "--after", "b", "99").stdout.startswith("no token is allowed after 'b'")
 
 
-def test_an_index_file_says_what_its_spec_says(tokens: list[str], tmp_path: Path) -> None:
+def test_an_index_file_describes_its_spec(tokens: list[str], tmp_path: Path) -> None:
     file = str(tmp_path / "date.index")
     guided.compile(guided.Regex(DATE), read_vocabulary(tmp_path / "ranks", [259])).save(file)
     for arguments in (["--after", "20"], ["24", "--after", "20"], ["--after", "20x"], ["259", "--text"]):

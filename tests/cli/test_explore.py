@@ -55,7 +55,7 @@ def allowed(data: dict[str, Any], rows: np.ndarray, state: int) -> tuple[set[int
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_the_tables_allow_what_the_index_allows(name: str) -> None:
+def test_the_tables_allow_the_tokens_of_the_index(name: str) -> None:
     index = guided.compile(SPECS[name], VOCABULARY)
     data = data_of(index.explore_html(max_states=40))
     rows = np.frombuffer(base64.b64decode(data["rows"]), "<i4").reshape(len(data["accepting"]), -1)

@@ -16,7 +16,7 @@ def test_texts_are_checked() -> None:
     assert reply("check", "--grammar", "python", "x = 1\n")["accepted"]
 
 
-def test_conflicts_are_told(tmp_path: Path) -> None:
+def test_conflicts_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "dangling.lark"
     file.write_text(DANGLING, encoding="utf-8")
     assert call("grammar", "check", str(file)).exit_code == 1

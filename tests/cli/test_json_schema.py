@@ -81,7 +81,7 @@ def test_check_says_where_a_text_fails(folder: Path, source: str, text: str, mes
     assert message in done.stdout
 
 
-def test_what_is_expected_is_exact(folder: Path) -> None:
+def test_expected_characters_are_exact(folder: Path) -> None:
     found = reply("check", "--json-schema", "schema.json", '{"a": 1, "b"')
     assert (found["character"], found["expected"]) == (10, "'é'")
     found = reply("check", "--json-schema", "schema.json", '{"a": 1, "é": "')
@@ -190,7 +190,7 @@ def test_compile_takes_schemas_as_options(folder: Path) -> None:
     assert "has no finite graph" in errors_of("inspect", "indices/Car.index", "--graph", "a.svg")
 
 
-def test_inspect_says_what_is_not_enforced(folder: Path) -> None:
+def test_inspect_lists_unenforced_keywords(folder: Path) -> None:
     schema = {"format": "idn-hostname", "properties": {"a": {"format": "idn-hostname"}}}
     compile_spec(JsonSchema(schema, unsupported="record"), BYTES).save("recorded.index")
     found = reply("inspect", "recorded.index")["unenforced"]

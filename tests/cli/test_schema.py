@@ -53,7 +53,7 @@ def test_each_keyword_has_its_status(tmp_path: Path) -> None:
     assert data["counts"] == {"annotation": 3, "enforced": 15}
 
 
-def test_what_cannot_be_enforced_is_refused_or_recorded(tmp_path: Path) -> None:
+def test_unenforceable_keywords_are_refused_or_recorded(tmp_path: Path) -> None:
     schema = {
         "properties": {"u": {"format": "uri-template"}, "v": {"format": "idn-hostname"}, "w": {"format": "email"}}
     }
@@ -116,7 +116,7 @@ def test_rules_name_places(tmp_path: Path) -> None:
         ({"propertyNames": {"minLength": 2}}, "if object: every name: <value/names>"),
     ],
 )  # fmt: skip
-def test_rules_say_what_is_meant(schema: Any, rule: str) -> None:
+def test_rules_describe_the_schema(schema: Any, rule: str) -> None:
     formulas = Formulas()
     assert rules(Lowering(schema, JsonOptions(), formulas, Limits()), formulas)[0] == ("value", rule)
 
@@ -159,7 +159,7 @@ def test_deep_schemas_have_many_short_rules() -> None:
     assert max(len(text) for _, text in found) < 500
 
 
-def test_what_is_no_schema(tmp_path: Path) -> None:
+def test_invalid_schemas(tmp_path: Path) -> None:
     assert call("schema", str(tmp_path / "none.json")).exit_code == 2
     assert "pattern" in errors_of("schema", written(tmp_path, {"pattern": "("}))
     assert "type" in errors_of("schema", written(tmp_path, {"type": 3}), "--report")
@@ -188,5 +188,5 @@ def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
         (["--lark", "-o", "/no/such/folder/x"], "/no/such/folder/x: "), (["--lark", "--max-rules", "0"], "max-rules"),
     ],
 )  # fmt: skip
-def test_what_no_grammar_is_made_of(options: list[str], message: str, tmp_path: Path) -> None:
+def test_specs_without_a_grammar(options: list[str], message: str, tmp_path: Path) -> None:
     assert message in errors_of("schema", written(tmp_path, SCHEMA), *options)

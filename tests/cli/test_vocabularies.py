@@ -27,7 +27,7 @@ def test_a_folder_without_more_is_its_tokenizer(model: Path) -> None:
     assert read_vocabulary(model) == read_vocabulary(model / "tokenizer.json")
 
 
-def test_a_folder_says_how_wide_the_logits_are_and_what_ends_a_text(model: Path) -> None:
+def test_a_folder_defines_the_logit_width_and_the_end_tokens(model: Path) -> None:
     configure(model, "config.json", vocab_size=512, eos_token_id=1)
     assert (read_vocabulary(model).size, read_vocabulary(model).eos) == (512, (1,))
     configure(model, "generation_config.json", eos_token_id=[0, 1])

@@ -63,7 +63,7 @@ def test_specs_are_immutable_and_hashable() -> None:
     assert len({regex, Regex("a*"), choice, Choice(["a", "b"])}) == 2
 
 
-def test_fingerprints_name_what_is_said() -> None:
+def test_fingerprints_identify_the_language() -> None:
     specs = [
         Regex("a"),
         Regex("b"),
@@ -94,7 +94,7 @@ def test_choices_lower_to_exactly_their_options() -> None:
 
 @settings(max_examples=examples(100))
 @given(patterns(max_leaves=6))
-def test_regexes_lower_to_what_re_matches(pattern: str) -> None:
+def test_regexes_lower_to_the_texts_that_re_matches(pattern: str) -> None:
     assert Regex(pattern).lower(Limits()) == from_tree(parse(pattern))
 
 
@@ -126,7 +126,7 @@ def test_patterns_are_refused_when_compiled_with_their_place(
     ["(?<=a)b", "^a", "a$", r"\bword", r"(?x) a", r"\u0041", r"\p{Lu}", r"\N{DIGIT ONE}", "(?#c)a", "(" * 2000 + "a" + ")" * 2000],
     ids=lambda pattern: pattern[:12],
 )  # fmt: skip
-def test_what_only_interegular_refuses_says_so(pattern: str) -> None:
+def test_the_error_names_interegular_if_only_it_refuses(pattern: str) -> None:
     Regex(pattern).lower(Limits())
     with pytest.raises(PatternError, match=r"interegular refuses the pattern \(\w+: .*\); use builder='guided'"):
         Regex(pattern, builder="interegular").lower(Limits())

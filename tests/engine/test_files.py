@@ -28,7 +28,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.parametrize("mmap", [False, True])
-def test_an_index_comes_back_whole(tmp_path, mmap: bool) -> None:
+def test_an_index_is_loaded_completely(tmp_path, mmap: bool) -> None:
     index = guided.compile(guided.Regex(PATTERN), BYTES)
     index.save(tmp_path / "a.index")
     again = guided.load_index(tmp_path / "a.index", BYTES, mmap=mmap)
@@ -156,7 +156,7 @@ def test_a_large_file_is_mapped_without_being_read(tmp_path) -> None:
         ("function_size", 7),
     ],
 )
-def test_tables_that_point_outside_are_refused_whatever_the_digests_say(tmp_path, name: str, value: int) -> None:
+def test_tables_that_point_outside_are_refused_with_matching_digests(tmp_path, name: str, value: int) -> None:
     path = tmp_path / "forged.index"
     guided.compile(guided.Regex(PATTERN), BYTES).save(path)
     fields, arrays = read_arrays(path)
@@ -176,7 +176,7 @@ def test_a_header_that_nests_is_damage(tmp_path, saved: bytes) -> None:
         guided.load_index(tmp_path / "deep.index", BYTES)
 
 
-def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:
+def test_errors_give_advice(tmp_path, saved: bytes) -> None:
     path = tmp_path / "a.index"
     with pytest.raises(guided.IndexFormatError, match=r"cannot be read: No such file"):
         guided.load_index(path, BYTES)
@@ -203,7 +203,7 @@ def test_errors_say_what_to_do(tmp_path, saved: bytes) -> None:
         guided.compile(guided.Regex("a"), BYTES).save(tmp_path / "missing" / "a.index")
 
 
-def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.index"
     index = guided.compile(guided.Regex("a"), BYTES)
     index.save(path)
@@ -220,7 +220,7 @@ def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("path", [1, True, b"index", None])
-def test_a_path_is_no_open_file(path: object) -> None:
+def test_a_path_is_not_an_open_file(path: object) -> None:
     """Python takes an int for the number of an open file, which is not ours to close."""
     with pytest.raises(TypeError, match="a path must be a str or a Path"):
         guided.load_index(path, BYTES)  # type: ignore[arg-type]

@@ -148,7 +148,7 @@ def test_arguments_of_other_types() -> None:
         guided.Grammar(lark.Lark(BALANCED, parser="lalr"), lexer="basic")
 
 
-def test_a_text_that_is_none_of_the_grammar() -> None:
+def test_a_text_outside_the_grammar() -> None:
     spec = guided.Grammar(BALANCED)
     with pytest.raises(GrammarError, match="does not match the grammar"):
         spec.parse("ab")

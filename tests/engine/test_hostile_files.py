@@ -144,7 +144,7 @@ PLACES: dict[str, Callable[[Path], Path]] = {
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs and devices")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("reader", "error"), [entry[1:] for entry in readers()], ids=[entry[0] for entry in readers()])
-def test_what_is_no_regular_file_is_refused_without_being_read(
+def test_irregular_files_are_refused_unread(
     place: str, reader: Callable[[Path], Any], error: type[Exception], tmp_path: Path
 ) -> None:
     path = PLACES[place](tmp_path / "a")

@@ -60,7 +60,7 @@ def test_states_that_do_not_exist_are_refused(state: int) -> None:
 
 
 @pytest.mark.parametrize("token", ["a", None, 1.5])
-def test_tokens_that_are_no_integers_are_refused(token: object) -> None:
+def test_tokens_that_are_not_integers_are_refused(token: object) -> None:
     with pytest.raises(TypeError, match=f"a token must be an int, not {type(token).__name__}"):
         compile_index(Regex("(ab)*"), AB).next(0, token)  # type: ignore[arg-type]
 

@@ -53,7 +53,7 @@ def test_formats_are_enforced_or_annotations() -> None:
         compile(JsonSchema(unknown, format="strict"), BYTES)
 
 
-def test_what_cannot_be_enforced_is_refused_or_recorded() -> None:
+def test_unenforceable_keywords_are_refused_or_recorded() -> None:
     schema = {"properties": {"a": {"format": "idn-hostname"}}}
     with pytest.raises(SchemaError) as caught:
         compile(JsonSchema(schema), BYTES).accepts(b'{"a": 1}')
@@ -73,7 +73,7 @@ def test_references_lead_into_the_registry() -> None:
         compile(JsonSchema(schema), BYTES)
 
 
-def test_the_name_is_that_of_what_is_said() -> None:
+def test_fingerprints_identify_the_schema_and_its_options() -> None:
     specs = [
         JsonSchema(OBJECT),
         JsonSchema({**OBJECT, "required": []}),
@@ -111,7 +111,7 @@ def test_a_schema_reads_plain_json(text: str, value: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "NaN", "[1,]", "[" * 100_000])
 @pytest.mark.parametrize("schema", [True, int, list[int]])
-def test_a_text_that_is_no_json_is_an_error(schema: Any, text: str) -> None:
+def test_a_text_that_is_not_json_is_an_error(schema: Any, text: str) -> None:
     with pytest.raises(SchemaError):
         JsonSchema(schema).read(text)
 
@@ -146,7 +146,7 @@ def test_a_vocabulary_without_an_end_is_refused() -> None:
         compile(JsonSchema(True), Vocabulary([bytes([value]) for value in range(256)]))
 
 
-def test_the_budget_of_states_counts_what_texts_make() -> None:
+def test_the_budget_of_states_counts_the_states_that_texts_create() -> None:
     index = compile(JsonSchema(True), BYTES, Limits(states=2000))
     guide = index.guide()
     with pytest.raises(LimitError) as caught:

@@ -29,7 +29,7 @@ def test_every_version_has_its_files() -> None:
 
 @pytest.mark.parametrize("mmap", [False, True])
 @pytest.mark.parametrize("name", SPECS)
-def test_kept_files_load_and_allow_what_they_allowed(name: str, mmap: bool) -> None:
+def test_kept_files_load_with_the_same_masks(name: str, mmap: bool) -> None:
     index = guided.load_index(kept(name), VOCABULARY, mmap=mmap)
     assert facts(index) == WANTED[name]
     assert index.spec_fingerprint == SPECS[name].fingerprint

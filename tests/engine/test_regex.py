@@ -54,7 +54,7 @@ def test_ascii_is_in_the_fingerprint_and_the_repr() -> None:
     assert pickle.loads(pickle.dumps(only)) == only
 
 
-def test_ascii_refuses_what_re_ascii_refuses() -> None:
+def test_ascii_refuses_the_texts_that_re_ascii_refuses() -> None:
     with pytest.raises(PatternError, match="incompatible"):
         Regex("(?u)a", ascii=True).lower(Limits())
     with pytest.raises(TypeError, match="bool"):

@@ -159,7 +159,7 @@ def test_the_older_form() -> None:
         ("{", "the structural tag is not valid JSON"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_by_path(tag: Any, message: str) -> None:
+def test_unsatisfiable_values_are_refused_by_path(tag: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         StructuralTag(tag)
 

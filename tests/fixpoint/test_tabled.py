@@ -85,7 +85,7 @@ def _frames() -> int:
     return count
 
 
-def test_what_depends_on_a_goal_that_becomes_true_is_dropped() -> None:
+def test_answers_that_depend_on_a_goal_that_becomes_true_are_dropped() -> None:
     # 0 asks 1, which counts it as false; then 0 finds another reason.
     system: list[list[list[int]]] = [[[1], [2]], [[0]], [[]]]
     table = TabledFixpoint(ignore)

@@ -79,7 +79,9 @@ def test_costs_are_the_least_solution(system: list[list[tuple[int, list[int]]]])
 
 
 @given(systems, st.integers(0, COUNT - 1))
-def test_variables_are_met_on_the_way(system: list[list[tuple[int, list[int], list[int], int]]], root: int) -> None:
+def test_variables_are_collected_on_the_path(
+    system: list[list[tuple[int, list[int], list[int], int]]], root: int
+) -> None:
     """An equation numbers what it reads, and says that it reads it."""
     numbers, met, values, readers = {root: 0}, [root], [0], [set[int]()]
 

@@ -36,7 +36,7 @@ def test_arguments_are_checked_before_the_first_event() -> None:
         regex(ascii_model(), "a").stream_async("a", max_tokens=0)
 
 
-def test_what_a_validator_refuses_is_raised() -> None:
+def test_errors_of_validators_are_raised() -> None:
     class Refused(str):
         __slots__ = ()
 
@@ -58,7 +58,7 @@ def test_what_a_validator_refuses_is_raised() -> None:
         made("x")
 
 
-def test_the_loop_goes_on_while_the_model_computes() -> None:
+def test_the_event_loop_runs_while_the_model_computes() -> None:
     started, may_continue = threading.Event(), threading.Event()
 
     def logits(tokens: list[int]) -> np.ndarray:

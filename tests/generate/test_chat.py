@@ -108,7 +108,7 @@ def test_a_template_that_must_show_tools_and_does_not_is_an_error() -> None:
         prompt_of(PLAIN, show_tools="always")
 
 
-def test_a_template_of_another_format_is_told_how_calls_are_written() -> None:
+def test_a_template_of_another_format_gets_the_syntax_of_calls() -> None:
     text = prompt_of(QWEN, format="tooldec")
     note = 'exactly in this form, with the tool\'s name and its arguments:\n\n<T>tool_name(argument="value") ='
     assert note in text

@@ -119,7 +119,7 @@ def test_calls_that_follow_each_other_have_a_message_each_with_its_result() -> N
     ]
 
 
-def test_required_calls_stand_in_one_message() -> None:
+def test_required_calls_are_in_one_message() -> None:
     one, two = (
         '{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         '{"name": "add", "arguments": {"a": 1, "more": [2, 3]}}',

@@ -68,7 +68,7 @@ def test_the_end_is_chosen_where_more_may_follow() -> None:
     assert 128 not in decoding.tokens
 
 
-def test_after_the_end_nothing_comes() -> None:
+def test_after_the_end_no_token_is_allowed() -> None:
     decoding = decoding_of(Choice(["ab"]))
     list(run(decoding, liking("")))
     assert list(run(decoding, liking(""))) == [(None, [])]
@@ -205,7 +205,7 @@ def test_nothing_to_do_together() -> None:
     assert together(ascii_model(), []) == []
 
 
-def test_a_stream_that_is_closed_gives_its_session_back() -> None:
+def test_a_closed_stream_returns_its_session() -> None:
     model = ascii_model()
     events = alone(model, two_part_coroutine([1] * 70, [3], None, []))
     assert [next(events), next(events)] == [Text("begin"), Text("middle")]

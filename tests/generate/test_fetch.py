@@ -57,7 +57,7 @@ def test_another_file_than_the_expected_one_is_refused(wheels: Path, tmp_path: P
     assert not (tmp_path / "data.bin").exists()
 
 
-def test_a_missing_package_is_named_with_what_to_do(wheels: Path, tmp_path: Path) -> None:
+def test_a_missing_package_is_named_with_the_install_command(wheels: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         download(PackagedFile("made-up", "1.0", "", 0, ""), tmp_path / "data.bin")
     message = str(caught.value)
@@ -67,7 +67,7 @@ def test_a_missing_package_is_named_with_what_to_do(wheels: Path, tmp_path: Path
     assert "guided.load(path)" in message
 
 
-def test_no_network_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_network_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "0", "CONFIG_FILE": os.devnull, "FIND_LINKS": ""}
     for name, value in settings.items():
         monkeypatch.setenv(f"PIP_{name}", value)
@@ -77,7 +77,7 @@ def test_no_network_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert str(caught.value).startswith("made-up==1.0 can not be fetched")
 
 
-def test_python_without_pip_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_without_pip_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     monkeypatch.setattr(sys, "executable", str(python))
@@ -102,7 +102,7 @@ def test_prepare_works_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ModelError("no"), KeyboardInterrupt()])
-def test_what_fails_midway_leaves_nothing(tmp_path: Path, error: BaseException) -> None:
+def test_failures_midway_leave_no_files(tmp_path: Path, error: BaseException) -> None:
     def broken(folder: Path) -> None:
         (folder / "half").write_text("half")
         raise error

@@ -47,7 +47,7 @@ def test_choice_gives_an_option() -> None:
     assert found == set(options)
 
 
-def test_only_the_model_decides_among_what_is_allowed() -> None:
+def test_only_the_model_decides_among_allowed_tokens() -> None:
     """Greedy over a full mask is the model's own text."""
     free = generator(greedy_text_model("hello\nworld"), None)("p")
     assert (free.text, free.value, free.finish_reason) == ("hello\nworld", "hello\nworld", "stop")
@@ -145,7 +145,7 @@ def test_seeds_make_texts_reproducible() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
-def test_a_batch_gives_what_single_calls_give(width: int) -> None:
+def test_a_batch_gives_the_results_of_single_calls(width: int) -> None:
     made = regex(ascii_model(), "[a-z]{1,9}(!|[0-9]{4})")
     prompts = ["a", "bb", "ccc", "d", "bb"]
     assert made.batch(prompts, width=width) == [made(prompt) for prompt in prompts]
@@ -266,7 +266,7 @@ def test_bad_arguments_are_refused_before_the_model_is_asked(
         ),
     ],
 )
-def test_what_can_not_be_made_is_refused(make: Any, kind: type[Exception], message: str) -> None:
+def test_generators_of_invalid_specs_are_refused(make: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
         make(ascii_model())
     assert message in str(caught.value)

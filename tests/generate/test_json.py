@@ -58,7 +58,7 @@ def test_the_value_is_an_instance_of_the_type() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_the_model_says_the_value_has_the_type(seed: int) -> None:
+def test_the_value_has_the_type_with_any_model(seed: int) -> None:
     result = json(ascii_model(seed), Person)("p", temperature=2.0, seed=seed, max_tokens=120)
     assert isinstance(result.value, Person)
     assert JsonSchema(Person).read(result.text) == result.value
@@ -114,7 +114,7 @@ def test_a_number_alone_is_complete_at_the_end() -> None:
     assert events_of("12", int)[0] == [("", 12)]
 
 
-def test_what_a_stop_string_takes_back_is_no_value() -> None:
+def test_text_removed_by_a_stop_string_is_not_a_value() -> None:
     values, result = events_of('{"a": 1, "b": 2}', {"type": "object"}, stop="2")
     assert (result.text, result.value_or_none, result.finish_reason) == ('{"a": 1, "b": ', None, "stop_string")
     assert values == [("/a", 1)]

@@ -43,7 +43,7 @@ class BlockSession(Session):
 
 
 @pytest.mark.parametrize("block", [1, 4, 7])
-def test_a_prompt_is_read_alike_whatever_was_read_before(block: int) -> None:
+def test_a_prompt_is_read_independently_of_earlier_prompts(block: int) -> None:
     prompts = [[1] * 10, [1] * 10, [1] * 4 + [2] * 9, [1] * 4 + [2] * 9 + [3], [1, 2], [1] * 30, [1] * 12]
     used = BlockModel(block).session()
     for prompt in prompts:
@@ -92,7 +92,7 @@ def test_rewind_checks_its_argument(n_kept: int) -> None:
         session.rewind(n_kept)
 
 
-def test_no_tokens_are_no_request() -> None:
+def test_an_empty_list_of_tokens_is_not_a_request() -> None:
     session = BlockModel(4).session()
     with pytest.raises(ValueError, match="feed needs at least one token"):
         session.feed([])
@@ -227,7 +227,7 @@ def test_a_function_is_a_model() -> None:
         ([[1], [1, 2]], "must return an array of numbers, not list"),
     ],
 )
-def test_what_is_no_logits_is_an_error(given_logits: Any, message: str) -> None:
+def test_invalid_logits_are_an_error(given_logits: Any, message: str) -> None:
     session = FunctionModel(lambda _: given_logits, ASCII, list).session()
     with pytest.raises(ModelError, match=message):
         session.feed([1])
@@ -263,7 +263,7 @@ def test_common_prefix() -> None:
     assert common_prefix((1, 2, 3), [1, 4, 3]) == 1
 
 
-def test_decode_replaces_what_is_no_text() -> None:
+def test_decode_replaces_invalid_utf_8() -> None:
     vocabulary = Vocabulary([b"\xe2\x82", b"\xac", b"a"], eos=[3], size=4)
     model = FunctionModel(lambda _: np.zeros(4), vocabulary, lambda _: [])
     assert model.decode([0, 1, 2, 3]) == "€a"

@@ -46,7 +46,7 @@ def plain(found: list[Completed]) -> Found:
 
 
 @given(texts())
-def test_all_values_come_the_inner_ones_first(text: str) -> None:
+def test_inner_values_are_reported_before_outer_ones(text: str) -> None:
     found = whole(text)
     assert plain(found) == list(oracle(json.loads(text)))
     for item in found:
@@ -67,7 +67,7 @@ def test_the_split_makes_no_difference(text: str) -> None:
 
 
 @given(texts())
-def test_values_come_as_soon_as_they_are_complete(text: str) -> None:
+def test_values_are_reported_as_soon_as_they_are_complete(text: str) -> None:
     """After each character there is what the text up to there completes: numbers and literals need the one after them."""
     reader, count = JsonReader(), 0
     ends = [item.end for item in whole(text)]
@@ -115,7 +115,7 @@ def test_exactly_json_is_taken(text: str, data: st.DataObject) -> None:
         ("]", r"'\]' at character 0"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_place(text: str, message: str) -> None:
+def test_invalid_json_is_refused_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         whole(text)
 

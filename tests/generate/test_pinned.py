@@ -19,7 +19,7 @@ def test_tokens_that_go_along(tokens: list[bytes], data: bytes) -> None:
     assert np.flatnonzero(bits).tolist() == expected
 
 
-def test_what_follows_a_scored_name_begins_in_a_token_of_the_model() -> None:
+def test_text_after_a_scored_name_begins_in_a_token_of_the_model() -> None:
     words = [bytes([byte]) for byte in range(256)] + [b'("', b'")', b"<T>", b"find", b"fin", None]
     vocabulary = guided.Vocabulary(words, eos=[261])
 

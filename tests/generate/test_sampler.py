@@ -56,7 +56,7 @@ def test_probabilities_are_those_of_the_definition(
 
 
 @given(cases(), temperatures, top_ks, st.sampled_from([None, 0.05, 0.5, 0.9, 1.0]), min_ps, st.integers(0, 2**70))
-def test_T1_mass_of_what_is_not_allowed_is_exactly_zero(
+def test_T1_disallowed_tokens_have_probability_zero(
     case: tuple[np.ndarray, list[int]],
     temperature: float,
     top_k: int | None,

@@ -215,7 +215,7 @@ def test_rejection_is_exact(model: NoisyModel) -> None:
     assert chi_square_is_plausible(np.array([firsts[key] for key in keys]), np.array([expected[key] for key in keys]))
 
 
-def test_rejection_does_not_repeat_what_was_rejected() -> None:
+def test_rejection_does_not_repeat_rejected_texts() -> None:
     """The target has 1/20,000 of the mass; each attempt learns, so few are needed."""
 
     def logits(tokens: list[int]) -> np.ndarray:

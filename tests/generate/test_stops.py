@@ -32,21 +32,21 @@ def test_the_text_does_not_depend_on_the_cut(text: str, stops: list[str], data: 
     assert stream.stopped == stopped
 
 
-def test_nothing_is_held_back_that_is_decided() -> None:
+def test_decided_text_is_not_held_back() -> None:
     texts, _ = pushed([b"a\n", b"b", b"\n", b"\nc"], ["\n\n"])
     assert texts == ["a", "\nb", "", "", ""]
 
 
-def test_code_points_come_whole() -> None:
+def test_code_points_are_never_split() -> None:
     texts, _ = pushed([b"\xe2", b"\x82", b"\xac!", "😀".encode()[:3]], [])
     assert texts == ["", "", "€!", "", ""]
 
 
-def test_bytes_that_are_no_text_are_replaced() -> None:
+def test_invalid_utf_8_is_replaced() -> None:
     texts, _ = pushed([b"a\xff", b"\xe2\x82", b"b"], [])
     assert texts == ["a�", "", "�b", ""]
 
 
-def test_after_a_stop_string_nothing_comes() -> None:
+def test_after_a_stop_string_the_stream_ends() -> None:
     texts, stream = pushed([b"ab", b"c", b"d"], ["b"])
     assert (texts, stream.text) == (["a", "", "", ""], "a")

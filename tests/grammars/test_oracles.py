@@ -99,7 +99,7 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=8))
 @example("-")
-def test_json_is_what_pythons_parser_accepts(text: str) -> None:
+def test_json_equals_the_texts_that_pythons_parser_accepts(text: str) -> None:
     assert accepts("json", text) == EXACT["json"](text)
 
 

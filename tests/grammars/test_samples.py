@@ -19,7 +19,7 @@ def test_every_grammar_has_samples_and_nothing_else_has() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_header_says_what_a_grammar_covers(name: str) -> None:
+def test_a_header_describes_the_scope_of_a_grammar(name: str) -> None:
     header = source(name).partition("\n\n")[0]
     assert all(line.startswith("// ") for line in header.splitlines())
     for part in ("Standard: ", "Start: start", "Covers: ", "Does not cover: ", "LALR(1), without conflicts; "):
@@ -67,7 +67,7 @@ def test_accepted_samples_use_every_terminal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_are_no_conflicts_and_no_useless_rules(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_grammars_have_no_conflicts_and_no_useless_rules(name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger=lark.logger.name)
     # Why strict: lark then refuses what it else resolves silently, conflicts and terminals that overlap.
     rules = load(name, strict=True).rules

@@ -8,7 +8,7 @@ from tests.grammars.table import DOCUMENT, document
 
 
 @pytest.mark.slow
-def test_the_table_is_what_the_command_prints() -> None:
+def test_the_table_equals_the_output_of_the_command() -> None:
     assert document() == DOCUMENT.read_text(encoding="utf-8"), "python -m tests.grammars.table --write"
 
 

@@ -77,7 +77,7 @@ def test_every_row_is_the_mask_of_its_guide(
 
 
 @pytest.mark.parametrize("many", [0, 1 << 60])
-def test_rows_may_lie_apart(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_need_not_be_contiguous(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "_MANY_BYTES", many)
     whole = np.full((6, 20), 7, np.int32)
     some = [index.guide() for index in INDICES]

@@ -112,7 +112,7 @@ class Marked:
         return from_tree(parse("a<tool>b"), limits)
 
 
-def test_special_tokens_that_stand_for_their_names() -> None:
+def test_special_tokens_that_spell_their_names() -> None:
     guide = compile_index(Marked(), WORDS).guide()
     assert guide.explain(9).reason == "it is a special token whose name is not allowed here"
     guide.advance(0)

@@ -166,7 +166,7 @@ def test_a_refused_token_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("token", ["a", None, 1.5, b"a", [1]])
-def test_a_token_that_is_no_integer_is_a_type_error(token: object) -> None:
+def test_a_token_that_is_not_an_integer_is_a_type_error(token: object) -> None:
     guide = compile_index(Regex("(ab)*"), AB).guide()
     with pytest.raises(TypeError, match=f"a token must be an int, not {type(token).__name__}"):
         guide.advance(token)  # type: ignore[arg-type]

@@ -101,7 +101,7 @@ def test_tokens_that_end_keys_make_few_tables(schema: Any, escapes: str) -> None
             assert bits(index.mask_within(state, budget))
 
 
-def test_keys_before_what_is_far_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_before_a_distant_required_key_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where completions are too long to look into, the completion's own token is in reach all the same."""
     monkeypatch.setattr(completions, "_LONGEST", 44)
     value = {"type": "string", "minLength": 9}

@@ -56,7 +56,7 @@ def choose(guide: Guide, draw: random.Random) -> int | None:
 @given(
     seed=st.integers(0, 1 << 32), growth=st.sampled_from([100_000, 300_000, 1_000_000]), interleaved=st.integers(1, 3)
 )
-def test_guides_of_a_small_index_say_what_those_of_a_large_one_say(
+def test_guides_of_a_small_index_equal_those_of_a_large_one(
     name: str, seed: int, growth: int, interleaved: int
 ) -> None:
     small, large = compiled(name, growth), compiled(name, 1 << 40)
@@ -97,7 +97,7 @@ def test_guides_of_a_small_index_say_what_those_of_a_large_one_say(
             other.advance(token)
 
 
-def test_a_number_that_is_no_longer_kept_is_refused_by_name() -> None:
+def test_an_evicted_state_number_is_refused_by_name() -> None:
     index = compiled("strings that differ", 100_000)
     first = index.next(index.initial, ord("["))
     kept = index.guide()
@@ -130,7 +130,7 @@ def test_numbers_are_not_used_twice() -> None:
             assert guide.mask() is not None
 
 
-def test_memory_of_an_index_is_bounded_whatever_texts_come() -> None:
+def test_memory_of_an_index_is_bounded_for_all_texts() -> None:
     growth = 4_000_000
     index = compiled("strings that differ", growth)
     assert isinstance(index.tables, PushdownIndex)

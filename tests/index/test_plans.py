@@ -180,7 +180,7 @@ def test_a_walk_over_stacks_may_skip(case: tuple[Tools | JsonSchema[Any], bytes]
         ([b"a\t\r \xff"], b"a", {"tab", "return", " ", "other"}),
     ],
 )
-def test_what_is_below_a_node(tokens: list[bytes], node: bytes, read: set[str]) -> None:
+def test_subformulas_of_a_node(tokens: list[bytes], node: bytes, read: set[str]) -> None:
     trie = VocabularyData(Vocabulary([*tokens, None], eos=[len(tokens)])).trie
     n = len(trie.byte)
     own, below = np.empty((2, n, 2), np.uint64)

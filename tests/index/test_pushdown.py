@@ -144,7 +144,7 @@ def _remaining_after(guide, token: int) -> int:
 
 
 @pytest.mark.parametrize("has_plan", [False, True])
-def test_a_state_is_what_is_open(has_plan: bool) -> None:
+def test_a_state_is_the_set_of_open_items(has_plan: bool) -> None:
     """Two texts are in one state exactly if the same brackets are open, and both or neither have a pair within the innermost."""
     index, states = parser_index(has_plan=has_plan), {}
     for text in map(bytes, itertools.chain.from_iterable(itertools.product(b"()[]", repeat=n) for n in range(7))):
@@ -214,7 +214,7 @@ def test_one_terminal_may_reduce_many_rules() -> None:
     assert guide.remaining == 0
 
 
-def test_what_is_not_allowed_is_refused() -> None:
+def test_disallowed_texts_are_refused() -> None:
     guide = parser_index().guide()
     for token in (1, 2, 5, 16, 17, 18, 39):
         if token in VOCABULARY.eos:

@@ -167,7 +167,7 @@ def test_steered_items_that_differ_are_complete(name: str, least: int, whitespac
         assert index.accepts(walk(index, random.Random(seed), spare))
 
 
-def test_bounds_ask_for_no_end_after_what_an_item_cannot_be() -> None:
+def test_bounds_need_no_end_after_impossible_items() -> None:
     """The second item is not the third, which it is compared with: after it nothing would come."""
     prefix = [True, {"const": ["x"]}]
     schema = {"type": "array", "prefixItems": prefix, "items": {"const": [0]}, "minItems": 3, "uniqueItems": True}
@@ -180,7 +180,7 @@ def test_bounds_ask_for_no_end_after_what_an_item_cannot_be() -> None:
     assert guide.is_accepting
 
 
-def test_bounds_do_not_hang_on_what_was_asked_before() -> None:
+def test_bounds_do_not_depend_on_earlier_queries() -> None:
     first, second = (compiled(SCHEMAS["one of"], property_order="any") for _ in range(2))
     texts = [b"", b"[", b'["', b'["a",', b"[[", b"[1,2", b"{"]
     for index, order in ((first, texts), (second, texts[::-1])):
@@ -217,7 +217,7 @@ def test_completions_are_short(schema: Any, shortest: bytes) -> None:
     assert index.remaining(index.initial) == len(shortest)
 
 
-def test_values_of_counted_names_are_not_told_apart() -> None:
+def test_values_of_counted_names_are_not_distinguished() -> None:
     """What is read behind a key does not matter to an object that counts its names, so it makes no states of its own."""
     index = compiled({"type": "object", "minProperties": 3}, whitespace="compact")
     assert reached(index, b'{"a":"x') == reached(index, b'{"a":"yy')
@@ -225,7 +225,7 @@ def test_values_of_counted_names_are_not_told_apart() -> None:
     assert reached(index, b'{"a') != reached(index, b'{"b')
 
 
-def test_what_has_been_read_of_a_completion_counts() -> None:
+def test_bytes_read_of_a_completion_count() -> None:
     """After each token of a completion the bound is one less."""
     for schema in SCHEMAS.values():
         index = compiled(schema, property_order="any")
@@ -346,7 +346,9 @@ WITHIN: list[tuple[Any, list[bytes]]] = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("schema", "texts"), WITHIN)
 @pytest.mark.parametrize("numbers", ["plain", "any"])
-def test_what_is_allowed_where_items_differ_keeps_the_budget(schema: Any, texts: list[bytes], numbers: str) -> None:
+def test_tokens_allowed_in_arrays_of_distinct_items_keep_the_budget(
+    schema: Any, texts: list[bytes], numbers: str
+) -> None:
     """The bound of a class of tokens is at least that of each; the next token of a completion is always allowed."""
     pairs = [
         b'","',

@@ -68,7 +68,7 @@ def test_explored_masks_are_not_made_again(tmp_path: Path, monkeypatch: pytest.M
         assert np.array_equal(loaded.mask(state), index.mask(state))
 
 
-def test_what_is_not_explored_is_not_kept(tmp_path: Path) -> None:
+def test_unexplored_states_are_not_kept(tmp_path: Path) -> None:
     index = compiled(True)
     index.save(tmp_path / "before.index")
     guide = index.guide()
@@ -121,7 +121,7 @@ def test_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
 
 
-def test_options_registry_decimals_and_limits_come_back(tmp_path: Path) -> None:
+def test_options_registry_decimals_and_limits_are_restored(tmp_path: Path) -> None:
     text = (
         '{"$ref": "https://a.example/n", "multipleOf": 0.10, "const": {"decimal": "1.5"}, "type": ["number", "object"]}'
     )
@@ -149,7 +149,7 @@ def test_options_registry_decimals_and_limits_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data", ["", "[]", "{}", '{"schema": 1}', '{"schema":true,"registry":{},"options":{"x":1},"unenforced":[]}']
 )
-def test_texts_that_are_no_spec(data: str) -> None:
+def test_texts_that_are_not_a_spec(data: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - what JSON says differs
         JsonSchema.from_data(data)
 
@@ -260,7 +260,7 @@ def test_states_have_the_same_numbers_after_pickling(name: str) -> None:
     assert facts(again, index.n_states) == facts(index, index.n_states)
 
 
-def test_what_is_not_enforced_is_kept_as_pairs(tmp_path: Path) -> None:
+def test_unenforced_keywords_are_kept_as_pairs(tmp_path: Path) -> None:
     unknown = {"format": "idn-hostname"}
     index = compiled({"properties": {"a b": unknown, "": unknown}, **unknown}, unsupported="record")
     assert set(index.unenforced) == {("", "format"), ("/properties/a b", "format"), ("/properties/", "format")}

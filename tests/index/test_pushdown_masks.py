@@ -97,7 +97,7 @@ def slow_reader(spec: JsonSchema, vocabulary: Vocabulary) -> tuple[Pushdown, Sta
     json_vocabularies(),
     st.randoms(use_true_random=False),
 )
-def test_masks_of_json_are_what_reads(
+def test_masks_of_json_equal_the_tokens_that_can_be_read(
     schema: object, whitespace: str, escapes: str, vocabulary: Vocabulary, chance: random.Random
 ) -> None:
     """Token by token on tables of their own; also within a budget."""
@@ -136,7 +136,7 @@ def test_masks_of_json_are_what_reads(
         place = found
 
 
-def test_the_first_walk_may_hang_on_what_a_token_reads() -> None:
+def test_the_first_walk_may_depend_on_the_token() -> None:
     """A token opens the array and ends an item, after which there must be room for another."""
     tokens = [*(bytes([value]) for value in b"[],0123456789"), b"[1,", b"[1,1", b"[1,1]", b"[1,12", b"[1,2]"]
     vocabulary = Vocabulary([*tokens, None], eos=[len(tokens)])
@@ -286,7 +286,7 @@ def test_plans_made_of_common_ones_are_those_of_a_walk(
         ({"type": "object", "patternProperties": {"x": {"type": "null"}}, "additionalProperties": {}}, b'{"ab', True),
     ],
 )
-def test_what_goes_on_as_strings_do_has_their_plan(schema: object, text: bytes, expected: bool) -> None:
+def test_controls_equivalent_to_strings_share_their_plan(schema: object, text: bytes, expected: bool) -> None:
     vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), b'ax"', b'":', None], eos=[258])
     index = compile_spec(JsonSchema(schema), vocabulary).tables
     assert isinstance(index, PushdownIndex)

@@ -40,7 +40,7 @@ def reads(index: Index, text: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_what_may_follow_is_what_can_be_read(name: str) -> None:
+def test_following_bytes_can_be_read(name: str) -> None:
     index = compiled(SCHEMAS[name], TOKENS, property_order="any")
     plain = compiled(SCHEMAS[name], property_order="any")
     for state, text in places(index, 30, 1):
@@ -116,7 +116,7 @@ def compiled_walk(schema: Any, tokens: Vocabulary, seed: int) -> list[tuple[byte
 
 
 @pytest.mark.parametrize("name", ["anything", "recursive", "conditional", "different", "pattern"])
-def test_sixty_four_threads_find_what_one_finds(name: str) -> None:
+def test_sixty_four_threads_find_the_results_of_one(name: str) -> None:
     expected = [compiled_walk(SCHEMAS[name], TOKENS, seed) for seed in range(8)]
     index = compile_spec(JsonSchema(SCHEMAS[name]), TOKENS)
     found = threads(lambda number: walk(index, number % 8))

@@ -92,7 +92,7 @@ def test_equal_to_algorithm_4_for_any_pattern(kind: str, pattern: str, vocabular
 
 @settings(max_examples=examples(150))
 @given(trees('ab"é', max_leaves=6), vocabularies())
-def test_what_no_tokens_spell_is_refused(tree: Node, vocabulary: Vocabulary) -> None:
+def test_texts_without_tokens_are_refused(tree: Node, vocabulary: Vocabulary) -> None:
     automaton = from_tree(tree)
     slow = SlowIndex(automaton, vocabulary)
     if 0 in slow.distance:
@@ -158,7 +158,7 @@ def test_eos_may_lie_beyond_the_tokens() -> None:
         assert index.next(state, 38) == index.next(state, 40) == -1
 
 
-def test_no_state_follows_what_is_no_state() -> None:
+def test_no_state_follows_an_invalid_state() -> None:
     index = build_regular(automaton_of("ab"), Vocabulary([b"a", b"b"], eos=[2], size=3), Limits())
     for state in (-1, -3, index.final, index.final + 1):
         assert [index.next(state, token) for token in range(3)] == [-1, -1, -1]
@@ -179,7 +179,7 @@ def test_dead_ends_by_a_missing_byte_are_cut() -> None:
     assert index.distance.tolist()[0] == 1
 
 
-def test_a_cycle_that_never_ends_is_no_way_on() -> None:
+def test_a_cycle_without_an_exit_is_not_live() -> None:
     vocabulary = Vocabulary([b"a", b"b"], eos=[2], size=3)
     index = build_regular(automaton_of("a*c|b"), vocabulary, Limits())
     assert index.allowed(0).tolist() == [1]
@@ -240,7 +240,7 @@ ALL_BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size
         ("[ab]c", Vocabulary([b"a", b"b"], eos=[2], size=3), "b'ac' needs the bytes b'c'"),
     ],
 )  # fmt: skip
-def test_messages_of_what_cannot_be_spelled(pattern: str, vocabulary: Vocabulary, message: str) -> None:
+def test_messages_about_texts_that_cannot_be_spelled(pattern: str, vocabulary: Vocabulary, message: str) -> None:
     with pytest.raises(VocabularyError, match=message):
         build_regular(automaton_of(pattern), vocabulary, Limits())
 

@@ -147,7 +147,7 @@ def test_batches_with_left_padding_and_an_index_for_each_prompt(mode: str) -> No
 
 
 @pytest.mark.parametrize("mode", ["prompt lookup", "assisted", "assisted by itself", "another tokenizer", "early exit"])
-def test_drafts_do_not_change_what_greedy_search_generates(mode: str) -> None:
+def test_drafts_do_not_change_greedy_texts(mode: str) -> None:
     for seed in range(2):
         model = tiny_model(seed)
         expected = generate(LogitsProcessor(tiny_index(YEARS)), [PROMPT], model, do_sample=False, max_new_tokens=18)

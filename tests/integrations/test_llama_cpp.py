@@ -149,7 +149,7 @@ def test_inserted_text_is_spelled_exactly(text: str) -> None:
 # -------------------------------------------------------------------------------------------------- sessions and batches
 
 
-def test_sessions_compute_what_one_pass_computes() -> None:
+def test_sessions_compute_the_logits_of_one_pass() -> None:
     """In blocks, token by token, cut back, and beyond the first context's room."""
     tokens = model().prompt_tokens(LONG)
     assert len(tokens) > 300
@@ -167,7 +167,7 @@ def test_sessions_compute_what_one_pass_computes() -> None:
     assert distance(whole(tokens[:5]), whole(tokens[1:6])) > 0.3  # what the tolerance tells apart
 
 
-def test_numbers_do_not_depend_on_what_was_asked_before() -> None:
+def test_numbers_do_not_depend_on_earlier_queries() -> None:
     tokens = model().prompt_tokens(LONG)[:200]
     fresh = model().session().start(tokens)
     used = model().session()
@@ -177,7 +177,7 @@ def test_numbers_do_not_depend_on_what_was_asked_before() -> None:
     assert (used.start(tokens) == fresh).all()
 
 
-def test_a_batch_computes_what_single_passes_compute() -> None:
+def test_a_batch_computes_the_logits_of_single_passes() -> None:
     tokens = model().prompt_tokens(LONG)
     prompts = [tokens[:130], tokens[:100] + tokens[7:90], tokens[:260], tokens[:99]]
     batch = model().batch(4)
@@ -209,7 +209,7 @@ def test_a_batch_computes_what_single_passes_compute() -> None:
 # ----------------------------------------------------------------------------------------------------------- guided text
 
 
-def test_the_model_answers_what_it_knows() -> None:
+def test_the_model_answers_known_prompts() -> None:
     cities = guided.choice(model(), ["Paris", "London", "Rome"])
     assert cities("Q: What is the capital of France?\nA: ").value == "Paris"
     forced = guided.choice(model(), [f"The capital of Italy is {city}." for city in ("Paris", "London", "Rome")])
@@ -225,7 +225,7 @@ def test_batches_give_the_texts_of_single_calls() -> None:
     assert [result.text for result in results] == [made(prompt).text for prompt in prompts]
 
 
-def test_tools_run_and_the_model_goes_on() -> None:
+def test_tools_run_and_the_model_continues() -> None:
     def get_weather(city: str) -> str:
         """The weather in a city."""
         return f"sunny in {city}"
@@ -321,7 +321,7 @@ def test_a_guide_that_allows_everything_changes_nothing() -> None:
 # -------------------------------------------------------------------------------------------------------------- what is not
 
 
-def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match=r"llm must be a llama_cpp\.Llama, not str"):
         LlamaCpp("model")
     other = guided.compile(guided.Regex("a"), guided.Vocabulary([b"a", None], eos=[1]))

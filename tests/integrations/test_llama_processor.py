@@ -43,7 +43,7 @@ def test_every_call_is_as_if_read_anew(data: st.DataObject) -> None:
             prompt = [*prompt, token]
 
 
-def test_a_new_prompt_begins_a_new_run_without_being_told() -> None:
+def test_a_new_prompt_begins_a_new_run_without_a_reset() -> None:
     processor = LlamaProcessor(index("aab|bba"))
     assert allowed(processor, [9, 8]) == [0, 1]
     assert allowed(processor, [9, 8, 0]) == [0, 2]

@@ -139,13 +139,13 @@ def made_file(path: Path, content: bytes) -> Path:
         ),
     ],
 )
-def test_what_can_not_be_loaded_is_named(tmp_path: Path, source: Any, message: str) -> None:
+def test_models_that_cannot_be_loaded_are_named(tmp_path: Path, source: Any, message: str) -> None:
     with pytest.raises(ModelError) as caught:
         load(source(tmp_path))
     assert message.format(folder=tmp_path) in str(caught.value)
 
 
-def test_a_mistyped_path_is_no_name_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistyped_path_is_not_a_name_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match="no such file or folder: models/mistyped"):

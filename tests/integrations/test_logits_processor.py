@@ -173,7 +173,7 @@ def test_runs_of_any_rows_are_as_if_read_anew(device: str, data: st.DataObject) 
                 rows[begin : begin + group] = [[*row, data.draw(st.integers(0, 3))] for row in part]
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     vocabulary = guided.Vocabulary([b"a", None], eos=[1], size=50)
     fitting = guided.compile(guided.Regex("a"), vocabulary)
     with pytest.raises(TypeError, match="index must be an Index"):

@@ -75,7 +75,7 @@ def test_every_store_is_the_definition(kind: type[MaskStore], dtype: torch.dtype
 
 
 @given(st.data())
-def test_rows_are_told_apart_and_old_masks_may_go(data: st.DataObject) -> None:
+def test_rows_are_distinguished_and_old_masks_may_be_dropped(data: st.DataObject) -> None:
     """Few bytes, so that masks come and go, in calls that repeat them in any order."""
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     width = data.draw(st.sampled_from([40, 100, 321]))
@@ -89,7 +89,7 @@ def test_rows_are_told_apart_and_old_masks_may_go(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", [HostMasks, DeviceMasks])
-def test_rows_may_lie_apart_in_memory(kind: type[MaskStore]) -> None:
+def test_rows_need_not_be_contiguous_in_memory(kind: type[MaskStore]) -> None:
     """The last position of a batch of logits, as models give it; and columns with others between them."""
     random = np.random.default_rng(0)
     masks = [random_mask(random, 64, share) for share in (0.01, 0.5, 0.99)]
@@ -121,7 +121,7 @@ def test_the_store_is_that_of_the_device() -> None:
     assert not mask_store(torch.zeros(2, 5)).fits(torch.zeros(2, 5, dtype=torch.float16))
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     store = HostMasks(40, torch.float32, CPU)
     mask = random_mask(np.random.default_rng(0), 40, 0.5)
     with pytest.raises(TypeError, match=r"logits must be floats of 2, 4 or 8 bytes, not torch\.int64"):

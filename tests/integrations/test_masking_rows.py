@@ -23,7 +23,7 @@ def words_of(mask: np.ndarray) -> list[int]:
 
 @pytest.mark.parametrize("device", DEVICES)
 @given(data=st.data())
-def test_what_a_call_asks_for_is_in_the_table(device: str, data: st.DataObject) -> None:
+def test_tools_of_calls_are_in_the_table(device: str, data: st.DataObject) -> None:
     """Masks shorter and longer than a row; calls with repeated masks, and with more of them than the bytes are for."""
     most = data.draw(st.integers(1, 6))
     masks = [np.arange(length, dtype=np.int32) + 10 * place for place, length in enumerate([3, 1, 3, 5, 2, 3, 3, 0, 4])]
@@ -36,7 +36,7 @@ def test_what_a_call_asks_for_is_in_the_table(device: str, data: st.DataObject) 
         assert max(before, len(set(call))) <= len(table.table) <= max(before, most, len(set(call)))
 
 
-def test_what_was_used_longest_ago_goes_first() -> None:
+def test_the_least_recently_used_entry_is_evicted() -> None:
     """Against a list in the order of use; the first call makes a full table."""
     random = np.random.default_rng(0)
     masks = [np.full(N_WORDS, place, np.int32) for place in range(9)]

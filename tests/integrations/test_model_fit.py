@@ -118,7 +118,7 @@ def hf_pipeline() -> Any:
     ],
     ids=["model of transformers", "name", "pipeline", "object"],
 )
-def test_what_is_not_a_model_says_how_to_make_one(call: Any, make: Any, advice: str) -> None:
+def test_the_error_for_other_objects_explains_how_to_make_a_model(call: Any, make: Any, advice: str) -> None:
     with pytest.raises(TypeError, match=f"model must be a guided.Model or another LanguageModel, {advice}"):
         call(make())
 
@@ -156,7 +156,7 @@ def test_models_of_transformers_in_other_arguments() -> None:
         guided.Model(tiny_model(), "gpt2")
 
 
-def test_models_print_what_they_are() -> None:
+def test_models_have_a_repr() -> None:
     assert repr(guided.Model(tiny_model(), tiny_tokenizer())) == "<Model LlamaForCausalLM: 264 tokens, float32 on cpu>"
     assert repr(ascii_model()) == f"<CountingModel of {ASCII.size} tokens>"
     assert LlamaCpp.__repr__ is guided.LanguageModel.__repr__
@@ -183,7 +183,7 @@ def test_specs_instead_of_indices_are_refused_with_advice(given: Any, message: s
         guided.LogitsProcessor(given)
 
 
-def test_a_generator_has_the_index_that_is_needed() -> None:
+def test_a_generator_exposes_its_index() -> None:
     made = guided.regex(guided.Model(tiny_model(), tiny_tokenizer()), "a+")
     with pytest.raises(TypeError, match="not Generator; give its index"):
         guided.LogitsProcessor(made)
@@ -238,7 +238,7 @@ except TypeError:
 """
 
 
-def test_without_torch_the_package_works_and_says_what_is_missing() -> None:
+def test_without_torch_the_package_works_and_names_the_missing_package() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, cwd=Path(__file__).parents[2]
     )

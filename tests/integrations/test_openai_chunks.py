@@ -201,7 +201,7 @@ def test_several_calls_have_indices_and_ids() -> None:
     assert message_of(made)["tool_calls"] == [("add", '{"a": 1, "b": 2}')] * 2
 
 
-def test_results_that_are_inserted_are_no_content() -> None:
+def test_inserted_results_are_not_content() -> None:
     made = tools(Wanting("It is <T>add(1, 2)=3 and so"), [add], format="tooldec-positional")
     message = message_of(made)
     assert message["content"] == "It is  and so"
@@ -232,7 +232,7 @@ def test_asynchronous_streams_have_the_same_chunks() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_a_model_says_its_calls_arrive(seed: int) -> None:
+def test_calls_arrive_from_any_model(seed: int) -> None:
     def logits(tokens: list[int]) -> np.ndarray:
         return np.random.default_rng([seed, *tokens]).normal(size=VOCABULARY.size)
 

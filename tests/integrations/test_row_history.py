@@ -108,7 +108,7 @@ def test_a_history_shared_by_threads() -> None:
     assert not failed
 
 
-def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_entries_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(INITIAL, advance)
     for step in range(300):
         assert_followed(history, (90,), [tuple([1] * step)], [0])

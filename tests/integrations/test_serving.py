@@ -120,7 +120,7 @@ REFUSED: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "text", "reason"), REFUSED)
-def test_what_cannot_be_served_is_refused_with_a_reason(kind: str, text: str, reason: str) -> None:
+def test_unsupported_requests_are_refused_with_a_reason(kind: str, text: str, reason: str) -> None:
     refusal, _ = FrontEnd(BYTES).refusal(kind, text)
     assert refusal
     assert reason in refusal
@@ -170,7 +170,7 @@ words = st.binary(min_size=1, max_size=3).map(lambda data: bytes(97 + byte % 4 f
 
 
 @given(tokens=st.sets(words, max_size=8), texts=st.lists(words, min_size=1, max_size=3, unique=True))
-def test_checks_refuse_exactly_what_the_tokens_cannot_spell(tokens: set[bytes], texts: list[bytes]) -> None:
+def test_checks_refuse_exactly_the_texts_that_tokens_cannot_spell(tokens: set[bytes], texts: list[bytes]) -> None:
     vocabulary = guided.Vocabulary([*sorted(tokens), None], eos=[len(tokens)])
     small = byte_vocabulary(vocabulary)
     assert set(small.tokens) <= set(vocabulary.tokens)

@@ -61,7 +61,7 @@ def test_the_vocabulary_is_that_of_model_and_tokenizer() -> None:
     assert model.context_length == 8192
 
 
-def test_a_plain_prompt_is_what_the_tokenizer_makes_of_it() -> None:
+def test_a_plain_prompt_is_encoded_by_the_tokenizer() -> None:
     model = default_model()
     for text in (TEXT, "hello", "<|im_start|>user\n"):
         assert model.prompt_tokens(text) == model.hf_tokenizer.encode(text)
@@ -124,7 +124,7 @@ def test_inserted_text_is_exact_behind_tokenizers_that_change_texts(text: str) -
 # ----------------------------------------------------------------------------------------------------------- sessions
 
 
-def test_the_cache_gives_what_a_fresh_forward_pass_gives() -> None:
+def test_the_cache_gives_the_logits_of_a_fresh_forward_pass() -> None:
     model = exact_model()
     tokens = model.prompt_tokens(TEXT)
     assert len(tokens) > model.block
@@ -137,7 +137,7 @@ def test_the_cache_gives_what_a_fresh_forward_pass_gives() -> None:
 
 
 @pytest.mark.parametrize("n_kept", [0, 1, 50, 64, 80])
-def test_rewinding_gives_what_a_fresh_forward_pass_gives(n_kept: int) -> None:
+def test_rewinding_gives_the_logits_of_a_fresh_forward_pass(n_kept: int) -> None:
     model = exact_model()
     tokens = model.prompt_tokens(TEXT)[:81]
     session = model.session()
@@ -148,7 +148,7 @@ def test_rewinding_gives_what_a_fresh_forward_pass_gives(n_kept: int) -> None:
     assert_close(session.feed([198, 504]), fresh_logits(model, [*tokens[:n_kept], 198, 504]))
 
 
-def test_a_result_does_not_depend_on_what_was_asked_before() -> None:
+def test_a_result_does_not_depend_on_earlier_queries() -> None:
     """In bfloat16, to the last bit."""
     model = default_model()
     prompt, other = model.prompt_tokens(TEXT), model.prompt_tokens(TEXT.replace("250 dollars", "10 pounds"))
@@ -191,7 +191,7 @@ def test_the_context_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------------------------------------------------ batches
 
 
-def test_a_batch_gives_what_fresh_forward_passes_give() -> None:
+def test_a_batch_gives_the_logits_of_fresh_forward_passes() -> None:
     model = exact_model()
     prompts = [model.prompt_tokens(TEXT + more) for more in ("", " I get", " You will get 230 euros. In", " No")]
     batch = model.batch(4)
@@ -234,7 +234,7 @@ def test_batches_give_the_texts_of_single_calls() -> None:
 # -------------------------------------------------------------------------------------------------------- guided text
 
 
-def test_T1_tokens_come_with_the_renormalised_mass_of_the_model() -> None:
+def test_T1_tokens_have_the_renormalised_probabilities_of_the_model() -> None:
     """Algorithm 1: mask, renormalise, sample, advance."""
     model = default_model()
     index = compile(Regex(r"( [A-Z][a-z]+)+\."), model.vocabulary)
@@ -295,7 +295,7 @@ def test_greedy_text_is_that_of_transformers() -> None:
     assert list(generator(model, None)(TEXT, max_tokens=12).tokens) == whole[0, len(tokens) :].tolist()
 
 
-def test_the_model_answers_what_it_knows() -> None:
+def test_the_model_answers_known_prompts() -> None:
     model = default_model()
     cities = choice(model, ["Paris", "London", "Rome"])
     assert cities("Q: What is the capital of France?\nA: ").value == "Paris"
@@ -364,7 +364,7 @@ class _Recurrent(_EncoderDecoder):
         (_Recurrent(), ModelError, r"_Recurrent has layers \(linear_attention\) whose state can not be rewound"),
     ],
 )
-def test_what_is_no_causal_model_is_refused(hf_model: Any, kind: type[Exception], message: str) -> None:
+def test_models_that_are_not_causal_are_refused(hf_model: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         Model(hf_model, None)
 

@@ -74,7 +74,7 @@ def test_end_tokens_belong_to_the_request() -> None:
         assert allowed(grammar) == {end}
 
 
-def test_ordinary_stop_tokens_come_where_the_text_is_complete() -> None:
+def test_ordinary_stop_tokens_are_allowed_after_complete_texts() -> None:
     grammar = grammar_of("[ab]{2}b?", {256, ord("b")})
     assert allowed(grammar) == {ord("a")}
     assert grammar.validate_tokens([97, ord("b")]) == [97]

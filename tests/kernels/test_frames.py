@@ -59,7 +59,7 @@ def test_a_place_with_whitespace_before_it(
 
 
 @given(tables_of_bytes(), st.sets(st.integers(0, 255), max_size=20), st.data())
-def test_a_frame_that_what_follows_ends(
+def test_a_frame_that_the_following_byte_ends(
     automaton: tuple[np.ndarray, np.ndarray, int], after: set[int], data: st.DataObject
 ) -> None:
     table, classes, n = automaton

@@ -68,7 +68,7 @@ def frames(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
 
 @settings(max_examples=examples(150))
 @given(frames(), st.sampled_from([-1, 0]), st.integers(1, 7))
-def test_controls_are_alike_where_all_pairs_are(
+def test_controls_are_equivalent_if_all_pairs_are(
     case: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], allow: int, most: int
 ) -> None:
     rows, info, actions, guards = case

@@ -47,7 +47,7 @@ def test_pairs_of_lexemes_against_the_definition(chance) -> None:
             assert not seen.any()
 
 
-def test_too_many_pairs_are_said() -> None:
+def test_too_many_pairs_are_reported() -> None:
     rows = np.array([[1, DEAD], [0, 1]], np.int32)
     never = np.zeros(2, np.bool_)
     seen, work = np.zeros(1, np.uint8), np.empty((1, 2), np.int32)

@@ -44,7 +44,7 @@ def test_bytes_of_one_class_do_the_same(firsts: list[int], nodes: list[list[int]
     st.sets(st.binary(min_size=1, max_size=4).map(lambda word: bytes(b % 3 for b in word)), max_size=12),
     st.integers(0, 999),
 )
-def test_nodes_stand_where_their_bytes_lead(words: set[bytes], seed: int) -> None:
+def test_nodes_are_at_the_ends_of_their_bytes(words: set[bytes], seed: int) -> None:
     strings = sorted(words)
     trie, prefixes = trie_of(strings), slow_trie(strings).preorder
     table = np.random.default_rng(seed).integers(-1, 5, (5, 2), np.int32)

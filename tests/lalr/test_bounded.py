@@ -172,7 +172,7 @@ def test_blanks_cannot_eat_the_budget() -> None:
 
 
 @pytest.mark.slow
-def test_newlines_of_an_indenter_are_no_ignored_text() -> None:
+def test_newlines_of_an_indenter_are_not_ignored_text() -> None:
     spec = guided.Grammar("python", max_ignored=1)
     index = guided.compile(spec, BYTES)
     assert index.accepts(b"if x:\n        y = 1\n\n\n\nz = 2\n")

@@ -216,7 +216,7 @@ def test_a_search_for_a_completion_has_the_steps_of_a_call() -> None:
     assert index.remaining(index.next(0, ord("t"))) == 0
 
 
-def test_where_there_is_no_completion() -> None:
+def test_states_without_a_completion() -> None:
     """In doubt, as the notes say: the line would have to end within the parentheses, where an Indenter drops line breaks."""
     parser = lark.Lark('start: "(" _NL | "a"\n_NL: /\\n/\n%declare _INDENT _DEDENT', parser="lalr", postlex=Blocks())
     index = index_of(parser, SINGLE)
@@ -225,14 +225,14 @@ def test_where_there_is_no_completion() -> None:
     assert index.remaining(0) == 1
 
 
-def test_texts_without_an_end_are_no_way() -> None:
+def test_texts_without_an_end_are_not_completions() -> None:
     """Lark never reduces `l`: no text with a "t" has an end."""
     index = index_of(lark.Lark('start: l "t" | "u" start | "u"\nl: "t" l | "t"', parser="lalr"))
     assert bits(index.mask_within(0, 1000)) == [ord("u")]
     assert index.remaining(0) == 1
 
 
-def test_bounds_do_not_hang_on_what_was_asked_before() -> None:
+def test_bounds_do_not_depend_on_earlier_queries() -> None:
     texts = [
         b"",
         b"select",

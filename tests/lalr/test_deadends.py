@@ -117,7 +117,7 @@ def test_dead_ends_are_seen(text: str, prefix: bytes, onward: bytes) -> None:
         ('start: "a" | "b"', []),
     ],
 )
-def test_what_is_unproductive_is_named(text: str, unproductive: list[str]) -> None:
+def test_unproductive_rules_are_named(text: str, unproductive: list[str]) -> None:
     ends = prefixes_of(lark.Lark(text, parser="lalr")).dead_ends
     assert list(ends.unproductive) == unproductive
     assert list(ends.notes) == [f"{name} occurs in no accepted text" for name in unproductive]
@@ -250,12 +250,12 @@ def test_the_grammars_of_the_package_have_no_dead_ends(name: str) -> None:
         (BLOCKS.replace("[ \\t]*(#[^\\n]*)?", ""), "_NL cannot end at every indentation"),
     ],
 )
-def test_what_an_indenter_makes_doubtful_is_named(grammar: str, doubt: str) -> None:
+def test_doubts_caused_by_an_indenter_are_named(grammar: str, doubt: str) -> None:
     ends = prefixes_of(lark.Lark(grammar, parser="lalr", postlex=Blocks())).dead_ends
     assert [doubt in note for note in ends.notes if note.startswith("dead ends are possible")] == [True]
 
 
-def test_what_is_too_much_is_named() -> None:
+def test_exceeded_limits_are_named() -> None:
     parser = lark.Lark('start: s*\ns: "i" s | "i" s "e" s | A+ "/" C?\nA: /a+b?/\nC: /\\/\\*.*?\\*\\//', parser="lalr")
     tables = tables_of_object(parser, LIMITS)
     scanner = scanner_of(tables.lexer, LIMITS)

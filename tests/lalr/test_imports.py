@@ -114,7 +114,7 @@ def test_parsing_opens_no_file_either(tmp_path: Path, opened: list[str]) -> None
     assert outside(opened) == []
 
 
-def test_files_import_where_that_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_import_only_if_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "secret.lark").write_text('X: "a"\n', encoding="utf-8")
     monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "main.py"), raising=False)
     text = "start: X\n%import .secret.X"

@@ -163,7 +163,7 @@ class Other(PythonIndenter):
         ({"postlex": Other()}, "only Lark's Indenter is", "Other"),
     ],
 )  # fmt: skip
-def test_objects_that_do_what_no_table_says_are_refused(options: dict[str, object], reason: str, rule: str) -> None:
+def test_objects_with_behavior_outside_tables_are_refused(options: dict[str, object], reason: str, rule: str) -> None:
     parser = lark.Lark("start: A\nA: /a/\n_NEWLINE: /b/", **{"parser": "lalr", **options})  # type: ignore[arg-type]
     with pytest.raises(GrammarError, match=reason) as caught:
         tables_of_object(parser, Limits())
@@ -233,7 +233,7 @@ RECURSIVE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", RECURSIVE)
-def test_templates_may_come_back_to_themselves(text: str) -> None:
+def test_templates_may_be_recursive(text: str) -> None:
     lark.Lark(text, parser="lalr")
     assert tables(text).n_states > 2
 

@@ -69,14 +69,14 @@ def check_cells(tables: LalrTables, rng: random.Random, n_texts: int) -> None:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(grammars(), st.randoms(use_true_random=False))
-def test_cells_say_what_can_be_fed(grammar: str, rng: random.Random) -> None:
+def test_cells_have_the_terminals_that_can_be_fed(grammar: str, rng: random.Random) -> None:
     tables = tables_of(grammar)
     if tables is not None:
         check_cells(tables, rng, 10)
 
 
 @pytest.mark.slow
-def test_cells_of_python_say_what_can_be_fed() -> None:
+def test_cells_of_python_have_the_terminals_that_can_be_fed() -> None:
     tables = tables_of(PYTHON.read_text(encoding="utf-8"), postlex=PythonIndenter(), start="file_input")
     assert tables is not None
     check_cells(tables, random.Random(3), 30)
@@ -217,7 +217,7 @@ def check_masks(index: PushdownIndex, rng: random.Random, n_texts: int) -> None:
     st.sampled_from([0, lexeme_plans._DENSE]),
     st.randoms(use_true_random=False),
 )
-def test_masks_are_what_can_be_read(
+def test_masks_equal_the_tokens_that_can_be_read(
     grammar: str, lexer: str, texts: list[str], n_dense: int, rng: random.Random
 ) -> None:
     tables = tables_of(grammar, lexer)

@@ -151,7 +151,7 @@ def sentences(longest: int) -> set[str]:
         found = more
 
 
-def test_O17_what_may_follow_a_reduction_is_what_a_brute_force_parser_says() -> None:
+def test_O17_terminals_after_a_reduction_equal_those_of_a_brute_force_parser() -> None:
     grammar = 'start: "(" start ")" | "[" start "]" | "x"'
     index = compiled(grammar, "(x", "])", ")]", "])]", "x)", "[[", "x])")
     # A beginning of five characters, and three more, is completed by nine at most.

@@ -105,7 +105,7 @@ def test_texts_are_larks(text: str, lexer: str) -> None:
         ('start: NAME ("b" NAME)?\nNAME: /x+/\n%ignore /[bc]+/', ["xcx"[:2], "xbcb"], ["xbx"]),
     ],
 )  # fmt: skip
-def test_lark_does_what_one_would_not_expect(text: str, accepted: list[str], refused: list[str]) -> None:
+def test_surprising_behavior_of_lark_is_reproduced(text: str, accepted: list[str], refused: list[str]) -> None:
     parser = lark.Lark(text, parser="lalr")
     prefixes = prefixes_of(parser)
     for word in accepted + refused:
@@ -113,7 +113,7 @@ def test_lark_does_what_one_would_not_expect(text: str, accepted: list[str], ref
         assert prefixes.is_accepting(prefixes.read(prefixes.initial, word.encode())) == (word in accepted), word
 
 
-def test_what_stays_open_is_settled_by_what_follows() -> None:
+def test_open_decisions_are_settled_by_the_following_text() -> None:
     parser = lark.Lark('start: (FLOAT | INT ".")+\nINT: /[0-9]+/\nFLOAT: /[0-9]+\\.[0-9]+/', parser="lalr")
     prefixes = prefixes_of(parser)
     state = prefixes.read(prefixes.initial, b"1.")

@@ -43,7 +43,7 @@ def test_examples(grammar: str, text: str, expected: tuple[int, list[str], list[
     assert expected[2] is None or following == expected[2]
 
 
-def test_what_is_no_text() -> None:
+def test_invalid_texts() -> None:
     for text in ("[1}", "tru ", "]", '"\x00'):
         assert guided.Grammar("json").prefix_position(text.encode()) is None
 

@@ -79,7 +79,7 @@ LOOKALIKES = [
 
 
 @pytest.mark.parametrize("text", LOOKALIKES)
-def test_signs_of_other_notations_inside_grammars_are_no_notation(text: str) -> None:
+def test_signs_of_other_notations_inside_grammars_are_ignored(text: str) -> None:
     assert guided.Grammar(text).tables.n_states > 1
     with pytest.raises(GrammarError) as caught:
         guided.Grammar(text + "\nother: MISSING")

@@ -29,7 +29,7 @@ def test_conflicts_have_texts() -> None:
     assert found(DANGLING) == [("conflict", note, terminals, "if a then if a then a")]
 
 
-def test_what_is_never_read_and_where_nothing_goes_on() -> None:
+def test_unread_parts_and_states_without_continuation() -> None:
     assert found(OVERLAP) == [
         ("unproductive", "x occurs in no accepted text", (), ""),
         ("dead end", "Lark reads A, but no text completes it", ("A",), "a"),

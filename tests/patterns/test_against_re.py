@@ -86,13 +86,13 @@ FLAGS = st.sampled_from([0, 0, re.I, re.X, re.M, re.S, re.A])
 
 @settings(max_examples=examples(1500))
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join), FLAGS)
-def test_refuses_what_re_refuses(pattern: str, flags: int) -> None:
+def test_refuses_the_patterns_that_re_refuses(pattern: str, flags: int) -> None:
     assert disagreement(pattern, flags) is None
 
 
 @settings(max_examples=examples(500))
 @given(st.text(st.sampled_from("()[]{}?*+|^$.\\-,:=!<>#PN12iamsx \nab"), max_size=8), FLAGS)
-def test_refuses_what_re_refuses_character_by_character(pattern: str, flags: int) -> None:
+def test_refuses_the_patterns_that_re_refuses_character_by_character(pattern: str, flags: int) -> None:
     assert disagreement(pattern, flags) is None
 
 

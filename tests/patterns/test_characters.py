@@ -99,7 +99,7 @@ def test_flags_do_not_change_properties() -> None:
         "Block=Basic_Latin",
     ],
 )
-def test_other_properties_come_from_regex(name: str) -> None:
+def test_other_properties_are_those_of_regex(name: str) -> None:
     found = charset(rf"\p{{{name}}}")
     assert found == Charset.of((run.start(), run.end() - 1) for run in regex.finditer(rf"\p{{{name}}}+", ALL))
     assert charset(rf"\P{{{name}}}") == ~found
@@ -118,7 +118,7 @@ def test_unknown_properties(name: str) -> None:
     assert caught.value.position == 1
 
 
-def test_without_regex_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_regex_the_message_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
     assert charset(r"\p{Lu}") == category("Lu")
     with pytest.raises(PatternError) as caught:

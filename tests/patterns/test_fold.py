@@ -54,7 +54,7 @@ def test_shared_parts_are_visited_once() -> None:
 
 
 @pytest.mark.slow
-def test_depth_is_no_matter() -> None:
+def test_depth_is_unlimited() -> None:
     node: Node = Literal("a")
     for _ in range(50_000):
         node = optional(node)

@@ -72,5 +72,5 @@ def test_items_that_only_rule_themselves_out() -> None:
         ({"prefixItems": [{"const": 0}, True, {"const": 1}], "contains": {"const": 0}, "maxContains": 1, "minItems": 3}, b"[0,1,1]"),
     ],
 )  # fmt: skip
-def test_what_is_contained_only_so_many_times_may_be_what_the_prefix_asks_for(schema: Any, text: bytes) -> None:
+def test_items_of_a_bounded_contains_may_be_in_the_prefix(schema: Any, text: bytes) -> None:
     assert compiled({"type": "array", **schema}, whitespace="compact").accepts(text)

@@ -126,7 +126,7 @@ values = st.recursive(
 
 
 @given(whole, st.lists(values, min_size=1, max_size=8))
-def test_closing_is_unevaluated_properties_where_nothing_is_said(
+def test_closing_is_unevaluated_properties_if_the_schema_has_none(
     schema: dict[str, Any], given_values: list[Any]
 ) -> None:
     refused_for = ""
@@ -192,7 +192,7 @@ CLOSED = [
 
 
 @pytest.mark.parametrize(("schema", "kept", "excluded"), CLOSED)
-def test_what_closing_leaves_and_excludes(schema: dict[str, Any], kept: list[Any], excluded: list[Any]) -> None:
+def test_closing_keeps_and_excludes(schema: dict[str, Any], kept: list[Any], excluded: list[Any]) -> None:
     index = compiled(schema, additional_properties=False)
     plain = compiled(schema)
     for value in kept:

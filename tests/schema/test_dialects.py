@@ -136,7 +136,7 @@ def test_unknown_drafts_are_the_newest():
 @pytest.mark.parametrize(
     ("year", "expected"), [(3, False), (4, False), (6, True), (7, True), (2019, True), (2020, True)]
 )
-def test_an_integer_is_told_by_its_text_up_to_draft_04(year, expected):
+def test_an_integer_is_recognized_by_its_text_up_to_draft_04(year, expected):
     schema = {"$schema": DRAFT[year], "type": "integer"}
     assert holds(schema, 1.0) == expected
     assert holds(schema, 1)

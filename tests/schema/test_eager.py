@@ -39,7 +39,7 @@ _PERSON = {
     st.sampled_from(["compact", "flexible", "pretty(1)"]),
     st.randoms(use_true_random=False),
 )
-def test_finite_automata_allow_what_stacks_allow(
+def test_finite_automata_allow_the_tokens_that_stacks_allow(
     schema: Any, vocabulary: Vocabulary, whitespace: str, draw: random.Random
 ) -> None:
     spec = JsonSchema(schema, additional_properties=False, whitespace=whitespace, eager="auto")

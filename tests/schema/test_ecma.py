@@ -215,7 +215,7 @@ def test_assertions_at_the_ends_are_intersections() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^(?!ab|c$)[abc]*$", "^(?=a|.b).*$", "^.*(?<!ab)$", "^.*(?<=^b|a)$", "^(?!a)b|c$"])
-def test_intersections_are_what_assertions_are(pattern: str) -> None:
+def test_intersections_equal_assertions(pattern: str) -> None:
     texts = ["".join(letters) for n in range(5) for letters in product("abc", repeat=n)]
     expected = [text for text in texts if search(pattern, text)]
     assert matched(pattern, texts) == expected
@@ -261,7 +261,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("pattern", "position", "reason"), WRONG)
-def test_what_is_refused(pattern: str, position: int, reason: str) -> None:
+def test_refused_input(pattern: str, position: int, reason: str) -> None:
     with pytest.raises(PatternError, match=reason) as caught:
         ecma_tree(pattern)
     assert caught.value.position == position
@@ -273,7 +273,7 @@ def test_patterns_are_text() -> None:
         ecma_tree(b"a")  # type: ignore[arg-type]
 
 
-def test_deep_patterns_are_no_recursion() -> None:
+def test_deep_patterns_need_no_recursion() -> None:
     depth = 3 * sys.getrecursionlimit()
     tree = ecma_tree(f"^{'(' * depth}a{')' * depth}$")
     assert from_tree(tree).accepts(b"a")

@@ -68,7 +68,7 @@ def test_every_name_is_a_format_or_refused() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_automata_kept_as_data_are_what_the_formats_come_to(name: str) -> None:
+def test_stored_automata_equal_those_of_the_formats(name: str) -> None:
     found, built = stored(name), of_format(name)
     assert found is not None, "python -m guided.schema.formats writes the files"
     assert packed(found)[:24] == packed(built)[:24], "python -m guided.schema.formats writes the files anew"
@@ -203,7 +203,7 @@ GROUPS = st.one_of(
 
 
 @given(GROUPS)
-def test_ipv6_is_what_python_reads(text: str) -> None:
+def test_ipv6_equals_the_addresses_that_python_reads(text: str) -> None:
     try:
         ipaddress.IPv6Address(text)
         expected = "%" not in text
@@ -212,7 +212,7 @@ def test_ipv6_is_what_python_reads(text: str) -> None:
     assert are("ipv6", [text]) == [expected]
 
 
-def test_ipv4_is_what_python_reads() -> None:
+def test_ipv4_equals_the_addresses_that_python_reads() -> None:
     octets = ["0", "9", "10", "99", "100", "199", "249", "250", "255", "256", "01", "00", "", "300", "1a"]
     texts = [f"{a}.{b}.{c}.1" for a, b, c in product(octets, repeat=3)]
 

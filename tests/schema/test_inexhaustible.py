@@ -58,7 +58,7 @@ VOCABULARY = Vocabulary([*(bytes([value]) for value in range(256)), *PIECES, Non
 @pytest.mark.slow
 @pytest.mark.parametrize(("numbers", "order"), [("plain", "schema"), ("any", "any")])
 @pytest.mark.parametrize("name", ITEMS)
-def test_tokens_from_one_item_to_the_next_may_come_where_their_bytes_may(name: str, numbers: str, order: str) -> None:
+def test_tokens_across_items_are_allowed_if_their_bytes_are(name: str, numbers: str, order: str) -> None:
     schema = {"type": "array", "items": ITEMS[name], "uniqueItems": True}
     options = {"whitespace": "compact", "numbers": numbers, "property_order": order}
     index, single = (compiled(schema, vocabulary, **options).tables for vocabulary in (VOCABULARY, BYTES))

@@ -258,7 +258,7 @@ def test_a_type_allows_and_reads_its_texts(kind: Any, text: str, value: Any, wro
 
 
 @pytest.mark.parametrize("kind", [kind for kind, *_ in TYPES], ids=lambda item: str(item)[:40])
-def test_whatever_is_generated_is_read(kind: Any) -> None:
+def test_generated_texts_are_read(kind: Any) -> None:
     spec, index = JsonSchema(kind), compiled(kind)
     texts = [text for seed in range(12) if (text := random_text(index, seed)) is not None]
     assert texts
@@ -287,7 +287,7 @@ def test_whatever_is_generated_is_read(kind: Any) -> None:
     ],
     ids=str,
 )
-def test_what_no_schema_says_is_refused_or_recorded(kind: Any, pointer: str, keyword: str) -> None:
+def test_python_types_without_a_schema_are_refused_or_recorded(kind: Any, pointer: str, keyword: str) -> None:
     with pytest.raises(SchemaError) as caught:
         JsonSchema(kind)
     assert caught.value.keyword == keyword
@@ -321,7 +321,7 @@ def test_other_objects_are_type_errors(given: Any) -> None:
         JsonSchema(given)
 
 
-def test_schemas_come_as_they_are(tmp_path: Path) -> None:
+def test_schemas_are_not_changed(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"multipleOf": 0.1}}}
     assert input_of(schema).schema is schema
     assert input_of(True).schema is True
@@ -344,7 +344,7 @@ def test_schemas_come_as_they_are(tmp_path: Path) -> None:
     ],
     ids=lambda item: str(item)[:20],
 )
-def test_texts_that_are_no_schema(given: Any, reason: str) -> None:
+def test_texts_that_are_not_a_schema(given: Any, reason: str) -> None:
     with pytest.raises(SchemaError, match=reason):
         JsonSchema(given)
 
@@ -407,7 +407,7 @@ def test_a_function_is_its_arguments() -> None:
     ],
     ids=["method", "object", "partial", "lambda"],
 )
-def test_whatever_is_callable_is_its_arguments(function: Any, names: list[str]) -> None:
+def test_callables_are_described_by_their_arguments(function: Any, names: list[str]) -> None:
     assert list(JsonSchema(function).schema["properties"]) == names
 
 
@@ -446,7 +446,7 @@ def test_a_tool_is_its_parameters(tool: Json) -> None:
     assert not index.accepts(b'{"city": "Oslo", "country": "Norway"}')
 
 
-def test_a_tool_says_itself_what_else_may_be_there() -> None:
+def test_a_tool_defines_its_additional_arguments() -> None:
     tool = {"name": "f", "input_schema": {**PARAMETERS, "additionalProperties": {"type": "integer"}}}
     assert compiled(tool).accepts(b'{"city": "Oslo", "n": 1}')
     assert compiled({"type": "function", "name": "f"}).accepts(b"{}")
@@ -536,7 +536,7 @@ def test_an_operation_is_its_parameters_and_body(version: str, name: str) -> Non
     assert json.dumps(given) == before, "what is given is not changed"
 
 
-def test_an_operation_object_stands_for_itself() -> None:
+def test_an_operation_object_alone_is_accepted() -> None:
     operation = {**document()["paths"]["/pets/{id}"]["get"], "responses": {}}
     assert compiled(operation).accepts(b'{"verbose": true}')
     assert compiled(operation).accepts(b"{}")

@@ -59,7 +59,7 @@ def test_any_text_is_read_as_python_reads_it(value: Any, indent: int | None) -> 
 
 
 @given(st.lists(PIECES, max_size=8).map("".join))
-def test_what_is_no_json_is_refused_as_python_refuses_it(text: str) -> None:
+def test_invalid_json_is_refused_as_in_python(text: str) -> None:
     try:
         expected = json.loads(text, parse_constant=json_values._no_number)
     except ValueError:
@@ -80,7 +80,7 @@ def test_a_text_is_read_at_any_depth() -> None:
         parse_json("[" * 100_000 + "]" * 100_000 + "]")
 
 
-def test_items_that_must_differ_are_told_apart_at_any_depth() -> None:
+def test_items_that_must_differ_are_compared_at_any_depth() -> None:
     index = compiled({"uniqueItems": True})
     deep, deeper = ("[" * depth + "]" * depth for depth in (3000, 3001))
     assert index.accepts(f"[{deep},{deeper}]".encode())

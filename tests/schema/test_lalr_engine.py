@@ -53,7 +53,7 @@ def test_saved_and_loaded(tmp_path: Any) -> None:
     assert loaded.accepts(b'{"a": 2}')
 
 
-def test_what_no_grammar_says_is_refused() -> None:
+def test_specs_without_a_grammar_are_refused() -> None:
     with pytest.raises(SchemaError, match="uniqueItems"):
         guided.compile(guided.JsonSchema({"type": "array", "uniqueItems": True}, engine="lalr"), BYTES)
     with pytest.raises(ValueError, match="engine must be"):

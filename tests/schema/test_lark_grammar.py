@@ -58,7 +58,7 @@ def accepts(made: lark.Lark, text: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_lark_accepts_what_the_engine_accepts(kind: str) -> None:
+def test_lark_accepts_the_texts_that_the_engine_accepts(kind: str) -> None:
     @settings(BRIEF, max_examples=examples(8))
     @given(KINDS[kind], option_sets(), st.sampled_from(["any", "schema"]), st.data())
     def run(schema: Any, options: dict[str, Any], order: str, data: st.DataObject) -> None:
@@ -176,7 +176,7 @@ def test_cases(schema: Any, options: dict[str, Any], valid: list[str], invalid: 
         ({"properties": {"a": {"format": "idn-hostname"}}}, "/properties/a", "format"),
     ],
 )  # fmt: skip
-def test_what_no_grammar_says_is_refused_by_name(schema: Any, pointer: str, keyword: str) -> None:
+def test_keywords_without_a_grammar_are_refused_by_name(schema: Any, pointer: str, keyword: str) -> None:
     if not keyword:
         schema, keyword = {**schema, "type": "object"}, "schema"
     with pytest.raises(SchemaError) as caught:
@@ -208,13 +208,13 @@ def test_budgets() -> None:
         grammar({"pattern": "(?<=a.{5})b"})
 
 
-def test_what_is_recorded_stands_in_the_text() -> None:
+def test_unenforced_keywords_are_in_the_grammar_text() -> None:
     found = grammar({"format": "idn-hostname"}, unsupported="record")
     assert found.unenforced == (("", "format"),)
     assert "// Not enforced: /format\n" in found.text
 
 
-def test_names_and_comments_hold_whatever_the_schema_has() -> None:
+def test_names_and_comments_are_valid_for_every_schema() -> None:
     names = ["", "a\nb", "_", "9", "é", "start", "//", "\x1b[0m", "a" * 300, "A", "a"]
     schema = {"properties": {name: {"items": {"type": "null"}} for name in names}, "$defs": {"\n": True}}
     found = grammar(schema)

@@ -142,7 +142,7 @@ SCHEMAS: dict[str, Any] = {
 
 @pytest.mark.parametrize("indent", [0, 2, 5])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_steered_texts_are_what_json_dumps_writes(name: str, indent: int) -> None:
+def test_steered_texts_equal_those_of_json_dumps(name: str, indent: int) -> None:
     options = {"whitespace": f"pretty({indent})", "property_order": "any"}
     index = compiled(SCHEMAS[name], TOKENS, **options)
     for seed in range(6):
@@ -150,7 +150,7 @@ def test_steered_texts_are_what_json_dumps_writes(name: str, indent: int) -> Non
         assert is_text(SCHEMAS[name], text.encode(), JsonOptions(**options)), text
 
 
-def test_names_that_count_are_told_apart_in_lines() -> None:
+def test_names_that_count_are_distinguished_in_lines() -> None:
     index = compiled({"type": "object", "minProperties": 2}, whitespace="pretty(2)")
     assert index.accepts(b'{\n  "a": 1,\n  "b": 1\n}')
     assert not index.accepts(b'{\n  "a": 1,\n  "a": 1\n}')
@@ -227,7 +227,7 @@ def test_members_need_the_bytes_between_them(
 
 
 @given(st.sampled_from(["", "[ ]?", " {1,3}", r"\n\t*", r"(?: |\r\n)*", r"[ \t]{0,2}|\n"]), values(4), st.data())
-def test_a_pattern_says_what_stands_between_tokens(pattern: str, value: Any, data: st.DataObject) -> None:
+def test_a_pattern_defines_the_text_between_tokens(pattern: str, value: Any, data: st.DataObject) -> None:
     options = {"whitespace": pattern, "numbers": "any", "escapes": "any"}
     index = compiled(True, **options)
     tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\[\]{}:,"\s]+', json.dumps(value))

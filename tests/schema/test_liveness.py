@@ -88,7 +88,7 @@ def test_arrays_of_any_length(schema: Any, differ: bool) -> None:
 
 
 @pytest.mark.parametrize("unique", [False, True])
-def test_an_item_may_be_what_two_keywords_ask_for(unique: bool) -> None:
+def test_an_item_may_satisfy_two_keywords(unique: bool) -> None:
     """It counts for both, also where one of them allows no further item."""
     five = {"contains": {"const": 5}}
     schema = {
@@ -141,7 +141,7 @@ def test_objects_of_which_only_names_are_asked_are_judged_as_by_their_tables(par
 
 
 @pytest.mark.parametrize("count", [6, 12, 30])
-def test_alternatives_that_a_member_tells_apart_late(count: int) -> None:
+def test_alternatives_that_a_late_member_distinguishes(count: int) -> None:
     """What has been read suits all alternatives, and each of them may yet be the one: none is told apart by a required name."""
     point = {"type": "array", "items": {"type": "number"}}
     kinds = [{"properties": {"type": {"enum": [f"kind {i}"]}, "at": point}} for i in range(count)]

@@ -95,7 +95,7 @@ def root_of(lowering):
     return lowering.expand(node[1]) if node[0] == "schema" else lowering.root
 
 
-def test_equal_subschemas_have_one_formula_whatever_their_annotations():
+def test_subschemas_that_differ_in_annotations_have_one_formula():
     inner = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 0}}, "required": ["x"]}
     other = {
         "title": "x",
@@ -184,7 +184,7 @@ def test_a_schema_that_only_repeats_itself_is_refused_with_its_place(schema, poi
     assert (caught.value.pointer, caught.value.keyword) == (pointer, "$ref")
 
 
-def test_recursion_through_parts_of_a_value_is_no_loop():
+def test_recursion_through_parts_of_a_value_is_not_a_loop():
     schema = {"type": ["array", "null"], "items": {"anyOf": [{"$ref": "#"}, {"not": {"$ref": "#"}, "type": "integer"}]}}
     assert holds(schema, [[None, []], 3])
     assert not holds(schema, [["x"]])
@@ -226,7 +226,7 @@ def test_references_that_double_at_every_level_are_lowered_once():
     assert len(lowering.formulas.nodes) < 5_000
 
 
-def test_schemas_and_values_that_stand_in_many_places_are_lowered_once():
+def test_schemas_and_values_in_many_places_are_lowered_once():
     schema, value, table = {"minLength": 1}, [1], {"maxItems": 1}
     for _ in range(200):
         schema, value, table = {"anyOf": [schema, schema]}, [value, value], {"properties": {"a": table, "b": table}}
@@ -331,13 +331,13 @@ def test_numbers_of_a_schema_have_a_bound():
 MANY = {"anyOf": [{"properties": {f"p{i}": {}}, "minProperties": i} for i in range(7)], "unevaluatedProperties": False}
 
 
-def test_what_cannot_be_enforced_is_refused_with_its_place():
+def test_unenforceable_keywords_are_refused_with_their_place():
     with pytest.raises(SchemaError) as caught:
         lowered({"properties": {"a": MANY}})
     assert (caught.value.pointer, caught.value.keyword) == ("/properties/a", "unevaluatedProperties")
 
 
-def test_what_cannot_be_enforced_is_recorded_on_demand_and_all_else_enforced():
+def test_unenforceable_keywords_are_recorded_on_demand_and_others_enforced():
     lowering = lowered({"properties": {"a": MANY}}, unsupported="record")
     assert lowering.unenforced == [("/properties/a", "unevaluatedProperties")]
     assert holds(lowering, {"a": {"other": 1}})
@@ -415,7 +415,7 @@ def test_the_evaluator_can_tell_right_from_wrong():
     assert not truth.of_value(lowering.root, {})
 
 
-def test_what_is_recorded_is_so_at_every_place():
+def test_recorded_keywords_are_recorded_at_every_place():
     part = {"format": "idn-hostname"}
     lowering = lowered({"properties": {"a": part, "b": dict(part)}, "items": dict(part)}, unsupported="record")
     assert lowering.unenforced == [(place, "format") for place in ("/properties/a", "/properties/b", "/items")]

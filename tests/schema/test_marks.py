@@ -55,7 +55,7 @@ def is_changed(atom: Atom, name: str) -> bool:
 
 @settings(max_examples=examples(200))
 @given(trees, st.sampled_from(NAMES))
-def test_what_is_not_touched_stays_as_it_is(tree: Any, name: str) -> None:
+def test_other_parts_do_not_change(tree: Any, name: str) -> None:
     formulas = Formulas()
     formula = made(formulas, tree)
 
@@ -68,7 +68,7 @@ def test_what_is_not_touched_stays_as_it_is(tree: Any, name: str) -> None:
 
 @settings(max_examples=examples(200))
 @given(trees)
-def test_what_helps_least_is_implied_by_every_value(tree: Any) -> None:
+def test_the_worst_case_is_implied_by_every_value(tree: Any) -> None:
     formulas = Formulas()
     formula = made(formulas, tree)
     found = worst_case(formulas, formula)
@@ -90,7 +90,7 @@ def test_what_helps_least_is_implied_by_every_value(tree: Any) -> None:
             assert not formulas.rewrite(found, truth_of, {}) or formulas.rewrite(rest, truth_of, {})
 
 
-def test_marks_are_of_all_that_is_below() -> None:
+def test_marks_cover_all_subformulas() -> None:
     formulas = Formulas()
     marks = Marks(formulas.nodes)
     deep = formulas.atom(("value", 7))

@@ -64,7 +64,7 @@ def spelled(word: str, escapes: str, chance: random.Random) -> str:
     st.lists(words, min_size=1, max_size=12),
     st.integers(0, 999),
 )
-def test_what_is_counted_is_what_is_asked(
+def test_measures_count_characters(
     pattern: str, least: int, most: int, escapes: str, values: list[str], seed: int
 ) -> None:
     schema = {"type": "string", "pattern": pattern, "minLength": least, "maxLength": most}
@@ -108,7 +108,7 @@ def test_large_bounds_cost_no_states(escapes: str, least: int, most: int) -> Non
 
 
 @pytest.mark.parametrize("escapes", ESCAPES)
-def test_states_stand_between_characters_or_within_one(escapes: Any) -> None:
+def test_states_are_between_characters_or_within_one(escapes: Any) -> None:
     formulas = Formulas()
     for pattern in PATTERNS:
         formula = formulas.atom(("pattern", pattern))

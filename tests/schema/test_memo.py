@@ -44,7 +44,7 @@ def memos() -> dict[str, Memo[Any]]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3000)), max_size=60), st.integers(1, 8))
-def test_what_is_held_is_bounded(puts: list[tuple[int, int]], entries: int) -> None:
+def test_held_entries_are_bounded(puts: list[tuple[int, int]], entries: int) -> None:
     """Against a plain list: the newest results, as many as there is room for."""
     most = 8000
     memo: Memo[str] = Memo(entries, most)

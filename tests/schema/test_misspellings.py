@@ -43,7 +43,7 @@ def test_a_misspelled_keyword_is_noted_and_refused_where_keywords_are_strict(wri
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_other_names_are_no_misspellings(name: str) -> None:
+def test_other_names_are_not_misspellings(name: str) -> None:
     assert meant(name, DEFAULT) is None
     assert lowered({"properties": {"a": {name: 1}}}).notes == ()
 
@@ -85,7 +85,7 @@ def test_misspellings_are_found_wherever_a_schema_is_used(schema: dict[str, obje
         {"$schema": DRAFT[7], "properties": {"a": {"$ref": "#", "requred": 1}}},
     ],
 )
-def test_names_that_are_no_keywords_are_not_looked_at(schema: dict[str, object]) -> None:
+def test_names_that_are_not_keywords_are_ignored(schema: dict[str, object]) -> None:
     assert compiled(schema, strict_keywords=True).notes == ()
 
 

@@ -391,7 +391,7 @@ def test_drafts_3_and_4_read_the_text(w: Writer) -> None:
     assert w.accepts("1e2", w.no(w.whole_text), ANY)
 
 
-def test_observed_integers_are_not_told_wrongly(w: Writer) -> None:
+def test_observed_integers_have_the_right_valuation(w: Writer) -> None:
     leaf = w.leaf(w.least(0), w.integer)
     assert found(leaf, "1") == 1
     assert found(leaf, "1.5") == 0
@@ -425,7 +425,7 @@ def test_exponents_count_by_value(w: Writer) -> None:
     assert w.accepts("7.5e-07", w.multiple("2.5e-8"), ANY)
 
 
-def test_what_is_left_out_of_mantissas(w: Writer) -> None:
+def test_numbers_excluded_from_mantissas(w: Writer) -> None:
     for text in ("15e1", "0.5e1", "10e-1"):
         assert w.accepts(text, TRUE, ANY)
         for must in (w.least(5), w.integer, w.multiple(5)):
@@ -439,7 +439,7 @@ def test_what_is_left_out_of_mantissas(w: Writer) -> None:
     assert [found(leaf, text) for text in ("9.97e2", "9.973e3", "9.97312e3", "997000000000000.0")] == [1, 0, None, 1]
 
 
-def test_whatever_is_left_out_its_value_is_not(w: Writer) -> None:
+def test_plain_spelling_excludes_no_value(w: Writer) -> None:
     for must in conditions(w).values():
         plain, anything = (number_automaton(w.formulas, must, options, Limits()).automaton for options in (PLAIN, ANY))
         if not any(atom == ("integer", False) for formula in must for atom in w.formulas.atoms(formula)):
@@ -476,7 +476,7 @@ def test_more_observed_than_bits_have_vectors(w: Writer) -> None:
     assert w.leaf(w.least(0), *observed[:20]).vectors == ()
 
 
-def test_schemas_share_what_is_built() -> None:
+def test_schemas_share_automata() -> None:
     one, other = Writer(), Writer()
     other.equal(77)
     bounds = other.most(12), other.least(3)
@@ -582,7 +582,7 @@ def test_enumerations_of_many_numbers(w: Writer, options: JsonOptions) -> None:
         lambda w: w.any(*(w.all(w.least(7**i), w.most(7**i + 5**i)) for i in range(300, 500))),
     ],
 )
-def test_what_needs_too_much_is_refused(w: Writer, hostile, options: JsonOptions) -> None:  # type: ignore[no-untyped-def]
+def test_specs_beyond_the_limits_are_refused(w: Writer, hostile, options: JsonOptions) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(LimitError) as caught:
         w.leaf(hostile(w), options=options)
     assert (caught.value.what, caught.value.limit) == ("steps", Limits().steps)
@@ -681,7 +681,7 @@ EXPONENTS = [
         ({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 2, "exclusiveMinimum": True}, True),
     ],
 )  # fmt: skip
-def test_what_exponents_are_left_out_is_noted(schema, is_noted):
+def test_excluded_exponents_are_noted(schema, is_noted):
     index = compiled(schema, numbers="any")
     notes = [note for note in index.notes if note.startswith("numbers='any'")]
     assert bool(notes) == is_noted

@@ -79,7 +79,7 @@ def _mutants(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("text", ['{"a": [1, -0.5e+3, "\\u00e9\\n"], "": null}', "[true,false,{}]", '"\\ud83d\\ude00"'])
-def test_what_is_json_is_what_json_reads(text: str) -> None:
+def test_json_equals_the_texts_that_the_json_module_reads(text: str) -> None:
     for mutant in _mutants(text):
         try:
             found: Any = _lowered(read(mutant.encode()).value)

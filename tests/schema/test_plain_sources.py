@@ -38,13 +38,14 @@ def test_a_definition_of_something_else_is_read_as_a_schema(given: dict[str, Any
         assert compiled(given, source="schema").accepts(b"[1]")
 
 
-def test_plain_schemas_are_what_they_are_otherwise() -> None:
+def test_schemas_are_the_same_with_an_explicit_source() -> None:
     for given in (True, False, {}, {"type": "string"}, '{"minimum": 0.1}', "true"):
         assert input_of(given, source="schema").schema == input_of(given).schema
 
 
 @pytest.mark.parametrize(
-    "given", [int, dict[str, int], test_plain_schemas_are_what_they_are_otherwise, Path("a.json"), None, 3, [], b"{}"]
+    "given",
+    [int, dict[str, int], test_schemas_are_the_same_with_an_explicit_source, Path("a.json"), None, 3, [], b"{}"],
 )
 def test_nothing_else_is_taken(given: Any) -> None:
     with pytest.raises(TypeError, match="dict, a bool or JSON text"):

@@ -85,7 +85,7 @@ def test_documents_of_the_registry_may_be_of_other_drafts_and_are_of_the_roots_b
         lowered({"$ref": "x:old"}, {"x:old": {"minimum": 3, "exclusiveMinimum": True}})
 
 
-def test_an_identifier_changes_the_base_of_what_is_below():
+def test_an_identifier_changes_the_base_of_its_subschemas():
     schema = {
         "$id": "http://host/",
         "properties": {"x": {"$id": "folder/", "items": {"$ref": "item.json"}}},
@@ -95,7 +95,7 @@ def test_an_identifier_changes_the_base_of_what_is_below():
     assert not holds(schema, {"x": ["1"]}, registry)
 
 
-def test_pointers_are_within_the_resource_that_they_stand_in():
+def test_pointers_are_relative_to_their_resource():
     schema = {
         "$defs": {
             "a": {"$id": "http://host/a", "properties": {"x": {"$ref": "#/$defs/n"}}, "$defs": {"n": INTEGER}},
@@ -127,7 +127,7 @@ def test_older_drafts_name_anchors_by_fragments_of_identifiers(year):
 
 
 @pytest.mark.parametrize("year", [3, 4, 6, 7])
-def test_older_drafts_ignore_what_stands_beside_a_reference(year):
+def test_older_drafts_ignore_keywords_beside_a_reference(year):
     word = "id" if year < 6 else "$id"
     schema = {
         "$schema": DRAFT[year],
@@ -267,7 +267,7 @@ def test_metaschemas_are_at_hand_as_data(year):
     assert not holds(schema, {"properties": {"a": {"minLength": "3"}}})
 
 
-def test_without_the_package_there_are_no_metaschemas(monkeypatch):
+def test_without_the_package_metaschemas_are_missing(monkeypatch):
     content.cache_clear()
     monkeypatch.setattr("guided.schema.frontend.metaschemas.find_spec", lambda name: None)
     try:

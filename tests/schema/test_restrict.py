@@ -55,7 +55,7 @@ def test_other_types_vanish():
 
 @pytest.mark.parametrize("depth", [10, 33, 64, 100, 3000])
 @pytest.mark.parametrize("connective", ["allOf", "not"])
-def test_what_nests_past_the_depth_of_one_lowering_is_expanded(connective, depth):
+def test_schemas_nested_beyond_one_lowering_are_expanded(connective, depth):
     schema = {"type": "string", "minLength": 2}
     for _ in range(depth):
         schema = {"allOf": [schema]} if connective == "allOf" else {"not": schema}
@@ -67,7 +67,7 @@ def test_what_nests_past_the_depth_of_one_lowering_is_expanded(connective, depth
         assert restricted(schema, "null") == ("T",)
 
 
-def test_a_loop_longer_than_one_lowering_is_told_from_depth():
+def test_a_loop_longer_than_one_lowering_is_distinguished_from_depth():
     schema = {
         "$ref": "#/$defs/d0",
         "$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{(i + 1) % 100}"}]} for i in range(100)},
@@ -76,7 +76,7 @@ def test_a_loop_longer_than_one_lowering_is_told_from_depth():
         restricted(schema, "string")
 
 
-def test_a_loop_below_an_absorbed_part_is_no_reason_to_hang():
+def test_a_loop_below_an_absorbed_part_terminates():
     schema = {
         "properties": {"a": {"$ref": "#/$defs/d0"}},
         "$defs": {"d0": {"anyOf": [True, {"$ref": "#/$defs/d1"}]}, "d1": {"type": "null"}},

@@ -63,7 +63,7 @@ def made(structure: Structure, leaf: Leaf) -> tuple[StringFrames, np.ndarray, in
 
 @pytest.mark.slow
 @given(st.sampled_from(["canonical", "any"]), st.integers(0, 2), st.randoms(use_true_random=False))
-def test_frames_read_what_their_automata_read(escapes: str, n_observed: int, chance: random.Random) -> None:
+def test_frames_read_the_texts_of_their_automata(escapes: str, n_observed: int, chance: random.Random) -> None:
     options = JsonOptions(escapes=escapes)
     structure = structure_of(options, bytes([1] * 256))
     leaf = automaton_of(chance, Formulas(), options, n_observed)
@@ -90,7 +90,7 @@ def test_frames_read_what_their_automata_read(escapes: str, n_observed: int, cha
         ((("strings", ("abc", "abd")), ("pattern", "^x")), 4, True),
     ],
 )
-def test_what_is_any_string_is_the_common_frame(
+def test_unrestricted_strings_have_the_common_frame(
     atoms: tuple[tuple[object, ...], ...], n_own: int, has_copy: bool
 ) -> None:
     """Of a string of which it is observed whether it is a constant, only the constant's bytes have controls of their own."""
@@ -119,7 +119,9 @@ def test_what_is_any_string_is_the_common_frame(
 
 @pytest.mark.slow
 @given(st.lists(st.text(st.sampled_from('aé€😀"\\\nb'), max_size=4), max_size=6), st.randoms(use_true_random=False))
-def test_frames_of_all_strings_but_some_read_what_their_automata_read(texts: list[str], chance: random.Random) -> None:
+def test_frames_of_all_strings_but_some_read_the_texts_of_their_automata(
+    texts: list[str], chance: random.Random
+) -> None:
     options, formulas = JsonOptions(), Formulas()
     structure = structure_of(options, bytes([1] * 256))
     apart = [formulas.negation(formulas.atom(("strings", (text,)))) for text in texts]
@@ -157,7 +159,7 @@ def test_frames_of_all_strings_but_some_read_what_their_automata_read(texts: lis
         },
     ],
 )
-def test_masks_where_some_strings_may_not_come(schema: dict[str, object]) -> None:
+def test_masks_with_excluded_strings(schema: dict[str, object]) -> None:
     tokens = [
         *(bytes([byte]) for byte in range(256)),
         b'"a',

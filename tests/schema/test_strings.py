@@ -148,7 +148,7 @@ def test_every_text_has_a_body(escapes: str, text: str) -> None:
 @pytest.mark.parametrize(
     "body", ["\\ud800", "\\udc00", "\\ud83d\\u0041", "\\ud83d\\ud83d", "\\ude00\\ud83d", "\\ud83dx"]
 )
-def test_lone_surrogates_are_no_characters(body: str) -> None:
+def test_lone_surrogates_are_not_characters(body: str) -> None:
     formulas = Formulas()
     assert judged(build(formulas, [TRUE], "any"), body) is None
     assert judged(build(formulas, [formulas.atom(("length", 0, 9))], "any"), body) is None
@@ -266,7 +266,7 @@ def test_any_other_pattern_is_a_pattern(source: str) -> None:
     assert lowering.formulas.atoms(lowering.root)[-1] == ("string", pattern)
 
 
-def test_what_is_listed_may_be_all_that_a_truth_has() -> None:
+def test_listed_values_may_be_all_of_a_truth() -> None:
     formulas = Formulas()
     one_letter, listed = formulas.atom(("pattern", "^[ab]$")), formulas.atom(("strings", ("a", "b")))
     found = counting.truths_together(formulas, [TRUE, one_letter, listed], JsonOptions(), LIMITS)
@@ -360,7 +360,7 @@ def test_too_much_at_once_is_named() -> None:
         build(formulas, [formulas.atom(length)], limits=Limits(states=500))
 
 
-def test_a_wrong_pattern_is_refused_whatever_is_said_beside() -> None:
+def test_a_wrong_pattern_is_refused_beside_any_other_keyword() -> None:
     formulas = Formulas()
     wrong = formulas.atom(("pattern", "("))
     for must in (wrong, formulas.conjunction([wrong, formulas.atom(("strings", ("a",)))])):
@@ -428,7 +428,7 @@ def test_an_escaped_name_is_that_name() -> None:
     assert key(leaf, "\\u0061a") == KeyLabel(OTHER, 0)
 
 
-def test_names_with_lone_surrogates_are_no_keys() -> None:
+def test_names_with_lone_surrogates_are_not_keys() -> None:
     leaf = key_automaton(["\ud800", "b"], [], Formulas(), JsonOptions(), LIMITS)
     assert key(leaf, "b") == KeyLabel(1, 0)
     assert is_canonical(leaf.automaton)

@@ -65,7 +65,7 @@ def test_terms_are_the_formula(shape: object) -> None:
 
 
 @given(shapes, st.sets(st.integers(0, 2 * len(NAMES) - 1), min_size=1, max_size=3))
-def test_terms_that_are_excluded_do_not_come(shape: object, chosen: set[int]) -> None:
+def test_excluded_terms_are_not_generated(shape: object, chosen: set[int]) -> None:
     formulas = Formulas()
     atoms = [formulas.atom((name, i)) for i, name in enumerate(NAMES)]
     excluded = frozenset(atoms[i // 2] if i % 2 else formulas.negation(atoms[i // 2]) for i in chosen)

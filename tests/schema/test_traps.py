@@ -42,7 +42,7 @@ def check(schema: Any, good: list[str], bad: list[str], **options: Any) -> None:
         {"allOf": [{"not": {"properties": {"a": {"not": {"additionalProperties": {"type": "string"}}}}}}, {}]},
     ],
 )
-def test_a_name_that_comes_again_takes_no_member_away(schema: Any) -> None:
+def test_a_repeated_name_removes_no_member(schema: Any) -> None:
     guide = compiled({"type": "object", **schema}, **ANY).guide()
     values = ["1", '"s"', '{"x":1}', '{"x":"s"}']
     names = ["x", "y", "a"]
@@ -60,7 +60,7 @@ def test_a_name_that_comes_again_takes_no_member_away(schema: Any) -> None:
     assert set(once) <= set(accepted)
 
 
-def test_a_name_may_come_again_where_all_members_are_alike() -> None:
+def test_a_name_may_repeat_if_all_members_have_one_schema() -> None:
     check({"additionalProperties": {"type": "string"}}, ['{"x":"","x":"s"}'], ['{"x":1,"x":"s"}', '{"x":"s","x":1}'])
 
 
@@ -86,7 +86,7 @@ def test_a_surrogate_pair_is_a_name_by_value() -> None:
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
-def test_a_name_that_comes_twice_does_not_meet_min_properties(order: str) -> None:
+def test_a_repeated_name_does_not_satisfy_min_properties(order: str) -> None:
     check({"minProperties": 2}, ['{"x":1,"y":2}'], ['{"x":1,"x":2}', '{"x":1}'], property_order=order)
     check(
         {"minProperties": 2, "properties": {"x": {}}},
@@ -97,13 +97,13 @@ def test_a_name_that_comes_twice_does_not_meet_min_properties(order: str) -> Non
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
-def test_an_escaped_name_that_comes_twice_does_not_meet_min_properties(order: str) -> None:
+def test_a_repeated_escaped_name_does_not_satisfy_min_properties(order: str) -> None:
     schema = {"minProperties": 2, "properties": {"x": {}}}
     check(schema, [], [r'{"x":1,"\u0078":2}', r'{"y":1,"\u0079":2}'], property_order=order, escapes="any")
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
-def test_declared_names_come_once(order: str) -> None:
+def test_declared_names_occur_once(order: str) -> None:
     check(
         {"properties": {"a": {}, "b": {}}},
         ['{"a":1,"b":2}', "{}"],
@@ -131,7 +131,7 @@ def test_names_that_are_prefixes_of_others(order: str) -> None:
     )
 
 
-def test_a_declared_name_is_no_additional_property_whatever_its_spelling() -> None:
+def test_a_declared_name_is_not_an_additional_property_in_any_spelling() -> None:
     schema = {"properties": {"a": {"type": "null"}}, "additionalProperties": False}
     check(schema, [r'{"\u0061":null}', '{"a":null}', "{}"], ['{"b":null}', r'{"\u0062":null}', r'{"\u0061":1}'], **ANY)
 
@@ -257,7 +257,7 @@ def test_lengths_count_code_points() -> None:
     check(schema, [r'"\ud83d\ude00a"', r'"\u0061\u0062"'], [r'"\ud83d\ude00"', r'"\u0061"'], escapes="any")
 
 
-def test_lone_surrogates_stand_for_no_text() -> None:
+def test_lone_surrogates_have_no_text() -> None:
     check(
         {"type": "string"},
         [r'"\ud83d\ude00"'],
@@ -342,7 +342,7 @@ def test_siblings_of_references_by_draft() -> None:
     check({"$schema": DRAFT7, **schema}, ['{"a":"x"}', '{"a":"xx"}'], ['{"a":1}'])
 
 
-def test_if_and_const_are_no_keywords_in_draft_4() -> None:
+def test_if_and_const_are_not_keywords_in_draft_4() -> None:
     check({"$schema": DRAFT4, "if": {"type": "string"}, "then": False, "const": 3}, ['"x"', "4"], [])
     check({"$schema": DRAFT7, "if": {"type": "string"}, "then": False}, ["4"], ['"x"'])
 
@@ -491,7 +491,7 @@ def test_property_names() -> None:
     check({"propertyNames": {"type": "number"}}, ["{}"], ['{"1":1}'])
 
 
-def test_a_name_whose_value_cannot_be_never_comes() -> None:
+def test_a_name_with_an_unsatisfiable_value_is_never_allowed() -> None:
     schema = {"properties": {"a": False, "ab": {}}, "type": "object"}
     guide = compiled(schema).guide()
     for byte in b'{"a':
@@ -518,7 +518,7 @@ def test_a_name_whose_value_cannot_be_never_comes() -> None:
         ({"multipleOf": 0}, "", "multipleOf"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(schema: Any, pointer: str, keyword: str) -> None:
+def test_errors_are_named_with_their_place(schema: Any, pointer: str, keyword: str) -> None:
     with pytest.raises(SchemaError) as caught:
         compiled(schema).guide().mask()
     assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)

@@ -66,7 +66,7 @@ def alone_after(state: ObjectState, label: int) -> Any:
 
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(UNIONS | schemas(6, about="object", references=False), st.sampled_from(["schema", "any"]), st.data())
-def test_keys_that_may_come_are_those_that_can_one_by_one(schema: Any, order: str, data: st.DataObject) -> None:
+def test_allowed_keys_are_those_allowed_one_by_one(schema: Any, order: str, data: st.DataObject) -> None:
     """What is known of labels together is what each label's own derivative says, from state to state; conjunctive states agree."""
     try:
         machine = machine_of(schema, order)
@@ -103,7 +103,7 @@ def test_keys_that_may_come_are_those_that_can_one_by_one(schema: Any, order: st
 
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(UNIONS, st.lists(VALUE, min_size=1, max_size=12))
-def test_unions_accept_what_is_valid(schema: Any, values: list[Any]) -> None:
+def test_unions_accept_the_valid_values(schema: Any, values: list[Any]) -> None:
     try:
         index = compiled(schema, property_order="any")
     except (SchemaError, LimitError):

@@ -31,7 +31,7 @@ def test_the_examples_of_rfc_3986(reference):
         ("tag:a,2024:b/c", "d", "tag:a,2024:b/d"),
     ],
 )
-def test_bases_that_are_no_web_addresses(base, reference, expected):
+def test_bases_that_are_not_web_addresses(base, reference, expected):
     assert resolve_uri(base, reference) == expected
 
 

@@ -55,7 +55,7 @@ KINDS: dict[str, Any] = {
 
 @pytest.mark.parametrize("order", ["schema", "any"])
 @pytest.mark.parametrize("schema", [EXCLUSIVE, LATE, KINDS], ids=["exclusive", "late", "kinds"])
-def test_what_remains_is_enough_from_wherever_a_text_gets(schema: dict[str, Any], order: str) -> None:
+def test_the_remaining_budget_suffices_from_every_reached_state(schema: dict[str, Any], order: str) -> None:
     spec = guided.JsonSchema(schema, property_order=order, whitespace="compact")
     index = guided.compile(spec, BYTES)
     validator = jsonschema.Draft4Validator(schema)
@@ -101,7 +101,7 @@ def conditional(n: int, *, is_required: bool, is_refuted: bool) -> dict[str, Any
 @pytest.mark.parametrize("n", [2, 3, 4])
 @pytest.mark.parametrize("is_required", [True, False])
 @pytest.mark.parametrize("is_refuted", [True, False])
-def test_what_cannot_be_is_no_way_out(n: int, is_required: bool, is_refuted: bool) -> None:
+def test_unsatisfiable_alternatives_are_skipped_when_completing(n: int, is_required: bool, is_refuted: bool) -> None:
     """Within an object that cannot be all that is wished of it, the way out is what is not wished, and not what cannot be."""
     schema = conditional(n, is_required=is_required, is_refuted=is_refuted)
     index = guided.compile(guided.JsonSchema(schema, property_order="any", whitespace="compact"), BYTES)

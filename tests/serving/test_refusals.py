@@ -104,7 +104,7 @@ def test_a_bad_request_is_refused_with_a_reason(server: Server, name: str, recor
         assert "root:" not in answer
 
 
-def test_the_server_goes_on(server: Server) -> None:
+def test_the_server_continues(server: Server) -> None:
     answer = ask(server.client(), "Is Paris in France?", structured={"choice": ["yes", "no"]})
     assert answer.choices[0].message.content in ("yes", "no")
     assert "EngineDeadError" not in server.log.read_text(errors="replace")

@@ -103,7 +103,7 @@ def test_log_probabilities(server: Server) -> None:
 
 
 @pytest.mark.parametrize("token", [30, 2])
-def test_stop_tokens_come_where_the_text_is_complete(server: Server, token: int) -> None:
+def test_stop_tokens_are_allowed_after_complete_texts(server: Server, token: int) -> None:
     answer = ask(
         server.client(), "Words", extra_body={"stop_token_ids": [token]}, max_tokens=30,
         structured={"regex": "[a-z]{2,4}( [a-z]{2,4}){1,2}"},

@@ -91,13 +91,13 @@ def test_a_request_of_each_kind(backend: GuidedGrammarBackend, key: tuple[str, s
         ("structural_tag", "[]"),
     ],
 )
-def test_what_cannot_be_served_is_an_invalid_grammar(backend: GuidedGrammarBackend, key: tuple[str, str]) -> None:
+def test_unsupported_requests_are_invalid_grammars(backend: GuidedGrammarBackend, key: tuple[str, str]) -> None:
     found = value(backend, key)
     assert isinstance(found, base.InvalidGrammarObject)
     assert found.error_message
 
 
-def test_a_wrong_token_raises_the_one_error_that_is_caught(backend: GuidedGrammarBackend) -> None:
+def test_a_wrong_token_raises_token_rejected(backend: GuidedGrammarBackend) -> None:
     grammar = value(backend, ("regex", "ab"))
     with pytest.raises(ValueError, match="not allowed"):
         grammar.accept_token(ord("b"))

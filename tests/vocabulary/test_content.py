@@ -45,7 +45,7 @@ def test_a_token_that_is_not_special_ends_nothing() -> None:
     assert all(name == name.strip() for name in END_NAMES)
 
 
-def test_the_same_thing_may_be_said_twice() -> None:
+def test_equal_tokens_may_be_repeated() -> None:
     assert assemble([(0, b"a"), (0, b"a")], [(1, "<s>"), (1, "<s>"), (1, "<t>")]).special == {"<s>": 1, "<t>": 1}
 
 

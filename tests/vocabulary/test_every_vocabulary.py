@@ -114,7 +114,7 @@ def check(index: Index, state: int) -> None:
 
 @pytest.mark.network
 @pytest.mark.parametrize("name", NAMES)
-def test_masks_are_what_reading_token_by_token_gives(name: str) -> None:
+def test_masks_equal_those_of_reading_token_by_token(name: str) -> None:
     draw = random.Random(name)
     for number, (kind, spec) in enumerate(SPECS.items()):
         index = compile_spec(spec, vocabulary(name))
@@ -126,7 +126,7 @@ def test_masks_are_what_reading_token_by_token_gives(name: str) -> None:
 
 @pytest.mark.network
 @pytest.mark.parametrize("name", NAMES)
-def test_masks_with_a_stack_are_what_reading_byte_by_byte_gives(name: str) -> None:
+def test_masks_with_a_stack_equal_those_of_reading_byte_by_byte(name: str) -> None:
     definition = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}
     index = compile_spec(Tools([definition], tool_choice="required"), vocabulary(name))
     for text in (b"", b'{"name": "f", "arguments": {', b'{"name": "f", "arguments": {"x": 1'):
@@ -160,7 +160,7 @@ def test_every_byte_of_a_text_leads_on(name: str) -> None:
 
 @pytest.mark.network
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_vocabulary_cannot_spell_is_told_by_its_bytes(name: str) -> None:
+def test_bytes_that_a_vocabulary_cannot_spell_are_reported(name: str) -> None:
     full = vocabulary(name)
     tokens = [None if data and b"z" in data else data for data in full.tokens]
     without = Vocabulary(tokens, full.eos, full.size, full.special)

@@ -89,7 +89,7 @@ def test_size_and_ends_are_the_callers_if_given(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_tokenizer_is_told(data: bytes, message: str, tmp_path: Path) -> None:
+def test_objects_that_are_not_tokenizers_are_reported(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(data)
     with pytest.raises(VocabularyError, match=message) as caught:

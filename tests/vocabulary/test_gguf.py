@@ -144,7 +144,7 @@ def test_tensors_after_the_front_are_not_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told(data: bytes, message: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported(data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(data)
     with pytest.raises(VocabularyError, match=message):
         Vocabulary.from_file(tmp_path / "model")

@@ -39,7 +39,7 @@ def compiled(tokens: list[bytes], merges: list[tuple[int, int, int]], ranks: lis
 
 @given(CHOICES, st.integers(1, 3), st.lists(st.integers(0, 20), max_size=6), st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=examples(300))
-def test_pairs_decide_what_an_encoding_is(
+def test_pairs_decide_whether_tokens_are_an_encoding(
     choices: list[tuple[int, int]], n_letters: int, places: list[int], random: object
 ) -> None:
     tokens, merges = trained(choices, n_letters)

@@ -51,7 +51,7 @@ def test_exactly_the_words_of_the_expression_are_accepted(name: PretokenizerName
 @pytest.mark.parametrize("name", SPLITTING)
 @given(before=TEXTS, text=TEXTS)
 @settings(deadline=None, max_examples=examples(200))
-def test_shapes_stand_for_their_texts(name: PretokenizerName, before: str, text: str) -> None:
+def test_shapes_represent_their_texts(name: PretokenizerName, before: str, text: str) -> None:
     made = pretokenizer(name)
     found = made.start
     for place, character in enumerate(before):

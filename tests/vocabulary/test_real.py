@@ -186,7 +186,9 @@ def test_tekken_ranks_follow_the_special_tokens() -> None:
     assert list(vocabulary)[1000:] == ranks[: 131072 - 1000]
 
 
-def test_what_can_not_be_fetched_is_skipped_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_fetched_are_skipped_with_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GUIDED_TEST_CACHE", str(tmp_path))
     monkeypatch.setattr(real_vocabularies, "_download", lambda source, folder: "no network")
     with pytest.raises(pytest.skip.Exception, match=r"gpt2: openai-whisper 20250625 is not in .*: no network"):

@@ -18,7 +18,7 @@ def decode(ids: list[int]) -> str:
     return bytes(ids).decode("utf-8", "replace")
 
 
-def test_the_texts_hold_what_tokenizers_get_wrong() -> None:
+def test_the_texts_cover_errors_of_tokenizers() -> None:
     joined = "".join(TEXTS)
     assert {unicodedata.category(c)[0] for c in joined} >= set("LMNPSZC")
     assert {len(c.encode()) for c in joined} == {1, 2, 3, 4}
@@ -52,7 +52,7 @@ def test_a_tokenizer_that_changes_texts_passes_by_its_own_decoder() -> None:
     prove_round_trip(LETTERS, lambda text: encode(text.lower()), decode, dummy_prefix=False)
 
 
-def test_a_wrong_reading_is_told_with_text_and_token() -> None:
+def test_a_wrong_reading_is_reported_with_text_and_token() -> None:
     wrong = [*LETTERS]
     wrong[ord("q")] = b"Q"
     with pytest.raises(VocabularyError) as caught:
@@ -70,7 +70,7 @@ def test_the_difference_is_found_behind_a_dummy_space() -> None:
         prove_round_trip(wrong, lambda text: encode(" " + text), decode, dummy_prefix=True)
 
 
-def test_a_text_that_ends_early_is_told() -> None:
+def test_a_text_that_ends_early_is_reported() -> None:
     with pytest.raises(VocabularyError, match=r"they end before b'\.'"):
         prove_round_trip(LETTERS, lambda text: encode(text)[:-1], lambda ids: "?", dummy_prefix=False, texts=["ab."])
 

@@ -132,7 +132,7 @@ def test_characters_of_several_tokens(text: str, cuts: list[int], data: st.DataO
     assert accepts(made, other) == (other == wanted)
 
 
-def test_invalid_utf8_is_no_encoding() -> None:
+def test_invalid_utf8_is_not_an_encoding() -> None:
     made = Vocabulary(BYTES, encoding=Encoding([])).segmentation
     assert accepts(made, [0xC3, 0xA9])
     assert not accepts(made, [0xC3])
@@ -150,7 +150,7 @@ def test_tokens_without_bytes_end_a_text() -> None:
     assert not made.mask(half, 0xC3)[8] & 3
 
 
-def test_files_say_what_is_not_supported() -> None:
+def test_files_name_unsupported_parts() -> None:
     with pytest.raises(VocabularyError, match="pretokenizer must be one of none, gpt2"):
         Encoding([], "bert")  # type: ignore[arg-type]
     with pytest.raises(VocabularyError, match="shape"):

@@ -36,7 +36,7 @@ def saved(data: bytes, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_every_piece_spells_what_the_package_decodes(options: dict[str, Any], tmp_path: Path) -> None:
+def test_every_piece_spells_the_bytes_that_the_package_decodes(options: dict[str, Any], tmp_path: Path) -> None:
     data = sentencepiece_model(**options)
     processor = sentencepiece.SentencePieceProcessor(model_proto=data)
     vocabulary = Vocabulary.from_file(saved(data, tmp_path))
@@ -65,11 +65,11 @@ def test_special_pieces_by_name_and_ends(tmp_path: Path) -> None:
     ("options", "eos"),
     [({"eos_id": -1}, ()), ({"eos_id": 0, "unk_id": 2, "eos_piece": "<done>"}, (0,)), ({}, (2,))],
 )
-def test_the_end_that_the_trainer_was_told(options: dict[str, Any], eos: tuple[int, ...], tmp_path: Path) -> None:
+def test_the_end_token_of_the_trainer(options: dict[str, Any], eos: tuple[int, ...], tmp_path: Path) -> None:
     assert Vocabulary.from_file(saved(sentencepiece_model(**options), tmp_path)).eos == eos
 
 
-def test_without_the_package_there_is_no_proof_but_the_same_content(
+def test_without_the_package_the_content_is_the_same_without_a_proof(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = saved(sentencepiece_model(), tmp_path)
@@ -150,12 +150,12 @@ def test_a_piece_may_be_longer_than_a_thousand_bytes(tmp_path: Path) -> None:
         (model([("<s>", CONTROL), ("<s>", CONTROL)]), "special token '<s>' is given twice"),
     ],
 )
-def test_what_is_wrong_is_told(data: bytes, message: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported(data: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match=message):
         Vocabulary.from_file(saved(data, tmp_path))
 
 
-def test_what_the_package_refuses_is_refused(tmp_path: Path) -> None:
+def test_texts_that_the_package_refuses_are_refused(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="the sentencepiece package refuses it"):
         Vocabulary.from_file(saved(model([("a", NORMAL), ("a", NORMAL)]), tmp_path))
 

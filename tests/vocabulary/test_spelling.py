@@ -15,7 +15,7 @@ characters = st.characters(exclude_categories=["Cs"])
 
 
 @given(st.text(characters))
-def test_byte_level_undoes_what_the_tokenizers_package_writes(text: str) -> None:
+def test_byte_level_inverts_the_encoding_of_the_tokenizers_package(text: str) -> None:
     written = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(text)
     assert b"".join(byte_level(piece) for piece, _ in written) == text.encode()
 
@@ -87,7 +87,7 @@ def test_decoders(document: dict[str, Any], text: str, data: bytes, dummy: bool)
     assert spelling.dummy_prefix is dummy
 
 
-def test_added_tokens_of_byte_level_tokenizers_stand_for_their_text() -> None:
+def test_added_tokens_of_byte_level_tokenizers_spell_their_text() -> None:
     spelling = spelling_of({"decoder": {"type": "ByteLevel"}})
     assert spelling.spell_added("ñandú Ġ") == "ñandú Ġ".encode()
 
@@ -123,6 +123,6 @@ def test_deep_sequences_do_not_recurse() -> None:
     assert spelling_of({"decoder": step}).spell("Ġ") == b" "
 
 
-def test_the_error_says_what_to_do() -> None:
+def test_the_error_gives_advice() -> None:
     with pytest.raises(VocabularyError, match=re.escape("give the bytes to guided.Vocabulary(tokens, ...)")):
         spelling_of({"decoder": {"type": "WordPiece"}})

@@ -67,7 +67,7 @@ def test_old_files_do_not_list_their_special_tokens(tmp_path: Path) -> None:
         (lambda file: file["vocab"][1].pop("token_bytes"), r"vocab\[1\] has no member 'token_bytes'"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(
+def test_errors_are_reported_with_their_place(
     change: Callable[[dict[str, Any]], object], message: str, tmp_path: Path
 ) -> None:
     file = document()

@@ -58,6 +58,6 @@ def test_special_tokens_and_ends_are_the_callers(tmp_path: Path) -> None:
         (b"YQ== 0\nYg== 999999999\n", "id 999999999 is out of range"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(data: bytes, message: str, tmp_path: Path) -> None:
+def test_errors_are_reported_with_their_line(data: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match=message):
         Vocabulary.from_file(saved(data, tmp_path))

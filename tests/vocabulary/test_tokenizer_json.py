@@ -43,7 +43,7 @@ def document(tokenizer: Tokenizer) -> dict[str, Any]:
     return json.loads(tokenizer.to_str())
 
 
-def test_every_token_spells_what_its_tokenizer_decodes(tokenizer: Tokenizer) -> None:
+def test_every_token_spells_the_bytes_that_its_tokenizer_decodes(tokenizer: Tokenizer) -> None:
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     assert len(vocabulary) == vocabulary.size == tokenizer.get_vocab_size()
     for token, data in enumerate(vocabulary):
@@ -73,7 +73,7 @@ def test_the_file_and_the_tokenizer_say_the_same(tokenizer: Tokenizer, tmp_path:
     assert vocabulary == Vocabulary.from_tokenizer(PreTrainedTokenizerFast(tokenizer_object=tokenizer))
 
 
-def test_without_the_package_there_is_no_proof_but_the_same_content(
+def test_without_the_package_the_content_is_the_same_without_a_proof(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proved = Vocabulary.from_tokenizer(tokenizer)
@@ -90,7 +90,7 @@ def test_special_tokens_by_name_and_ends() -> None:
     assert vocabulary[3] == b"\x00"
 
 
-def test_the_bytes_of_a_byte_fallback_vocabulary_come_twice() -> None:
+def test_the_bytes_of_a_byte_fallback_vocabulary_have_two_tokens() -> None:
     vocabulary = Vocabulary.from_tokenizer(byte_fallback_bpe("never"))
     assert vocabulary.missing_bytes == ()
     assert any(vocabulary[group[0]] == b"a" for group in vocabulary.duplicates)
@@ -130,7 +130,7 @@ def test_the_settings_of_transformers_are_taken_over() -> None:
     assert Vocabulary.from_tokenizer(tokenizer, eos=[1])[0] is None
 
 
-def test_an_end_that_is_no_special_token_of_the_file_spells_nothing() -> None:
+def test_an_end_token_that_is_not_special_in_the_file_has_no_bytes() -> None:
     inner = byte_level_bpe(300)
     inner.add_tokens(["<done>"])
     token = inner.token_to_id("<done>")
@@ -177,7 +177,7 @@ def test_the_configuration_beside_the_file_names_the_end(eos: Any, tmp_path: Pat
         ('{"eos_token": "<x>"}', "tokenizer_config.json names '<x>' as eos_token, but no token has this name"),
     ],
 )
-def test_a_wrong_configuration_is_told(config: str, message: str, tmp_path: Path) -> None:
+def test_a_wrong_configuration_is_reported(config: str, message: str, tmp_path: Path) -> None:
     path = saved(byte_level_bpe(300), tmp_path)
     (tmp_path / "tokenizer_config.json").write_text(config)
     with pytest.raises(VocabularyError, match=message):
@@ -225,7 +225,7 @@ def test_wordpiece_is_refused() -> None:
 
 
 @pytest.mark.parametrize("thing", [None, "gpt2", 5, {"vocab": {}}, object()])
-def test_what_is_no_fast_tokenizer(thing: Any) -> None:
+def test_tokenizers_that_are_not_fast(thing: Any) -> None:
     with pytest.raises(TypeError, match=r"needs a fast Hugging Face tokenizer .* guided\.Vocabulary\.from_file"):
         Vocabulary.from_tokenizer(thing)
 
@@ -261,7 +261,7 @@ def damaged(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
         (lambda file: file["model"].update(merges=5), "the tokenizers package refuses it"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_its_place(
+def test_errors_in_a_file_are_reported_with_their_place(
     change: Callable[[dict[str, Any]], object], message: str, tmp_path: Path
 ) -> None:
     path = saved(damaged(change), tmp_path)

@@ -20,7 +20,7 @@ def example(**changes: Any) -> Vocabulary:
     return Vocabulary(**{"tokens": TOKENS, "eos": [6], "size": 10, "special": {"<s>": 2, "<pad>": 8}, **changes})
 
 
-def test_what_it_holds() -> None:
+def test_contents_of_a_vocabulary() -> None:
     vocabulary = example()
     assert len(vocabulary) == 7
     assert vocabulary.size == 10

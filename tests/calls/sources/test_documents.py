@@ -32,7 +32,7 @@ def test_lists_of_definitions(document: Any) -> None:
 
 @pytest.mark.parametrize("document", [OPENAPI, SWAGGER, SERVICE, *LISTS])
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_files_hold_what_was_read_from_them(document: Any, is_packed: bool, tmp_path: Path) -> None:
+def test_files_hold_the_data_read_from_them(document: Any, is_packed: bool, tmp_path: Path) -> None:
     data = json.dumps(document).encode()
     path = tmp_path / "tools.json"
     path.write_bytes(gzip.compress(data) if is_packed else data)
@@ -40,21 +40,21 @@ def test_files_hold_what_was_read_from_them(document: Any, is_packed: bool, tmp_
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\x1f\x8bno", b"[" * 100_000, b"\xff"])
-def test_a_file_that_is_no_json_is_refused(data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_json_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "tools.json"
     path.write_bytes(data)
     with pytest.raises(SchemaError, match="is not valid JSON"):
         read_tools(path)
 
 
-def test_yaml_is_not_read_and_said_so(tmp_path: Path) -> None:
+def test_yaml_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "api.yaml"
     path.write_text("openapi: 3.0.0")
     with pytest.raises(SchemaError, match=r"is not valid JSON: .*; parse YAML with another package"):
         read_tools(path)
 
 
-def test_what_is_no_document_is_a_type_error() -> None:
+def test_values_that_are_not_documents_are_a_type_error() -> None:
     with pytest.raises(TypeError, match="a document must be a path, a dict or a list, not NoneType"):
         read_tools(None)  # type: ignore[arg-type]
 

@@ -80,7 +80,7 @@ PETS: list[tuple[Any, bool]] = [
 
 
 @pytest.mark.parametrize(("pet", "fits"), PETS)
-def test_T32_automata_come_from_the_document(pet: Any, fits: bool) -> None:
+def test_T32_automata_are_built_from_the_document(pet: Any, fits: bool) -> None:
     """What only answers have is not required; ``nullable`` and boolean bounds are version 3.0's; nothing counts beside a reference."""
     language = Language(Tools(read_tools(OPENAPI), tool_choice="add_pet"))
     text = json.dumps({"name": "add_pet", "arguments": {"body": pet}})
@@ -158,7 +158,7 @@ def test_values_in_paths_are_escaped(value: Any, path: str) -> None:
     assert Rest(document).operation("GET /p/{a}").request({"a": value}).path == path
 
 
-def test_a_call_without_what_is_required_is_refused() -> None:
+def test_a_call_without_a_required_argument_is_refused() -> None:
     with pytest.raises(CallError):
         parse_call('{"name": "getPet", "arguments": {}}', read_tools(OPENAPI))
 
@@ -222,13 +222,13 @@ def of(operation: Any, **rest: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(document: Any, reason: str, pointer: str) -> None:
+def test_unreadable_input_is_refused_with_its_place(document: Any, reason: str, pointer: str) -> None:
     with pytest.raises(SchemaError, match=reason) as caught:
         read_tools(document)
     assert caught.value.pointer == pointer
 
 
-def test_what_is_not_checked_is_refused_when_it_is_needed() -> None:
+def test_unchecked_parts_are_refused_when_needed() -> None:
     tools = read_tools(of({"parameters": [{"name": "x", "in": "query"}]}), check=False)
     with pytest.raises(SchemaError, match="neither a schema"):
         tools[0].parameters()

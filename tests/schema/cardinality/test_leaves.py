@@ -134,7 +134,7 @@ def test_few_strings(tree: Any, most: int) -> None:
     st.lists(st.sampled_from(WORDS), max_size=2),
     st.integers(1, 20),
 )
-def test_few_strings_told_apart_by_formulas(several: list[Any], besides: list[str], most: int) -> None:
+def test_few_strings_distinguished_by_formulas(several: list[Any], besides: list[str], most: int) -> None:
     formulas, limits = Formulas(), Limits()
     observed = [made(formulas, tree) for tree in several]
     found = [one.texts for one in enumerate_by_truths(formulas, observed, besides, most, 30, limits)]

@@ -62,7 +62,7 @@ unevaluated = st.sampled_from([False, {"type": "string"}])
 
 @settings(max_examples=examples(300), deadline=None)
 @given(schemas, leaves, unevaluated, unevaluated, st.lists(instances, min_size=3, max_size=6))
-def test_what_is_evaluated_agrees_with_the_specification(body, x, properties, items, values):
+def test_evaluated_parts_agree_with_the_specification(body, x, properties, items, values):
     extra = {"unevaluatedProperties": properties, "unevaluatedItems": items, "$defs": {"x": x}}
     schema = {**extra, **body} if isinstance(body, dict) else {**extra, "allOf": [body]}
     lowering, judge = lowered(schema), Validator(schema)
