@@ -126,15 +126,15 @@ class Machine:
             trackers[i] = self._close(moved, trackers)
         return tuple(trackers.values())
 
-    def owed_after(
-        self, owed: frozenset[Any], c: int, trackers: Trackers, stepped: dict[Obligation, Obligation | bool]
+    def obligations_after(
+        self, obligations: frozenset[Any], c: int, trackers: Trackers, stepped: dict[Obligation, Obligation | bool]
     ) -> frozenset[Any] | None:
         """Return the open obligations after a character, or None if one failed; ``trackers`` are those after the character."""
-        return self._owe(owed, c, self._named(trackers), stepped)
+        return self._step_obligations(obligations, c, self._named(trackers), stepped)
 
-    def reads(self, owed: frozenset[Any]) -> int:
+    def reads(self, obligations: frozenset[Any]) -> int:
         """Return, as bits, the numbers of all character sets that obligations test."""
-        found, work, seen = 0, list(owed), set(owed)
+        found, work, seen = 0, list(obligations), set(obligations)
         while work:
             for state, inner in work.pop()[1]:
                 if state != ENDED:
@@ -162,25 +162,25 @@ class Machine:
     ) -> set[Thread]:
         """Return threads after a character, not yet closed. ``keep_ended``: keep ended assertions, which only lookaheads do."""
         moved: set[Thread] = set()
-        for state, owed in threads:
+        for state, obligations in threads:
             if state == ENDED and not keep_ended:
                 continue
             targets = [ENDED] if state == ENDED else [t for number, t in self.edges[state] if c in self.members[number]]
             self._spend(1 + len(targets))
-            if targets and (rest := self._owe(owed, c, trackers, stepped)) is not None:
+            if targets and (rest := self._step_obligations(obligations, c, trackers, stepped)) is not None:
                 moved.update((target, rest) for target in targets)
         return moved
 
-    def _owe(
+    def _step_obligations(
         self,
-        owed: frozenset[Any],
+        obligations: frozenset[Any],
         c: int,
         trackers: dict[int, Threads],
         stepped: dict[Obligation, Obligation | bool],
     ) -> frozenset[Any] | None:
         """Return the open obligations after a character, or None if one failed."""
         rest = set()
-        for obligation in owed:
+        for obligation in obligations:
             result = stepped.get(obligation)
             if result is None:
                 negative, threads = obligation
@@ -198,18 +198,18 @@ class Machine:
         closed: set[Thread] = set()
         while stack:
             thread = stack.pop()
-            state, owed = thread
+            state, obligations = thread
             self._spend(1)
             if state == ENDED:
                 closed.add(thread)
                 continue
             if state in self.ends:
-                closed.add((ENDED, owed))
+                closed.add((ENDED, obligations))
             if self.edges[state]:
                 closed.add(thread)
-            onward: list[Thread] = [(target, owed) for (target,) in self.empty[state]]
+            onward: list[Thread] = [(target, obligations) for (target,) in self.empty[state]]
             for number, target in self.looks[state]:
-                onward.extend((target, owed | more) for more in self._assert(number, trackers))
+                onward.extend((target, obligations | more) for more in self._assert(number, trackers))
             for new in onward:
                 if new not in seen:
                     seen.add(new)
@@ -221,7 +221,7 @@ class Machine:
         if assertion.behind:
             found = frozenset(thread for thread in trackers.get(number, _NONE) if thread[0] == ENDED)
             if not assertion.negative:
-                return [owed for _, owed in found]
+                return [obligations for _, obligations in found]
         else:
             found = self._close({(assertion.start, _NONE)}, trackers)
         result = _judge(assertion.negative, found)
@@ -232,15 +232,15 @@ class Machine:
     def _without_subsumed(self, threads: set[Thread]) -> Threads:
         """Drop a thread if one at the same state has strictly fewer obligations."""
         by_state: dict[int, list[frozenset[Any]]] = {}
-        for state, owed in threads:
-            by_state.setdefault(state, []).append(owed)
+        for state, obligations in threads:
+            by_state.setdefault(state, []).append(obligations)
         dropped: set[Thread] = set()
         for state, found in by_state.items():
             # Only a smaller set can be a strict subset.
             least = min(map(len, found))
-            longer = [owed for owed in found if len(owed) > least]
+            longer = [obligations for obligations in found if len(obligations) > least]
             self.steps.spend(_COMPARE_COST * len(longer) * len(found), _TOO_MANY)
-            dropped.update((state, owed) for owed in longer if any(less < owed for less in found))
+            dropped.update((state, obligations) for obligations in longer if any(less < obligations for less in found))
         return frozenset(threads - dropped)
 
     def _spend(self, count: int) -> None:
@@ -254,11 +254,11 @@ def _judge(negative: bool, threads: Threads) -> Obligation | bool:
     return (negative, threads) if threads else negative
 
 
-def holds_at_end(owed: frozenset[Any]) -> bool:
+def holds_at_end(obligations: frozenset[Any]) -> bool:
     """Return whether all obligations hold if the text ends here."""
-    return all(negative != any(map(_accepts_at_end, threads)) for negative, threads in owed)
+    return all(negative != any(map(_accepts_at_end, threads)) for negative, threads in obligations)
 
 
 def _accepts_at_end(thread: Thread) -> bool:
-    state, owed = thread
-    return state == ENDED and holds_at_end(owed)
+    state, obligations = thread
+    return state == ENDED and holds_at_end(obligations)

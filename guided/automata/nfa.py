@@ -221,12 +221,12 @@ class _Emitter:
         # Why by depth: inner assertions must have higher numbers than those around them.
         match node.item:
             case Chars(charset):
-                said: object = charset
+                content: object = charset
             case Literal(text):
-                said = text
+                content = text
             case item:
-                said = id(item)
-        key = said, node.behind, node.negative, self.depth
+                content = id(item)
+        key = content, node.behind, node.negative, self.depth
         found = self._assertions.get(key)
         if found is None:
             found = self._assertions[key] = len(self.bodies)

@@ -2,7 +2,7 @@
 
 A *context* is the status of the assertions after the text so far:
 
-- *owed*: for each undecided lookahead, the state of the deterministic automaton of its body;
+- *obligations*: for each undecided lookahead, the state of the deterministic automaton of its body;
 - *behind*: for each lookbehind, the states of the automata of its body begun at every position. It holds where one of them accepts.
 
 An edge by a set of characters is split by the contexts that its characters lead to. A pattern without assertions unfolds to itself, and
@@ -12,8 +12,8 @@ obligations of a body itself, such as a ``$``.
 Bodies are unfolded recursively, each for the contexts of the lookbehinds inside it where it begins. A lookahead inside a lookbehind
 is not unfolded: an assertion that already holds would still have obligations (`guided.automata.lookaround` handles it).
 
-Complexity: states times contexts that occur together; in the worst case contexts are exponential in the lookaheads owed at once.
-Invariant: the state of an owed automaton can still accept and does not accept yet.
+Complexity: states times contexts that occur together; in the worst case contexts are exponential in the lookaheads open at once.
+Invariant: the state of an obligation's automaton can still accept and does not accept yet.
 """
 
 from array import array
@@ -40,11 +40,11 @@ _CELL_COST = 4
 _ALL = -1
 
 # (negative, number of a body, its state)
-Owed: TypeAlias = frozenset[tuple[bool, int, int]]
-_NOTHING: Owed = frozenset()
+Obligations: TypeAlias = frozenset[tuple[bool, int, int]]
+_NOTHING: Obligations = frozenset()
 # For each lookbehind: (number of a body, its state) of each start position that may still match.
 Behind: TypeAlias = tuple[frozenset[tuple[int, int]], ...]
-Context: TypeAlias = tuple[Owed, Behind]
+Context: TypeAlias = tuple[Obligations, Behind]
 
 
 def is_unfoldable(nfa: NFA) -> bool:
@@ -158,14 +158,14 @@ class _Unfolding:
             state, context = work[source]
             bodies.steps.spend(_STEP_COST, _TOO_MANY)
             if state == end:
-                owed = self.contexts[context][0]
-                if not owed or (not is_body and self._holds_at_end(owed)):
+                obligations = self.contexts[context][0]
+                if not obligations or (not is_body and self._holds_at_end(obligations)):
                     ends.append(source)
                 elif is_body:
                     # The text after the body decides.
                     for split, after in self._split(context, _ALL):
                         edges.extend((source, split, number(state, after)))
-                    if self._holds_at_end(owed):
+                    if self._holds_at_end(obligations):
                         ends_with_text.append(source)
             for (target,) in bodies.empty[state]:
                 empty.extend((source, number(target, context)))
@@ -215,7 +215,7 @@ class _Unfolding:
 
     def _asserted(self, assertion: int, context: int) -> int | None:
         """Return the context after an assertion made in ``context``; None if it fails at once."""
-        owed, behind = self.contexts[context]
+        obligations, behind = self.contexts[context]
         bodies = self.bodies
         made = bodies.nfa.assertions[assertion]
         if made.behind:
@@ -224,9 +224,9 @@ class _Unfolding:
             return context if holds != made.negative else None
         number = bodies.number(assertion, tuple(behind[self.lookbehinds.index(i)] for i in bodies.behind[assertion]))
         more = self._judged(made.negative, number, bodies.found[number].start)
-        return None if more is None else self._context((owed | more, behind))
+        return None if more is None else self._context((obligations | more, behind))
 
-    def _judged(self, negative: bool, body: int, state: int) -> Owed | None:
+    def _judged(self, negative: bool, body: int, state: int) -> Obligations | None:
         """Return the obligation of a lookahead's automaton in a state: empty once it holds, None once it fails."""
         if state == DEAD:
             return _NOTHING if negative else None
@@ -256,11 +256,11 @@ class _Unfolding:
         return self._steps[key]
 
     def _stepped(self, context: int, c: int) -> int | None:
-        owed, behind = self.contexts[context]
+        obligations, behind = self.contexts[context]
         found = self.bodies.found
-        self.bodies.steps.spend(_STEP_COST * (1 + len(owed) + sum(map(len, behind))), _TOO_MANY)
+        self.bodies.steps.spend(_STEP_COST * (1 + len(obligations) + sum(map(len, behind))), _TOO_MANY)
         left: set[tuple[bool, int, int]] = set()
-        for negative, body, state in owed:
+        for negative, body, state in obligations:
             more = self._judged(negative, body, found[body].table.item(state, c))
             if more is None:
                 return None
@@ -271,10 +271,10 @@ class _Unfolding:
             going.append(frozenset((body, state) for body, state in moved if state != DEAD))
         return self._context((frozenset(left), self._begun(going)))
 
-    def _holds_at_end(self, owed: Owed) -> bool:
+    def _holds_at_end(self, obligations: Obligations) -> bool:
         """Return whether all obligations hold if the text ends here."""
         end = self.bodies.parts.n_classes
-        for negative, body, state in owed:
+        for negative, body, state in obligations:
             found = self.bodies.found[body]
             target = found.table.item(state, end)
             if negative == (target != DEAD and bool(found.accepting[target])):

@@ -63,19 +63,19 @@ class CallScanner(Scanner):
             raise CallError(f"no tool name starts with {name!r} followed by this character", "name", self.position)
         argument_list = self._argument_lists[name]
         before, after = around(argument_list, form)
-        said = yield from self.scan(any_of(before, form.id), f"expected {before[0]!r}", "syntax")
-        found = found or id_in(before, form.id, said)
+        text = yield from self.scan(any_of(before, form.id), f"expected {before[0]!r}", "syntax")
+        found = found or id_in(before, form.id, text)
         if argument_list.whole is None:
-            arguments, said = yield from self._arguments(name, argument_list)
+            arguments, text = yield from self._arguments(name, argument_list)
         else:
             arguments = yield from self._object(argument_list.whole, name)
-            said = yield from self.scan(any_of(after, form.id), f"expected {after[0]!r}", "syntax")
+            text = yield from self.scan(any_of(after, form.id), f"expected {after[0]!r}", "syntax")
         return Call(
             name,
             arguments,
             (start, self.position),
             error=self._refused,
-            id=found or id_in(after, form.id, said),
+            id=found or id_in(after, form.id, text),
             original=self._argument_lists.tools[name].original,
         )
 
@@ -144,8 +144,8 @@ class CallScanner(Scanner):
             if byte != ord('"') if form.is_quoted else byte in _LABEL_BYTES:
                 raise CallError(reason, "argument", self.position)
             slot = keys[labels.index(read_label(found, form.is_quoted))]
-            said = yield from self._key_end(slot)
-            kind = next(each for each in slot.kinds if automaton_of(key_end(each, form)).accepts(said.encode()))
+            text = yield from self._key_end(slot)
+            kind = next(each for each in slot.kinds if automaton_of(key_end(each, form)).accepts(text.encode()))
             begin = self.position
             return begin, slot, (yield from self._value(kind)), kind
         begin = self.position

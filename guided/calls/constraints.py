@@ -147,7 +147,7 @@ class Constraints:
                 raise SchemaError(f"does not apply to {what}", pointer, keyword)
 
 
-def bounded_int(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
+def bounded_int(constraints: Constraints, caps: Caps, pointer: str) -> ValueType:
     """Return the type of the integers that satisfy constraints.
 
     Raises
@@ -155,18 +155,22 @@ def bounded_int(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
     SchemaError
         There are none, or these multiples are not supported.
     """
-    asked.only(("number",), "an int", pointer)
-    low = _tightest(max, _optional(math.ceil, asked.low), _optional(lambda b: math.floor(b) + 1, asked.above))
-    high = _tightest(min, _optional(math.floor, asked.high), _optional(lambda b: math.ceil(b) - 1, asked.below))
+    constraints.only(("number",), "an int", pointer)
+    low = _tightest(
+        max, _optional(math.ceil, constraints.low), _optional(lambda b: math.floor(b) + 1, constraints.above)
+    )
+    high = _tightest(
+        min, _optional(math.floor, constraints.high), _optional(lambda b: math.ceil(b) - 1, constraints.below)
+    )
     if caps.max_digits is not None:
         largest = 10**caps.max_digits - 1
         low, high = (-largest if low is None else low), (largest if high is None else high)
     # An integer multiple of p/q in lowest terms is a multiple of p.
-    step = None if asked.step is None or asked.step.numerator == 1 else asked.step.numerator
-    return _inhabited(lambda: integer(low, high, step), asked, pointer)
+    step = None if constraints.step is None or constraints.step.numerator == 1 else constraints.step.numerator
+    return _inhabited(lambda: integer(low, high, step), constraints, pointer)
 
 
-def bounded_float(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
+def bounded_float(constraints: Constraints, caps: Caps, pointer: str) -> ValueType:
     """Return the type of the floats that satisfy constraints.
 
     Raises
@@ -174,17 +178,25 @@ def bounded_float(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
     SchemaError
         There are none, or these multiples are not supported.
     """
-    asked.only(("number",), "a float", pointer)
-    step = None if asked.step is None else Decimal(asked.step.numerator) / Decimal(asked.step.denominator)
+    constraints.only(("number",), "a float", pointer)
+    step = (
+        None
+        if constraints.step is None
+        else Decimal(constraints.step.numerator) / Decimal(constraints.step.denominator)
+    )
     try:
         return _inhabited(
-            lambda: number(asked.low, asked.high, asked.above, asked.below, step, caps.max_digits), asked, pointer
+            lambda: number(
+                constraints.low, constraints.high, constraints.above, constraints.below, step, caps.max_digits
+            ),
+            constraints,
+            pointer,
         )
     except OverflowError as error:
-        raise SchemaError("the bound is too large for a float", pointer, next(iter(asked.keywords))) from error
+        raise SchemaError("the bound is too large for a float", pointer, next(iter(constraints.keywords))) from error
 
 
-def constrained_text(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
+def constrained_text(constraints: Constraints, caps: Caps, pointer: str) -> ValueType:
     """Return the type of the strings that satisfy constraints.
 
     Raises
@@ -192,11 +204,11 @@ def constrained_text(asked: Constraints, caps: Caps, pointer: str) -> ValueType:
     SchemaError
         There are none.
     """
-    asked.only(("length", "pattern"), "a str", pointer)
-    is_free = asked.max_length is None and not asked.patterns
-    maximum = caps.max_length if is_free else asked.max_length
-    maximum = max(maximum, asked.min_length) if is_free and maximum is not None else maximum
-    return _inhabited(lambda: text(asked.min_length, maximum, tuple(asked.patterns)), asked, pointer)
+    constraints.only(("length", "pattern"), "a str", pointer)
+    is_free = constraints.max_length is None and not constraints.patterns
+    maximum = caps.max_length if is_free else constraints.max_length
+    maximum = max(maximum, constraints.min_length) if is_free and maximum is not None else maximum
+    return _inhabited(lambda: text(constraints.min_length, maximum, tuple(constraints.patterns)), constraints, pointer)
 
 
 def exact_number(value: Any, pointer: str, keyword: str) -> Decimal:
@@ -214,14 +226,14 @@ def exact_number(value: Any, pointer: str, keyword: str) -> Decimal:
     return exact
 
 
-def _inhabited(build: Callable[[], ValueType], asked: Constraints, pointer: str) -> ValueType:
+def _inhabited(build: Callable[[], ValueType], constraints: Constraints, pointer: str) -> ValueType:
     """Build a type and check that it has a value."""
-    keyword = ", ".join(asked.keywords)
+    keyword = ", ".join(constraints.keywords)
     try:
         found = build()
     except ValueError as error:
         raise Irregular(str(error), pointer, keyword) from error
-    if asked.keywords and automaton_of(found.node).is_empty():
+    if constraints.keywords and automaton_of(found.node).is_empty():
         raise Unsatisfiable("no value satisfies all of these constraints", pointer, keyword)
     return found
 

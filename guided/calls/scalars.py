@@ -153,8 +153,8 @@ def text(minimum: int = 0, maximum: int | None = None, patterns: tuple[Node, ...
 @lru_cache(maxsize=4096)
 def _text(minimum: int, maximum: int | None, patterns: tuple[Node, ...], name: str) -> ValueType:
     schema = _described("string", minLength=minimum or None, maxLength=maximum)
-    asked = [{"pattern": item} for item in patterns]
-    schema |= asked[0] if len(asked) == 1 else {"allOf": asked} if asked else {}
+    subschemas = [{"pattern": item} for item in patterns]
+    schema |= subschemas[0] if len(subschemas) == 1 else {"allOf": subschemas} if subschemas else {}
     return string(_text_node(minimum, maximum, patterns), name, schema=schema)
 
 

@@ -72,7 +72,7 @@ class Texts:
             found = running_text(triggers, calls, limits, self.continues, *self.count.in_text(self.form))
             found = with_calls(found) if self.must_call else found
         else:
-            assert calls is not None, "where nothing but calls is said, there is one"
+            assert calls is not None, "a text of calls only has a call"
             found = calls_only(calls)
         if self.reasoning is None:
             return found

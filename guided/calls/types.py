@@ -136,7 +136,7 @@ def _unwrapped(annotation: Any, metadata: list[Any], context: AnnotationContext)
     raise context.irregular(f"more than {_MAX_ALIASES} aliases of aliases, or an alias of itself", annotation)
 
 
-def _constrained(annotation: Any, asked: Constraints, context: AnnotationContext) -> ValueType:
+def _constrained(annotation: Any, constraints: Constraints, context: AnnotationContext) -> ValueType:
     """The type of an annotation without wrappers, under the constraints of its metadata."""
     try:
         hash(annotation)
@@ -144,18 +144,18 @@ def _constrained(annotation: Any, asked: Constraints, context: AnnotationContext
         raise context.refuse("not a type", annotation) from None
     origin = typing.get_origin(annotation)
     if annotation is int:
-        return bounded_int(asked, context.caps, context.pointer)
+        return bounded_int(constraints, context.caps, context.pointer)
     if annotation is float:
-        return bounded_float(asked, context.caps, context.pointer)
+        return bounded_float(constraints, context.caps, context.pointer)
     if annotation is str:
-        return constrained_text(asked, context.caps, context.pointer)
+        return constrained_text(constraints, context.caps, context.pointer)
     if origin is typing.Union or origin is types.UnionType:
-        return _union(typing.get_args(annotation), asked, context)
+        return _union(typing.get_args(annotation), constraints, context)
     container = _ABSTRACT.get(origin or annotation, origin or annotation)
     if container in (list, tuple, set, frozenset, dict):
-        asked.only(("length",), _name(annotation), context.pointer)
-        return _container(container, annotation, asked, context)
-    asked.only((), _name(annotation), context.pointer)
+        constraints.only(("length",), _name(annotation), context.pointer)
+        return _container(container, annotation, constraints, context)
+    constraints.only((), _name(annotation), context.pointer)
     if annotation is Any or annotation is object or annotation is inspect.Parameter.empty:
         return anything(max(MAX_NESTING - context.level, 0))
     simple = _SIMPLE.get(annotation) if isinstance(annotation, type) or annotation is None else None
@@ -170,7 +170,7 @@ def _constrained(annotation: Any, asked: Constraints, context: AnnotationContext
     return _record(annotation, context)
 
 
-def _union(members: Sequence[Any], asked: Constraints, context: AnnotationContext) -> ValueType:
+def _union(members: Sequence[Any], constraints: Constraints, context: AnnotationContext) -> ValueType:
     if context.unions > _DEEPEST_UNION:
         raise context.irregular("a union within itself", members[0])
     context = replace(context, unions=context.unions + 1)
@@ -180,13 +180,15 @@ def _union(members: Sequence[Any], asked: Constraints, context: AnnotationContex
         metadata: list[Any] = []
         inner = _unwrapped(member, metadata, context)
         own = collect(metadata, context.pointer)
-        if metadata and asked.keywords:
+        if metadata and constraints.keywords:
             raise SchemaError(
-                "bounds inside and outside of a union cannot be combined", context.pointer, ", ".join(asked.keywords)
+                "bounds inside and outside of a union cannot be combined",
+                context.pointer,
+                ", ".join(constraints.keywords),
             )
         is_none = inner is None or inner is type(None)
         try:
-            found[_constrained(inner, asked if asked.keywords and not is_none else own, context)] = None
+            found[_constrained(inner, constraints if constraints.keywords and not is_none else own, context)] = None
         except Unsatisfiable as error:
             refused.append(error)
     if not found:
@@ -194,13 +196,15 @@ def _union(members: Sequence[Any], asked: Constraints, context: AnnotationContex
     return next(iter(found)) if len(found) == 1 else union(tuple(found))
 
 
-def _container(kind: type, annotation: Any, asked: Constraints, context: AnnotationContext) -> ValueType:
+def _container(kind: type, annotation: Any, constraints: Constraints, context: AnnotationContext) -> ValueType:
     if context.level >= MAX_NESTING:
         raise context.irregular(f"arrays and objects nest more than {MAX_NESTING} deep, or without end", annotation)
     arguments = typing.get_args(annotation)
-    least, most = asked.min_length, asked.max_length
+    least, most = constraints.min_length, constraints.max_length
     if most is not None and least > most:
-        raise Unsatisfiable("no value satisfies all of these constraints", context.pointer, ", ".join(asked.keywords))
+        raise Unsatisfiable(
+            "no value satisfies all of these constraints", context.pointer, ", ".join(constraints.keywords)
+        )
     if kind in (set, frozenset, dict) and least > 1:
         reason = "an automaton cannot check that items or keys are distinct, which a minimum length above 1 needs"
         raise Irregular(reason, context.pointer, "MinLen")
@@ -215,7 +219,7 @@ def _container(kind: type, annotation: Any, asked: Constraints, context: Annotat
     if kind is tuple and annotation not in (tuple, typing.Tuple) and arguments[1:] != (...,):  # noqa: UP006
         if not least <= len(arguments) <= (len(arguments) if most is None else most):
             raise Unsatisfiable(
-                "no value satisfies all of these constraints", context.pointer, ", ".join(asked.keywords)
+                "no value satisfies all of these constraints", context.pointer, ", ".join(constraints.keywords)
             )
         items = tuple(type_of(item, context.inside(str(i))) for i, item in enumerate(arguments))
         return fixed(items, tuple, f"tuple[{', '.join(item.name for item in items)}]")

@@ -29,7 +29,7 @@ from guided.cli.specs import (
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
-    asked,
+    constraint_of,
 )
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
@@ -86,7 +86,7 @@ def check(
       guided check indices/date.index 2024-10
       git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
     """
-    what = asked(
+    what = constraint_of(
         arguments,
         "TEXT",
         regex,

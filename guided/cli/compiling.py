@@ -175,5 +175,5 @@ def _show(outcomes: Sequence[Outcome], folder: Path) -> None:
     counts = [
         (status, sum(outcome.status == status for outcome in outcomes)) for status in (COMPILED, UP_TO_DATE, FAILED)
     ]
-    said = ", ".join(f"{count:,} {status}" for status, count in counts if count)
-    out.print(f"{said}: {folder / MANIFEST}")
+    summary = ", ".join(f"{count:,} {status}" for status, count in counts if count)
+    out.print(f"{summary}: {folder / MANIFEST}")

@@ -64,17 +64,17 @@ def demo(
     with progress(COMPILING):
         guided = tools(loaded, TOOLS, format="tooldec")
     arms: dict[str, Generator[Any]] = {"unguided": generator(loaded, None), "guided": guided}
-    asked = QUESTIONS if ask_all else QUESTIONS[:questions]
-    n_shown = 0 if as_json else _SHOWN if ask_all else len(asked)
+    chosen = QUESTIONS if ask_all else QUESTIONS[:questions]
+    n_shown = 0 if as_json else _SHOWN if ask_all else len(chosen)
     if not as_json:
         _show_tools(guided.spec)
     answered: list[_Answered] = []
-    for place, question in enumerate(asked):
+    for place, question in enumerate(chosen):
         prompt, lines = few_shot(guided.spec, question.text, PLAIN), Lines(is_quiet=place >= n_shown)
         lines.ask(question.text)
         answers = {}
         # Why not while answers are shown: their text streams as the model generates it.
-        with nullcontext() if place < n_shown else progress(f"question {place + 1} of {len(asked)}"):
+        with nullcontext() if place < n_shown else progress(f"question {place + 1} of {len(chosen)}"):
             _read(loaded, prompt)
             for name, arm in arms.items():
                 lines.begin(name)
@@ -88,7 +88,7 @@ def demo(
     if as_json:
         print_json({"totals": _totals(answered), "questions": len(answered)})
     else:
-        _show_totals(answered, n_hidden=len(asked) - n_shown, ask_all=ask_all)
+        _show_totals(answered, n_hidden=len(chosen) - n_shown, ask_all=ask_all)
     return ACCEPTED
 
 

@@ -27,7 +27,7 @@ from guided.cli.specs import (
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
-    asked,
+    constraint_of,
 )
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
@@ -88,7 +88,7 @@ def explain(
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
       guided explain indices/date.index --after 2024-
     """
-    what = asked(
+    what = constraint_of(
         arguments,
         "TOKEN",
         regex,
@@ -107,15 +107,15 @@ def explain(
     with progress(COMPILING):
         index = what.index(words)
     guide = index.guide()
-    said = os.fsencode(after)
-    if not _read(guide, words, said):
-        return _show_dead(index, said, as_json=as_json)
-    summary = _StateSummary.of(index, guide, said, sample)
+    prefix = os.fsencode(after)
+    if not _read(guide, words, prefix):
+        return _show_dead(index, prefix, as_json=as_json)
+    summary = _StateSummary.of(index, guide, prefix, sample)
     verdicts = _verdicts(guide, tokens or [])
     if as_json:
         print_json({"after": after, **summary.as_data(), "verdicts": [_as_data(verdict) for verdict in verdicts]})
     else:
-        _show(shown_bytes(said), summary, verdicts, is_one=len(tokens or []) == 1)
+        _show(shown_bytes(prefix), summary, verdicts, is_one=len(tokens or []) == 1)
     return ACCEPTED if all(verdict.allowed for verdict in verdicts) else REJECTED
 
 
@@ -151,7 +151,7 @@ class _StateSummary:
     position: "PrefixPosition | None"
 
     @classmethod
-    def of(cls, index: "Index", guide: "Guide", said: bytes, count: int) -> "_StateSummary":
+    def of(cls, index: "Index", guide: "Guide", prefix: bytes, count: int) -> "_StateSummary":
         allowed = index.allowed(guide.state).tolist()
         spelled = [(token, data) for token in allowed if (data := index.vocabulary[token])]
         return cls(
@@ -162,7 +162,7 @@ class _StateSummary:
             forced=guide.forced(),
             sample=spelled[:count],
             has_more=len(spelled) > count,
-            position=prefix_position_of(index.origin and index.origin.spec, said),
+            position=prefix_position_of(index.origin and index.origin.spec, prefix),
         )
 
     def as_data(self) -> dict[str, Any]:
@@ -194,9 +194,9 @@ def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[i
     return tokens
 
 
-def _read(guide: "Guide", vocabulary: "Vocabulary", said: bytes) -> bool:
+def _read(guide: "Guide", vocabulary: "Vocabulary", prefix: bytes) -> bool:
     """Advance the guide over a text; return whether it gets to the end."""
-    tokens = fewest_tokens(vocabulary, said)
+    tokens = fewest_tokens(vocabulary, prefix)
     return tokens is not None and guide.advance_many(tokens) == len(tokens)
 
 
@@ -211,11 +211,11 @@ def _verdicts(guide: "Guide", tokens: list[int]) -> list["Explanation"]:
     return verdicts
 
 
-def _show(said: str, summary: _StateSummary, verdicts: list["Explanation"], *, is_one: bool) -> None:
+def _show(prefix: str, summary: _StateSummary, verdicts: list["Explanation"], *, is_one: bool) -> None:
     from guided.guide.explanation import describe_terminals
 
     out = console()
-    out.print(f"after {said}: {summary.n_allowed:,} of {summary.n_tokens:,} tokens are allowed")
+    out.print(f"after {prefix}: {summary.n_allowed:,} of {summary.n_tokens:,} tokens are allowed")
     if summary.sample:
         pieces = [f"{token} {shown_bytes(data)}" for token, data in summary.sample]
         out.print(f"    {', '.join([*pieces, '...'] if summary.has_more else pieces)}")
@@ -239,24 +239,24 @@ def _show(said: str, summary: _StateSummary, verdicts: list["Explanation"], *, i
         out.print(f": {verdict.reason}{expected}")
 
 
-def _show_dead(index: "Index", said: bytes, *, as_json: bool) -> int:
+def _show_dead(index: "Index", prefix: bytes, *, as_json: bool) -> int:
     """Report where a text fails that is not a prefix of an accepted one."""
     from guided.guide.explanation import describe_terminals
     from guided.index.regular import RegularIndex
 
     tables = index.tables
-    rejection = first_rejection(tables.automaton if isinstance(tables, RegularIndex) else tables, said)
+    rejection = first_rejection(tables.automaton if isinstance(tables, RegularIndex) else tables, prefix)
     position = (
-        None if rejection is None else prefix_position_of(index.origin and index.origin.spec, said[: rejection.byte])
+        None if rejection is None else prefix_position_of(index.origin and index.origin.spec, prefix[: rejection.byte])
     )
     if as_json:
         failed = None if rejection is None else {**asdict(rejection), **position_as_data(position)}
-        print_json({"after": as_text(said), "allowed": 0, "failed": failed})
+        print_json({"after": as_text(prefix), "allowed": 0, "failed": failed})
         return REJECTED
     out = console()
-    out.print(f"no token is allowed after {shown_bytes(said)}: no accepted text begins with it")
+    out.print(f"no token is allowed after {shown_bytes(prefix)}: no accepted text begins with it")
     if rejection is not None and not rejection.ends_early:
-        for line in excerpt(said.decode(errors="surrogateescape"), rejection.character):
+        for line in excerpt(prefix.decode(errors="surrogateescape"), rejection.character):
             out.print(line)
         terminals = "" if position is None else describe_terminals(position.terminals, position.begin)
         out.print(f"expected {rejection.expected}{terminals}")

@@ -24,7 +24,7 @@ from guided.cli.specs import (
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
-    asked,
+    constraint_of,
 )
 from guided.cli.vocabularies import read_vocabulary
 from guided.files import replace_file
@@ -80,7 +80,7 @@ def explore(
     """
     kinds = KindOptions(start, max_ignored, ascii_only, strict_keywords)
     given = None if index is None else [index]
-    what = asked(
+    what = constraint_of(
         given, "INDEX", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, spec, kinds, optional=True
     )  # fmt: skip
     if what.text is not None:

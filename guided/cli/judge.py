@@ -29,7 +29,7 @@ class Verdict:
         The first call, if it can be parsed.
     error : CallError or None
         Why it cannot be parsed.
-    said : str
+    word : str
         The word that contains the error.
     right_tool : bool
         Whether the call names the right tool, or there is no call and none is needed.
@@ -39,13 +39,13 @@ class Verdict:
 
     call: Call | None
     error: CallError | None
-    said: str
+    word: str
     right_tool: bool
     right_call: bool
 
     def __str__(self) -> str:
         if self.error is not None:
-            word = f"{self.said}: " if self.said else ""
+            word = f"{self.word}: " if self.word else ""
             return f"tool error ({self.error.kind}): {word}{self.error.reason}"
         if self.right_call:
             return "no call, and none is needed" if self.call is None else "the right call"
@@ -69,8 +69,8 @@ def judge(text: str, question: Question, spec: Tools) -> Verdict:
     name, call, error = _first_call(text, spec)
     right_tool = name == question.tool
     right_call = right_tool and error is None and _same_arguments(call.arguments if call else {}, question.arguments)
-    said = "" if error is None else _word(text, error.position)
-    return Verdict(call, error, said, right_tool, right_call)
+    word = "" if error is None else _word(text, error.position)
+    return Verdict(call, error, word, right_tool, right_call)
 
 
 def _first_call(text: str, spec: Tools) -> tuple[str | None, Call | None, CallError | None]:

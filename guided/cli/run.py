@@ -29,7 +29,7 @@ from guided.cli.specs import (
     StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
-    asked,
+    constraint_of,
     plain_text,
 )
 from guided.errors import SchemaError
@@ -143,7 +143,7 @@ def run(
       guided run --regex '(yes|no), because [^.]*\.' --method smc --particles 8 --json 'Is water wet? '
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
-    what = asked(
+    what = constraint_of(
         arguments,
         "PROMPT",
         regex,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsciiOption",
-    "Asked",
     "ChoiceOption",
+    "Constraint",
     "DeviceOption",
     "EosOption",
     "FormatOption",
@@ -43,7 +43,7 @@ __all__ = [
     "ToolChoiceOption",
     "ToolsOption",
     "VocabularyOption",
-    "asked",
+    "constraint_of",
     "only_one",
     "plain_text",
     "tool_options",
@@ -173,7 +173,7 @@ def only_one(**given: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Constraint:
     """The constraint of a command, and its other argument.
 
     Attributes
@@ -289,7 +289,7 @@ class KindOptions:
         return found
 
 
-def asked(
+def constraint_of(
     arguments: Sequence[str] | None,
     name: str,
     regex: str | None,
@@ -303,7 +303,7 @@ def asked(
     kind_options: KindOptions,
     *,
     optional: bool = False,
-) -> Asked:
+) -> Constraint:
     """Return the constraint and the text that the arguments ``[INDEX] NAME`` and the options give.
 
     Raises
@@ -317,7 +317,7 @@ def asked(
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar or spec_source)
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
-        return Asked(file, None, text)
+        return Constraint(file, None, text)
     # Not its truth value: the empty pattern is a pattern.
     only_one(
         regex=regex is not None,
@@ -340,7 +340,7 @@ def asked(
         spec = build_spec("regex", regex, options["regex"], here)
     else:
         spec = build_spec("choice", [plain_text(option, "--choice") for option in choice or ()], {}, here)
-    return Asked(None, spec, text)
+    return Constraint(None, spec, text)
 
 
 def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool) -> "tuple[Path | None, str | None]":

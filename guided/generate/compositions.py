@@ -127,7 +127,7 @@ class CompositionGenerator(Generator[str]):
         reader, values, data = self._captures.reader(), _Values(self.spec), bytearray()
         error: GuidedError | None = None
 
-        def said(found: list[Capture]) -> Iterator[Event]:
+        def captured(found: list[Capture]) -> Iterator[Event]:
             nonlocal error
             for capture in found:
                 try:
@@ -141,11 +141,11 @@ class CompositionGenerator(Generator[str]):
             if isinstance(item, Done):
                 result = item.result
                 if result.error is None:
-                    yield from said(reader.close() or [])
+                    yield from captured(reader.close() or [])
                 yield Done(replace(result, captures=dict(values.found), error=result.error or error))
                 return
             answer = yield item
             if isinstance(item, TextEvent):
                 piece = item.text.encode()
                 data += piece
-                yield from said(reader.feed(piece))
+                yield from captured(reader.feed(piece))

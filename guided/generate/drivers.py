@@ -120,7 +120,9 @@ def together(model: LanguageModel, coroutines: Sequence[TextCoroutine]) -> list[
     """
     events: list[list[Event]] = [[] for _ in coroutines]
     rows = list(range(len(coroutines)))
-    requests = [_until_request(coroutine, None, said) for coroutine, said in zip(coroutines, events, strict=True)]
+    requests = [
+        _until_request(coroutine, None, collected) for coroutine, collected in zip(coroutines, events, strict=True)
+    ]
     batch: Batch | None = None
     answers: Sequence[Logits | None]
     while True:

@@ -83,9 +83,9 @@ class LexemePlans:
         self._counts: Int64Array = np.array([0, 0, 0, 0, 1, len(root)], np.int64)
         self.groups[0] = 0, len(root), 1, 0
         self.group_nodes[: len(root)] = root
-        # Plans by (group, control, labels): in `_ids` only labels that the control can lead to, in `_asked` all that the cell allows.
+        # Plans by (group, control, labels): in `_ids` only labels that the control can lead to, in `_by_query` all that the cell allows.
         self._ids: dict[tuple[int, int, int], int] = {}
-        self._asked: dict[tuple[int, int, int], int] = {}
+        self._by_query: dict[tuple[int, int, int], int] = {}
         self._bases: dict[int, list[_Base]] = {}
         self._n_kept = 0
 
@@ -98,8 +98,8 @@ class LexemePlans:
 
     def plan(self, group: int, control: int, allow: int) -> int:
         """Return the plan of a group from a control on a cell that allows certain labels."""
-        asked = group, control, allow
-        found = self._asked.get(asked)
+        query = group, control, allow
+        found = self._by_query.get(query)
         if found is None:
             if group >= _N_GROUPS:
                 raise LimitError("plan_groups", group + 1, _N_GROUPS, "the grammar has too many distinct masks")
@@ -109,8 +109,8 @@ class LexemePlans:
             found = self._ids.get(key)
             if found is None:
                 found = self._ids[key] = self._make(*key)
-            self._asked[asked] = found
-            if 2 * len(self._asked) >= len(self.keys):
+            self._by_query[query] = found
+            if 2 * len(self._by_query) >= len(self.keys):
                 self.keys, self.values = rehashed(self.keys, self.values)
             word = group << 44 | control << 22 | allow
             insert(self.keys, self.values, word ^ word >> 31, found)

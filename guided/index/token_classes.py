@@ -153,9 +153,9 @@ class TokenClassifier:
             _, node, needed, _ = configuration
             classes.stay(self._stays_of(base, needed > 0), self._stacks, node, needed)
             for group in plan.groups:
-                asked = list[Record]()
-                after = self._stacks.after_action(ACTION - group.action, node, records=asked)
-                if asked:
+                records = list[Record]()
+                after = self._stacks.after_action(ACTION - group.action, node, records=records)
+                if records:
                     classes.deferred += group.suffixes.tokens[group.pairs].tolist()
                 elif after is not None:
                     classes.end(group, self._suffixes(group.suffixes, after))

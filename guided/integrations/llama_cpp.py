@@ -170,10 +170,10 @@ class LlamaCpp(LanguageModel):
             raise ModelError(f"the model's chat template refuses these messages: {error}") from error
         if not continued:
             return text
-        said = str(messages[-1]["content"]).strip()
-        if said not in text:
+        message = str(messages[-1]["content"]).strip()
+        if message not in text:
             raise ModelError("the model's chat template changes the last message, so it can not be continued")
-        return text[: text.rindex(said) + len(said)]
+        return text[: text.rindex(message) + len(message)]
 
     def _name(self, kind: str) -> str:
         token = getattr(self._api, f"llama_vocab_{kind}")(self._vocab)

@@ -69,55 +69,55 @@ class RequestChecks:
 
         Sets the backend in the params of a request that can be served, and puts its options about JSON into its constraint.
         """
-        asked = params.structured_outputs
-        refusal = self._setting_refused(params, asked, model_config) or self._checked(asked, is_final=True)
+        outputs = params.structured_outputs
+        refusal = self._setting_refused(params, outputs, model_config) or self._checked(outputs, is_final=True)
         if refusal:
             metrics().refusals.inc()
         else:
-            asked._backend = "guided"
+            outputs._backend = "guided"
         return refusal
 
     def prepare(self, params: Any) -> None:
         """Compute the costly part of `refusal` ahead; it is then known."""
         self._checked(params.structured_outputs, is_final=False)
 
-    def _checked(self, asked: Any, *, is_final: bool) -> str:
+    def _checked(self, outputs: Any, *, is_final: bool) -> str:
         from vllm.v1.structured_output.request import get_structured_output_key
 
         begin = time.perf_counter()
         try:
-            option, text = get_structured_output_key(asked)
+            option, text = get_structured_output_key(outputs)
         except RecursionError:
             return "LimitError: the schema nests too deeply"
-        kind, options = option.name, self._options_of(asked)
-        if kind == "JSON" and asked._backend == "guided":
+        kind, options = option.name, self._options_of(outputs)
+        if kind == "JSON" and outputs._backend == "guided":
             # Params that were checked before may carry their options already.
             _, text = options.unpacked(text)
         if kind in ("JSON", "JSON_OBJECT") and options != self._front_end.options:
             text = options.packed(text if kind == "JSON" else '{"type": "object"}')
             kind = "JSON"
             if is_final:
-                asked.json, asked.json_object = text, None
+                outputs.json, outputs.json_object = text, None
         refusal, known = self._front_end.refusal(kind, text)
         if not known:
             metrics().check_seconds.observe(time.perf_counter() - begin)
         return refusal
 
-    def _options_of(self, asked: Any) -> Options:
+    def _options_of(self, outputs: Any) -> Options:
         """Return the options of a request: those of the server, and what the request itself says."""
         usual = self._front_end.options
-        whitespace = asked.whitespace_pattern or ("compact" if asked.disable_any_whitespace else usual.whitespace)
-        return Options(whitespace, usual.additional_properties and not asked.disable_additional_properties)
+        whitespace = outputs.whitespace_pattern or ("compact" if outputs.disable_any_whitespace else usual.whitespace)
+        return Options(whitespace, usual.additional_properties and not outputs.disable_additional_properties)
 
     @staticmethod
-    def _setting_refused(params: Any, asked: Any, model_config: Any) -> str:
+    def _setting_refused(params: Any, outputs: Any, model_config: Any) -> str:
         if getattr(model_config, "is_diffusion", False):
             return "diffusion models do not write from left to right, which a constraint needs"
-        if asked._backend not in (None, "guided"):
+        if outputs._backend not in (None, "guided"):
             return "a request cannot choose its backend: leave _backend out"
-        if asked.json_object is False:
+        if outputs.json_object is False:
             return "json_object must be true if it is given"
-        if asked.json is not None and asked.json == "":
+        if outputs.json is not None and outputs.json == "":
             return "SchemaError: the schema is empty"
         if params.ignore_eos:
             return "ignore_eos continues the text after its end, where no constraint holds: leave it out"

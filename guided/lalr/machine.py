@@ -134,10 +134,10 @@ class LalrMachine(Pushdown):
             # Why: bytes that share an action form one group of tokens with one plan, so all of them are set together.
             unknown = np.flatnonzero(row == UNKNOWN).tolist()
             group = self._rows.together(hypotheses, unknown, byte)
-            row[group] = self._asked(hypotheses, group[0])
+            row[group] = self._split_entry(hypotheses, group[0])
         self._tables.set_row(control, row)
 
-    def _asked(self, hypotheses: frozenset[Hypothesis], byte: int) -> int:
+    def _split_entry(self, hypotheses: frozenset[Hypothesis], byte: int) -> int:
         """Return the entry of a byte on which a hypothesis splits or text is read again."""
         try:
             found = self.reader.read(hypotheses, byte)

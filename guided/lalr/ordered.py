@@ -227,8 +227,8 @@ class _Construction:
 
     def _end(self, threads: tuple[_Thread, ...]) -> Event | None:
         """Return the match if the text ends: the most preferred pending one whose obligations the end discharges."""
-        for place, owed in threads:
-            if isinstance(place, Event) and holds_at_end(owed):
+        for place, obligations in threads:
+            if isinstance(place, Event) and holds_at_end(obligations):
                 return place
         return None
 
@@ -237,7 +237,7 @@ class _Construction:
         arrived: list[list[_Thread]] = [[] for _ in range(self.n_classes)]
         lefts = self._lefts_after(left) if self.machine is not None else None
         cost = len(threads)
-        for place, owed in threads:
+        for place, obligations in threads:
             if isinstance(place, Event):
                 if place.back >= self.limits.lookahead:
                     raise GrammarError(
@@ -250,15 +250,15 @@ class _Construction:
                 moved = place + 1
                 classes = self.members[self.code[place].a]
             cost += len(classes)
-            if owed:
-                rests = self._rests(owed, left)
+            if obligations:
+                rests = self._rests(obligations, left)
                 for c in classes:
                     rest = rests[c]
                     if rest is not None:
                         arrived[c].append((moved, rest))
             else:
                 for c in classes:
-                    arrived[c].append((moved, owed))
+                    arrived[c].append((moved, obligations))
         spelling: dict[int, set[tuple[int, int]]] = {}
         for keyword, count in spelled:
             word = self.keywords[keyword].spelling
@@ -295,22 +295,22 @@ class _Construction:
             self.left_rows[left] = after
         return after
 
-    def _rests(self, owed: frozenset[Any], left: int) -> list[frozenset[Any] | None]:
+    def _rests(self, obligations: frozenset[Any], left: int) -> list[frozenset[Any] | None]:
         """Return the remaining obligations after each class of characters; None if one has failed."""
-        rests = self.owing.get((owed, left))
+        rests = self.owing.get((obligations, left))
         if rests is None:
             assert self.machine is not None, "only assertions have obligations"
             lefts = self._lefts_after(left)
             # PERF: most of the dozens of classes have the same effect on the obligations (a third of the time of grammars/sql.lark).
-            read, known = self.machine.reads(owed), dict[tuple[int, int], frozenset[Any] | None]()
+            read, known = self.machine.reads(obligations), dict[tuple[int, int], frozenset[Any] | None]()
             rests = []
             for c, after in enumerate(lefts):
                 alike = read & self.within[c], after
                 if alike not in known:
                     stepped = self.stepped.setdefault((c, after), {})
-                    known[alike] = self.machine.owed_after(owed, c, self.trackers[after], stepped)
+                    known[alike] = self.machine.obligations_after(obligations, c, self.trackers[after], stepped)
                 rests.append(known[alike])
-            self.owing[owed, left] = rests
+            self.owing[obligations, left] = rests
         return rests
 
     def _close(self, threads: list[_Thread], left: int, spelled: _Spelled) -> tuple[tuple[_Thread, ...], Event | None]:
@@ -323,7 +323,7 @@ class _Construction:
         seen: set[tuple[_Position, frozenset[Any], frozenset[int]]] = set()
         # Invariant: the most preferred item that is still to run is on top.
         stack: list[tuple[_Position, frozenset[Any], frozenset[int]]] = [
-            (p, owed, _NOTHING) for p, owed in reversed(threads)
+            (p, obligations, _NOTHING) for p, obligations in reversed(threads)
         ]
         event = None
         while stack:
@@ -331,40 +331,40 @@ class _Construction:
             if item in seen:
                 continue
             seen.add(item)
-            place, owed, entered = item
+            place, obligations, entered = item
             if isinstance(place, Event):
-                if not owed:
+                if not obligations:
                     event = place
                     break
-                closed[place, owed] = None
+                closed[place, obligations] = None
                 continue
             op, a, b, c, is_lazy = code[place]
             if op == READ:
-                closed[place, owed] = None
+                closed[place, obligations] = None
             elif op == SPLIT:
-                stack.append((b, owed, entered))
-                stack.append((a, owed, entered))
+                stack.append((b, obligations, entered))
+                stack.append((a, obligations, entered))
             elif op == JUMP:
-                stack.append((a, owed, entered))
+                stack.append((a, obligations, entered))
             elif op == ENTER:
                 if c in entered:
-                    stack.append((b, owed, entered))
+                    stack.append((b, obligations, entered))
                 else:
-                    body, onward = (a, owed, entered | {c}), (b, owed, entered)
+                    body, onward = (a, obligations, entered | {c}), (b, obligations, entered)
                     stack.extend((body, onward) if is_lazy else (onward, body))
             elif op == AGAIN:
-                stack.append((b if c in entered else a, owed, entered))
+                stack.append((b if c in entered else a, obligations, entered))
             elif op == LOOK:
                 assert self.machine is not None, "assertions have a machine"
                 alternatives = self.machine.asserted(a, self.trackers[left])
-                stack.extend((place + 1, owed | more, entered) for more in alternatives)
+                stack.extend((place + 1, obligations | more, entered) for more in alternatives)
             else:
                 assert op == MATCH
                 found = Event(self._label(a, spelled), 0, left)
-                if not owed:
+                if not obligations:
                     event = found
                     break
-                closed[found, owed] = None
+                closed[found, obligations] = None
         self.steps.spend(_STEP_COST * len(seen), _TOO_MANY)
         return tuple(closed), event
 

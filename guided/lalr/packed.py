@@ -59,10 +59,10 @@ def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTable
             tuple((int(owner), int(word)) for owner, word in content["keywords"]),
             tuple(LexerContext(tuple(map(int, tried)), tuple(map(int, words))) for tried, words in content["contexts"]),
         )
-        said = content["indentation"]
-        indentation = said and Indentation(
-            str(said["newline"]), tuple(map(str, said["opening"])), tuple(map(str, said["closing"])),
-            str(said["indent"]), str(said["dedent"]), int(said["tab"]),
+        written = content["indentation"]
+        indentation = written and Indentation(
+            str(written["newline"]), tuple(map(str, written["opening"])), tuple(map(str, written["closing"])),
+            str(written["indent"]), str(written["dedent"]), int(written["tab"]),
         )  # fmt: skip
         tables = LalrTables(
             symbols=tuple(map(str, content["symbols"])),

@@ -32,7 +32,7 @@ _NOT_SCHEMA = frozenset({"name", "in", "required", "description", "collectionFor
 _BODY = "body"
 # Keys of a document and of an operation that determine the schemas.
 _KEPT = frozenset({"openapi", "swagger", "components", "definitions", "parameters", "requestBodies", "$defs"})
-_ASKED = frozenset({"parameters", "requestBody", "$ref"})
+_REQUEST_KEYS = frozenset({"parameters", "requestBody", "$ref"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,13 +326,15 @@ def _without_answers(content: Mapping[str, Any]) -> dict[str, Any]:
     if '"#/paths/' in text_of(paths):
         return dict(content)
     kept = {key: value for key, value in content.items() if key in _KEPT}
-    kept["paths"] = {path: _asked(item) if isinstance(item, Mapping) else item for path, item in paths.items()}
+    kept["paths"] = {path: _request_parts(item) if isinstance(item, Mapping) else item for path, item in paths.items()}
     return kept
 
 
-def _asked(item: Mapping[str, Any]) -> dict[str, Any]:
+def _request_parts(item: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: {name: value for name, value in part.items() if name in _ASKED} if isinstance(part, Mapping) else part
+        key: {name: value for name, value in part.items() if name in _REQUEST_KEYS}
+        if isinstance(part, Mapping)
+        else part
         for key, part in item.items()
         if key in METHODS or key in ("parameters", "$ref")
     }

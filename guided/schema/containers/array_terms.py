@@ -43,8 +43,8 @@ class _Term:
     # If items must not all differ: past values, one tuple for each such literal.
     repeats: list[tuple[int, ...]] = field(default_factory=list)
     # If items must differ: past values.
-    been: tuple[int, ...] | None = None
-    # The past values of `been`, combined into few formulas.
+    past_values: tuple[int, ...] | None = None
+    # The past values of `past_values`, combined into few formulas.
     unlike: tuple[int, ...] = ()
 
     def at_most(self, most: int) -> None:
@@ -64,15 +64,17 @@ class _Term:
         tables = (*self.tables, *(self.formulas.nodes[one] for one in self.against))
         return max((len(table[1]) for table in tables), default=0)
 
-    def said(self, position: int) -> int:
+    def required_of_item(self, position: int) -> int:
         """Return the formula of an item without existentials."""
-        been = map(self.formulas.negation, self.unlike)
-        return self.formulas.conjunction([*(_item(table, position) for table in self.tables), *self.everywhere, *been])
+        past_values = map(self.formulas.negation, self.unlike)
+        return self.formulas.conjunction(
+            [*(_item(table, position) for table in self.tables), *self.everywhere, *past_values]
+        )
 
     def wanted(self, member: Member) -> int:
         """Return the formula of an item that meets at least its existentials."""
-        asked = (self.asked(one, member.position) for one in member.meets)
-        return self.formulas.conjunction((self.said(member.position), *asked))
+        conditions = (self.required_by(one, member.position) for one in member.meets)
+        return self.formulas.conjunction((self.required_of_item(member.position), *conditions))
 
     def value(self, member: Member) -> int:
         """Return the formula of an item that meets its existentials and no other ``contains`` with a maximum."""
@@ -83,7 +85,7 @@ class _Term:
         """Return the positions at which an item may meet an existential."""
         return range(self.n_prefix + 1)
 
-    def asked(self, existential: int, position: int) -> int:
+    def required_by(self, existential: int, position: int) -> int:
         """Return the formula that an existential requires of an item: a negated ``items`` entry, or the formula of a ``contains``."""
         node = self.formulas.nodes[existential]
         return self.formulas.negation(_item(node, position)) if node[0] == "items" else existential
@@ -108,7 +110,7 @@ class _End:
 
     def needed(self) -> Iterator[tuple[int, int]]:
         """Yield the formulas of the items that must come, ignoring past values, each with the number of such items."""
-        term = replace(self.term, been=None, unlike=())
+        term = replace(self.term, past_values=None, unlike=())
         n_prefix = term.n_prefix
         n_own = sum(times for _, times in self.own)
         taken = {item.position for item in self.items}
@@ -154,7 +156,7 @@ def can_end(
     """
     for read in _read(formulas, term):
         for end in _ends(read, can_be, enumerate_up_to, spend):
-            if read.been is not None and _critical(end, can_be, enumerate_up_to, spend) is None:
+            if read.past_values is not None and _critical(end, can_be, enumerate_up_to, spend) is None:
                 continue
             if not read.repeats or _repeats(read, end.values(can_be), can_be):
                 return True
@@ -167,7 +169,7 @@ def critical_values(
     """Return the values that every array with these literals needs, if items must differ; None if no array can end."""
     found: frozenset[int] | None = None
     for read in _read(formulas, term):
-        if read.been is None:
+        if read.past_values is None:
             return frozenset()
         for end in _ends(read, can_be, enumerate_up_to, spend):
             values = _critical(end, can_be, enumerate_up_to, spend)
@@ -179,7 +181,7 @@ def critical_values(
 
 
 def _critical(end: _End, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spend: _Spend) -> frozenset[int] | None:
-    return critical_items(end.term.formulas, end.needed(), end.term.been or (), can_be, enumerate_up_to, spend)
+    return critical_items(end.term.formulas, end.needed(), end.term.past_values or (), can_be, enumerate_up_to, spend)
 
 
 def later_values(
@@ -197,18 +199,20 @@ def _ends(term: _Term, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spen
     """Yield the ways to end an array, ignoring ``uniqueItems``."""
     n_prefix = term.n_prefix
     needed = min(term.least, n_prefix)
-    if 0 <= term.most < term.least or not all(can_be(term.said(position)) for position in range(needed)):
+    if 0 <= term.most < term.least or not all(can_be(term.required_of_item(position)) for position in range(needed)):
         return
-    if term.least > n_prefix and not can_be(term.said(n_prefix)):
+    if term.least > n_prefix and not can_be(term.required_of_item(n_prefix)):
         return
     if not term.against and not term.counts and not term.repeats:
         yield _End(term)
         return
     end = needed
-    while end < n_prefix and (term.most < 0 or end < term.most) and can_be(term.said(end)):
+    while end < n_prefix and (term.most < 0 or end < term.most) and can_be(term.required_of_item(end)):
         end += 1
     spare = needed + len(term.against) + sum(least for least, _ in term.counts.values()) + 2
-    if term.been is not None:  # Why: the number of distinct values limits how many items can satisfy the ``contains``
+    if (
+        term.past_values is not None
+    ):  # Why: the number of distinct values limits how many items can satisfy the ``contains``
         spare += term.least
     spare = min(spare, _NUMBERS_TRIED)
     choices = [_numbers(least, most, spare) for least, most in term.counts.values()]
@@ -239,12 +243,12 @@ def _met(
     n_prefix = term.n_prefix
     many = [n_prefix] if end == n_prefix and term.most < 0 else []
     positions = MemberPositions(term.value, term.near, many, range(end), slots=-1, room=-1, can_be=can_be, spend=spend)
-    n_items = n_prefix + term.least + sum(existentials.values()) + len(term.been or ())
+    n_items = n_prefix + term.least + sum(existentials.values()) + len(term.past_values or ())
     alone_of: dict[int, Member] = {}
     for existential in existentials:
         member = positions.own(existential)
         # Why not for few values: then an item may have to meet several existentials.
-        if member is not None and (term.been is None or enumerate_up_to(term.value(member), n_items) is None):
+        if member is not None and (term.past_values is None or enumerate_up_to(term.value(member), n_items) is None):
             alone_of[existential] = member
     n_sharing = sum(times for existential, times in existentials.items() if existential not in alone_of)
     own: list[tuple[Member, int]] = []
@@ -264,7 +268,7 @@ def _met(
         competing += [existential] * times
     own = [(member, times) for member, times in own if times]
     room = -1
-    if end == n_prefix < term.most and can_be(term.said(n_prefix)):
+    if end == n_prefix < term.most and can_be(term.required_of_item(n_prefix)):
         many, room = [n_prefix], term.most - n_prefix
     positions = MemberPositions(
         term.wanted, term.near, many, range(end), slots=-1, room=room, can_be=can_be, spend=spend
@@ -306,9 +310,12 @@ def _values(term: _Term, items: Sequence[Member], can_be: _CanBe) -> list[int]:
 def _repeats(term: _Term, values: Sequence[int], can_be: _CanBe) -> bool:
     """Return whether an item can repeat another item or a past value, as each of the term's literals requires."""
     conjunction = term.formulas.conjunction
-    if term.been is None and any(can_be(conjunction(two)) for two in combinations(values, 2)):
+    if term.past_values is None and any(can_be(conjunction(two)) for two in combinations(values, 2)):
         return True
-    return all(any(can_be(conjunction((one, value))) for one in values for value in been) for been in term.repeats)
+    return all(
+        any(can_be(conjunction((one, value))) for one in values for value in past_values)
+        for past_values in term.repeats
+    )
 
 
 def _read(formulas: Formulas, term: Iterable[int]) -> Iterator[_Term]:
@@ -336,8 +343,8 @@ def _read(formulas: Formulas, term: Iterable[int]) -> Iterator[_Term]:
             if is_negated:
                 certain.repeats.append(tuple(one for values in atom[1:] for one in formulas.list_among(values)))
             else:
-                been = (one for values in atom[1:] for one in formulas.list_among(values))
-                certain.been = tuple(dict.fromkeys((*(certain.been or ()), *been)))
+                past_values = (one for values in atom[1:] for one in formulas.list_among(values))
+                certain.past_values = tuple(dict.fromkeys((*(certain.past_values or ()), *past_values)))
                 certain.unlike = tuple(dict.fromkeys((*certain.unlike, *atom[1:])))
         else:
             assert literal == TRUE, node

@@ -217,13 +217,13 @@ class ConjunctiveObject:
             if label not in self.keys.spellable or (name >= 0 and self.banned >> name & 1):
                 found = FALSE
             else:
-                found = self.context.formulas.conjunction([self.said(part, label) for part in self.parts])
+                found = self.context.formulas.conjunction([self.required_of_value(part, label) for part in self.parts])
             self.values[label] = found
         return found
 
-    def said(self, part: int, label: int) -> int:
+    def required_of_value(self, part: int, label: int) -> int:
         """Return what a ``properties`` or ``propertyNames`` atom requires of the value of a key with this label."""
-        return self.context.said(self.table, part)[label]
+        return self.context.required_of_values(self.table, part)[label]
 
     def alive(self) -> int:
         """Return the labels with a satisfiable value, as bits."""
@@ -266,7 +266,7 @@ def needed_values(formulas: Formulas, formula: int) -> list[int] | None:
             for name, is_left in left.items():
                 if is_left:
                     needed[name].append(others)
-    return [formulas.conjunction(said) for said in needed.values()]
+    return [formulas.conjunction(required) for required in needed.values()]
 
 
 def lowest(labels: int) -> int:

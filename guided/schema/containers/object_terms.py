@@ -35,7 +35,7 @@ def can_end(rules: ConjunctiveObject, seen: int, existentials: Sequence[int], sp
     formulas = rules.context.formulas
 
     def value(member: Member) -> int:
-        against = (formulas.negation(rules.said(one, member.position)) for one in member.meets)
+        against = (formulas.negation(rules.required_of_value(one, member.position)) for one in member.meets)
         return formulas.conjunction((rules.value(member.position), *against))
 
     def near(existential: int) -> frozenset[int]:

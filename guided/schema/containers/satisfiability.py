@@ -182,8 +182,8 @@ class Satisfiability:
                 # Why: other names cannot help to satisfy the formula, so states that differ only in these share one answer.
                 seen &= self.context.key_table(table).bits_of(names)
             progress = (table, seen)
-        asked = progress
-        return self.goals.ask((asked, formula), lambda: any(True for _ in self.live_terms(asked, formula)))
+        state = progress
+        return self.goals.ask((state, formula), lambda: any(True for _ in self.live_terms(state, formula)))
 
     def live_terms(self, progress: Progress, formula: int) -> Iterator[tuple[int, ...]]:
         """Yield the terms of the formula of an object or array that its members or items can satisfy.

@@ -96,11 +96,11 @@ class _Alternatives:
         members = node[1] if node[0] == "|" else (formula,)
         self._formulas, self._observed = formulas, observed
         self._with: dict[int, list[int]] = {}
-        self._asked: dict[int, dict[int, int]] = {}
+        self._pending: dict[int, dict[int, int]] = {}
         for member in members:
-            asked = [atom[1] for atom in formulas.atoms(member) if atom[0] == "value"]
-            self._asked[member] = dict.fromkeys(asked, FALSE)
-            for one in asked:
+            pending = [atom[1] for atom in formulas.atoms(member) if atom[0] == "value"]
+            self._pending[member] = dict.fromkeys(pending, FALSE)
+            for one in pending:
                 self._with.setdefault(one, []).append(member)
         left = substitute(formulas, members, dict.fromkeys(observed, FALSE))
         # Alternatives that can still hold under an all-false valuation.
@@ -113,7 +113,7 @@ class _Alternatives:
             bits ^= lowest
             one = self._observed[lowest.bit_length() - 1]
             for member in self._with.get(one, ()):
-                changed.setdefault(member, dict(self._asked[member]))[one] = TRUE
+                changed.setdefault(member, dict(self._pending[member]))[one] = TRUE
         others = [after for member, after in self._left.items() if member not in changed]
         return self._formulas.disjunction(
             [*others, *(substitute(self._formulas, (member,), truth)[0] for member, truth in changed.items())]

@@ -46,7 +46,7 @@ class Verdicts:
     """
 
     __slots__ = (
-        "_asked",
+        "_divisor_of",
         "_integer",
         "_plain",
         "_sides",
@@ -78,13 +78,13 @@ class Verdicts:
             divided.remove(by_value)  # all numbers are whole
         self.divisors = tuple(Divisor(Fraction(1) if atom == by_value else atom[1]) for atom in divided)
         # The divisor that decides each atom; None: the atom holds if the text has neither point nor exponent.
-        self._asked = [divided.index(atom) if atom in divided else None for atom in rest]
+        self._divisor_of = [divided.index(atom) if atom in divided else None for atom in rest]
         self._integer = divided.index(by_value) if by_value in divided else None
 
     def classes(self, side: int) -> list[int]:
         """Return per region the first region with the same outcome; -1 if no number is accepted."""
         regions = range(2 * len(self.cuts[side]) + 1)
-        if self._asked:
+        if self._divisor_of:
             return [region if self.may_accept[side] >> region & 1 else -1 for region in regions]
         first = {REJECTED: -1}
         outcomes = self._sides[side].outcomes(())
@@ -103,7 +103,7 @@ class Verdicts:
             return most
         greatest = scientific(cuts[top])[1]
         for i, divisor in enumerate(self.divisors):
-            others_truth = [False if asked is None or asked == i else None for asked in self._asked]
+            others_truth = [False if index is None or index == i else None for index in self._divisor_of]
             if not self._sides[side].may_accept(others_truth) & mask:
                 # Why: n digits, the last not 0, form a multiple only with exponents of at least n - 1 less the places.
                 most = min(most, greatest + 1 + divisor.places - divisor.zeros)
@@ -121,11 +121,11 @@ class Verdicts:
         whole : bool
             Whether it has neither point nor exponent.
         """
-        others_truth = tuple(whole if asked is None else truths[asked] for asked in self._asked)
+        others_truth = tuple(whole if index is None else truths[index] for index in self._divisor_of)
         outcome = self._sides[side].outcomes(others_truth)[region]
         if self._plain and not whole and self._integer is not None and truths[self._integer]:
             by_text = tuple(
-                truth and asked != self._integer for truth, asked in zip(others_truth, self._asked, strict=True)
+                truth and index != self._integer for truth, index in zip(others_truth, self._divisor_of, strict=True)
             )
             if outcome != self._sides[side].outcomes(by_text)[region]:
                 return REJECTED

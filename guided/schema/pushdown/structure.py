@@ -124,7 +124,8 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
 
     after = _AFTER_NUMBER + after_number
     numbers = [
-        _number(tables, options, letters, action_entry(value_done_again), after, asked) for asked in (TRUE, _INTEGER)
+        _number(tables, options, letters, action_entry(value_done_again), after, formula)
+        for formula in (TRUE, _INTEGER)
     ]
     leaf = string_automaton(Formulas(), (TRUE,), options, Limits())
     body = leaf.automaton.within(letters)
@@ -184,11 +185,11 @@ _LIMITS = Limits()
 
 
 def _number(
-    tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, after: bytes, asked: int
+    tables: PushdownTables, options: JsonOptions, alphabet: BoolArray, done: int, after: bytes, formula: int
 ) -> int:
     """Return the frame of unconstrained numbers or integers; -1 if it has too many states."""
     formulas = Formulas()
-    wanted = formulas.atom(("integer", options.numbers == "dumps")) if asked == _INTEGER else TRUE
+    wanted = formulas.atom(("integer", options.numbers == "dumps")) if formula == _INTEGER else TRUE
     automaton = number_automaton(formulas, (wanted,), options, Limits()).automaton.within(alphabet)
     # PERF: each schema copies the shared controls, and few schemas need the large frames (`python -m benchmarks.first_mask`).
     if automaton.n_states > _COMMON_STATES:

@@ -96,17 +96,17 @@ class _Writer:
         """Return a conjunction, grouped by type; types that the value must have are not conditional."""
         nodes = self._formulas.nodes
         of_type = {nodes[member][1] for member in members if nodes[member][0] == "type"}
-        said: dict[str, list[int]] = {}
+        by_kind: dict[str, list[int]] = {}
         for member in members:
             if nodes[member][0] in _TYPED:
-                said.setdefault(nodes[member][0], []).append(nodes[member][1])
+                by_kind.setdefault(nodes[member][0], []).append(nodes[member][1])
         parts: dict[str, None] = {}
         for member in members:
             kind, *content = nodes[member]
-            if kind in said:
-                text = self._text(self._formulas.conjunction(said[kind]), levels - 1, name)
+            if kind in by_kind:
+                text = self._text(self._formulas.conjunction(by_kind[kind]), levels - 1, name)
                 parts[f"{kind}: {text}" if kind in of_type else f"if {kind}: {text}"] = None
-            elif kind != "type" or content[0] not in said:
+            elif kind != "type" or content[0] not in by_kind:
                 parts[self._text(member, levels - 1, name)] = None
         return next(iter(parts)) if len(parts) == 1 else f"all ({', '.join(parts)})"
 

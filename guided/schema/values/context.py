@@ -88,7 +88,7 @@ class SchemaContext:
         self._spellings: list[tuple[tuple[bytes, ...], ...]] = []
         self._pattern_index_of: list[dict[int, int]] = []
         # By key table and part.
-        self._said: dict[tuple[int, int], list[int]] = {}
+        self._required: dict[tuple[int, int], list[int]] = {}
         self._limited: dict[tuple[int, int], frozenset[int]] = {}
         # By formula: its set of constants.
         self._distinguished: dict[int, Leaf] = {}
@@ -486,11 +486,11 @@ class SchemaContext:
         """Return the position of each formula of names among the patterns of a table, or `ALWAYS` or `NEVER`."""
         return self._pattern_index_of[number]
 
-    def said(self, number: int, part: int) -> list[int]:
+    def required_of_values(self, number: int, part: int) -> list[int]:
         """Return what a ``properties`` or ``propertyNames`` atom requires of the value of a key, by label of a key table."""
-        found = self._said.get((number, part))
+        found = self._required.get((number, part))
         if found is None:
-            found = self._said[number, part] = values_of(
+            found = self._required[number, part] = values_of(
                 self.formulas, self.formulas.nodes[part], self._tables[number], self._pattern_index_of[number]
             )
         return found
@@ -499,8 +499,8 @@ class SchemaContext:
         """Return the labels of a key table whose values such an atom restricts."""
         found = self._limited.get((number, part))
         if found is None:
-            said = enumerate(self.said(number, part))
-            found = self._limited[number, part] = frozenset(label for label, value in said if value != TRUE)
+            required = enumerate(self.required_of_values(number, part))
+            found = self._limited[number, part] = frozenset(label for label, value in required if value != TRUE)
         return found
 
     def key_automaton(self, number: int) -> Automaton | None:
