@@ -4,15 +4,15 @@ It is composed of parts: *top*, the text with a hole at each call; *before*, the
 (`guided.calls.names`); and for each tool the *rest*, the text after its name, built once a text has passed the name. Tools with the same
 arguments share one rest.
 
-A *place* is a position in one part:
+A *position* is a state of one part:
 
     (TOP, state)                          in the text around calls
     (BEFORE, state, behind)               in a call before its name; ``behind`` is the state of top after the call
     (NAME, low, high, depth, behind)      in a name
     (REST, number of the rest, state)     after the name
 
-and a state is a set of places, as in a subset construction, in nearly all cases a singleton. Where a call may begin, its places are added
-to those of the text; where a rest may end, those of the text after it are added. The places after a complete name are added only when a
+and a state is a set of positions, as in a subset construction, mostly a singleton. Where a call may begin, its positions are added
+to those of the text; where a rest may end, those of the text after it are added. The positions after a complete name are added only when a
 byte is read that continues no name.
 
 Complexity: O(1) per state, vectorized for names; each rest is built once, at the cost of its tool. Nothing depends on the number of tools.
@@ -32,7 +32,7 @@ from guided.schema.pushdown.frames import ANY, Frame, FrameStates, Hole, SubTrie
 __all__ = ["CallStates", "Parts"]
 
 TOP, BEFORE, NAME, REST = range(4)
-_Place: TypeAlias = tuple[int, ...]
+_PartPosition: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +95,8 @@ class CallStates:
         self._rests: list[tuple[FrameStates, int]] = []
         self._rest_numbers: dict[tuple[Hashable, int], int] = {}
         self._frames: dict[Hashable, FrameStates] = {}
-        self._numbers: dict[tuple[_Place, ...], int] = {}
-        self._states: list[tuple[_Place, ...]] = []
+        self._numbers: dict[tuple[_PartPosition, ...], int] = {}
+        self._states: list[tuple[_PartPosition, ...]] = []
         self._names = parts.names.spelled_with(letters)
         if not letters.all():
             live = [self._frame(self._names[place].decode()).is_live for place in range(len(self._names))]
@@ -116,15 +116,15 @@ class CallStates:
 
     # States
 
-    def _state(self, places: Sequence[_Place]) -> int:
-        """The number of a set of places, closed under `_added`."""
-        found: set[_Place] = set()
-        work = list(places)
+    def _state(self, positions: Sequence[_PartPosition]) -> int:
+        """The number of a set of positions, closed under `_added`."""
+        found: set[_PartPosition] = set()
+        work = list(positions)
         while work:
-            place = work.pop()
-            added, is_needed = self._added(place)
-            if is_needed and place not in found:
-                found.add(place)
+            position = work.pop()
+            added, is_needed = self._added(position)
+            if is_needed and position not in found:
+                found.add(position)
             work.extend(added)
         key = tuple(sorted(found))
         number = self._numbers.get(key)
@@ -133,9 +133,9 @@ class CallStates:
             self._states.append(key)
         return number
 
-    def _added(self, place: _Place) -> tuple[list[_Place], bool]:
-        """The places that a place adds, and whether the place has successors of its own."""
-        kind, state = place[0], place[1]
+    def _added(self, position: _PartPosition) -> tuple[list[_PartPosition], bool]:
+        """The positions that a position adds, and whether the position has successors of its own."""
+        kind, state = position[0], position[1]
         if kind == TOP:
             behind = int(self._top.behind[state])
             continues = bool((self._top.row(state) >= 0).any()) or bool(self._top.accepting[state])
@@ -143,11 +143,11 @@ class CallStates:
         if kind == BEFORE:
             has_name = bool(self._before.accepting[state])
             continues = bool((self._before.row(state) >= 0).any())
-            return ([(NAME, 0, len(self._names), 0, place[2])] if has_name else []), continues or not has_name
+            return ([(NAME, 0, len(self._names), 0, position[2])] if has_name else []), continues or not has_name
         if kind == REST:
             rest, behind = self._rests[state]
-            ends = bool(rest.accepting[place[2]])
-            continues = bool((rest.row(place[2]) != DEAD).any())
+            ends = bool(rest.accepting[position[2]])
+            continues = bool((rest.row(position[2]) != DEAD).any())
             return ([(TOP, behind)] if ends else []), continues or not ends
         return [], True
 
@@ -176,7 +176,7 @@ class CallStates:
         return found
 
     def _ended(self, low: int, depth: int, behind: int) -> int | None:
-        """The rest of the tool whose name is complete at a place; None if no name is."""
+        """The rest of the tool whose name is complete at a position; None if no name is."""
         if self._names.length(low) != depth:
             return None
         return self._rest(low, behind)
@@ -184,18 +184,18 @@ class CallStates:
     # Protocol of the embedding
 
     def near(self, state: int, control_of: Int32Array) -> tuple[Int32Array, Int32Array, BoolArray]:
-        """Rows near a state: its whole part if it is a single place, the path of the name of a short completion, or the state."""
-        places = self._states[state]
-        if len(places) == 1 and places[0][0] == NAME:
-            states, rows, ends = self._name(places[0], self._shortest(places[0]))
+        """Rows near a state: its whole part if it is a single position, the path of the name of a short completion, or the state."""
+        positions = self._states[state]
+        if len(positions) == 1 and positions[0][0] == NAME:
+            states, rows, ends = self._name(positions[0], self._shortest(positions[0]))
             is_new = control_of[np.minimum(states, len(control_of) - 1)] < 0
             is_new |= states >= len(control_of)
             return states[is_new], rows[is_new], ends[is_new]
-        if len(places) == 1 and places[0][0] in (TOP, REST):
-            return self._whole_part(places[0], state, control_of)
+        if len(positions) == 1 and positions[0][0] in (TOP, REST):
+            return self._whole_part(positions[0], state, control_of)
         row: Int32Array = np.full(256, DEAD, np.int32)
         for byte in range(256):
-            if self._letters[byte] and (after := self._after(places, byte)):
+            if self._letters[byte] and (after := self._after(positions, byte)):
                 row[byte] = self._state(after)
         hole = self.hole(state)
         if hole is not None:
@@ -203,38 +203,38 @@ class CallStates:
             if (row[begins] >= 0).any():
                 raise SchemaError("ambiguous: a value may start here, or the call may continue", "", "format")
             row[begins] = UNKNOWN
-        for place in places:
-            if place[0] == NAME and self._names.length(place[1]) == place[3]:
+        for position in positions:
+            if position[0] == NAME and self._names.length(position[1]) == position[3]:
                 # Why: the states after a name are built once a text passes it.
                 row[self._firsts] = np.where(row[self._firsts] >= 0, row[self._firsts], UNKNOWN)
-        return np.array([state], np.int32), row[None, :], np.array([self._ends(places)])
+        return np.array([state], np.int32), row[None, :], np.array([self._ends(positions)])
 
-    def _ends(self, places: tuple[_Place, ...]) -> bool:
-        return any(place[0] == TOP and bool(self._top.accepting[place[1]]) for place in places)
+    def _ends(self, positions: tuple[_PartPosition, ...]) -> bool:
+        return any(position[0] == TOP and bool(self._top.accepting[position[1]]) for position in positions)
 
     def _whole_part(
-        self, place: _Place, state: int, control_of: Int32Array
+        self, position: _PartPosition, state: int, control_of: Int32Array
     ) -> tuple[Int32Array, Int32Array, BoolArray]:
-        """All single-place states of a part that have no control yet."""
-        part = self._top if place[0] == TOP else self._rests[place[1]][0]
-        lead = (TOP,) if place[0] == TOP else (REST, place[1])
+        """All single-position states of a part that have no control yet."""
+        part = self._top if position[0] == TOP else self._rests[position[1]][0]
+        lead = (TOP,) if position[0] == TOP else (REST, position[1])
         numbers = np.array([self._state([(*lead, inner)]) for inner in range(part.n_states)], np.int32)
         rows = part.rows(np.arange(part.n_states, dtype=np.int32))
         rows = np.where(rows >= 0, numbers[rows], rows).astype(np.int32)
         alone = np.array([self._states[number] == ((*lead, inner),) for inner, number in enumerate(numbers.tolist())])
         known = np.array([number < len(control_of) and control_of[number] >= 0 for number in numbers.tolist()])
         kept = alone & (~known | (numbers == state))
-        ends = part.accepting[kept] if place[0] == TOP else np.zeros(int(kept.sum()), np.bool_)
+        ends = part.accepting[kept] if position[0] == TOP else np.zeros(int(kept.sum()), np.bool_)
         return numbers[kept], rows[kept], ends
 
     def below(self, state: int, trie: SubTrie) -> tuple[Int32Array, Int32Array, BoolArray] | None:
-        """For names, the places that the paths of a trie lead to."""
-        places = self._states[state]
-        return self._name(places[0], trie) if len(places) == 1 and places[0][0] == NAME else None
+        """For names, the positions that the paths of a trie lead to."""
+        positions = self._states[state]
+        return self._name(positions[0], trie) if len(positions) == 1 and positions[0][0] == NAME else None
 
-    def _shortest(self, place: _Place) -> SubTrie:
+    def _shortest(self, position: _PartPosition) -> SubTrie:
         """The rest of the name on a short completion, as a trie."""
-        _, low, high, depth, _ = place
+        _, low, high, depth, _ = position
         data = np.frombuffer(self._names[self._shortest_name(low, high)][depth:], np.uint8)
         skip = np.full(len(data), len(data), np.int32)
         return SubTrie(data, np.arange(len(data), dtype=np.int32), skip, 0, len(data))
@@ -244,7 +244,7 @@ class CallStates:
             return self._names.shortest(low, high)
         return low + int(np.argmin(self._lengths[low:high]))
 
-    def _name(self, place: _Place, trie: SubTrie) -> tuple[Int32Array, Int32Array, BoolArray]:
+    def _name(self, position: _PartPosition, trie: SubTrie) -> tuple[Int32Array, Int32Array, BoolArray]:
         """A place of names and the places below it."""
         _, low, high, depth, behind = place
         found = self._names.below(low, high, depth, trie)
@@ -273,12 +273,12 @@ class CallStates:
         after = self._after(self._states[state], byte) if self._letters[byte] else []
         return self._state(after) if after else DEAD
 
-    def _after(self, places: tuple[_Place, ...], byte: int) -> list[_Place]:
-        """The places after a byte, without those that they add."""
-        found: list[_Place] = []
-        for place in places:
-            if place[0] == NAME:
-                _, low, high, depth, behind = place
+    def _after(self, positions: tuple[_PartPosition, ...], byte: int) -> list[_PartPosition]:
+        """The positions after a byte, without those that they add."""
+        found: list[_PartPosition] = []
+        for position in positions:
+            if position[0] == NAME:
+                _, low, high, depth, behind = position
                 begin, end = self._names.within(low, high, depth, byte)
                 if begin < end:
                     found.append((NAME, begin, end, depth + 1, behind))
@@ -287,38 +287,40 @@ class CallStates:
                     if target >= 0:
                         found.append((REST, rest, target))
                 continue
-            part = (self._top, self._before, None)[place[0]] if place[0] != REST else self._rests[place[1]][0]
+            part = (self._top, self._before, None)[position[0]] if position[0] != REST else self._rests[position[1]][0]
             assert part is not None
-            target = part.step(place[2 if place[0] == REST else 1], byte)
+            target = part.step(position[2 if position[0] == REST else 1], byte)
             if target >= 0:
-                found.append((place[0], target, *place[2:]) if place[0] != REST else (REST, place[1], target))
+                found.append(
+                    (position[0], target, *position[2:]) if position[0] != REST else (REST, position[1], target)
+                )
         return found
 
     def hole(self, state: int) -> Hole | None:
         """The hole of a state, which is the hole of a rest."""
-        for place in self._states[state]:
-            if place[0] == REST:
-                inner = self._rests[place[1]][0].hole(place[2])
+        for position in self._states[state]:
+            if position[0] == REST:
+                inner = self._rests[position[1]][0].hole(position[2])
                 if inner is not None:
-                    return Hole(inner.value, self._state([(REST, place[1], inner.behind)]))
+                    return Hole(inner.value, self._state([(REST, position[1], inner.behind)]))
         return None
 
     def way(self, state: int) -> bytes:
         """Shortest bytes from a state to the next value, or to the end of the call and text."""
-        places = self._states[state]
-        if self._ends(places):
+        positions = self._states[state]
+        if self._ends(positions):
             return b""
         # Complete an open call first: the part after the name has priority over the name, and the name over the text around the call.
-        for place in reversed(places):
-            if place[0] == REST:
-                rest = self._rests[place[1]][0]
-                if (way := rest.way(place[2])) or rest.hole(place[2]) is not None:
+        for position in reversed(positions):
+            if position[0] == REST:
+                rest = self._rests[position[1]][0]
+                if (way := rest.way(position[2])) or rest.hole(position[2]) is not None:
                     return way
-            elif place[0] == NAME:
-                _, low, high, depth, behind = place
+            elif position[0] == NAME:
+                _, low, high, depth, behind = position
                 at = self._shortest_name(low, high)
                 name = self._names[at][depth:]
                 return name or self._rests[self._rest(at, behind)][0].way(0)
-            elif way := (self._top if place[0] == TOP else self._before).way(place[1]):
+            elif way := (self._top if position[0] == TOP else self._before).way(position[1]):
                 return way
         return b""

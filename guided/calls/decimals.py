@@ -37,7 +37,7 @@ def decimals(low: Decimal | None = None, high: Decimal | None = None, places: in
     Parameters
     ----------
     places : int or None
-        Maximum number of digits after the point, at least that of the bounds; None is no limit.
+        Maximum number of digits after the point, at least that of the bounds; None: unlimited.
     """
     items: list[Node] = []
     zero = Decimal(0)

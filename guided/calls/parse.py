@@ -57,7 +57,7 @@ class CallParser(CallScanner):
         self._is_running = spec.is_running_text
         self._can_end = self._is_finished = False
         # Text not yet reported, and the length of its suffix that may begin a trigger or a delimiter.
-        self._said, self._held = bytearray(), 0
+        self._unreported, self._held = bytearray(), 0
         self._is_reasoning = False
         self._triggers = Triggers(
             triggers_of(spec.format, spec.argument_lists or [tool.name for tool in spec.tools])
@@ -124,13 +124,13 @@ class CallParser(CallScanner):
         self._can_end = self._is_running
         for byte in begin.strip(BLANKS).encode():
             if (yield from self.peek()) != byte:
-                data = bytes(self._said)
-                self._said.clear()
+                data = bytes(self._unreported)
+                self._unreported.clear()
                 self._held = 0
                 self.put_back(data)
                 return
-            self._said.append((yield from self.take()))
-            self._held = len(self._said)
+            self._unreported.append((yield from self.take()))
+            self._held = len(self._unreported)
         self._can_end, self._held, self._is_reasoning = False, 0, True
         yield from self._until(Triggers([Trigger(end.strip(BLANKS).encode())]), may_hold=False)
         self._release(0)
@@ -143,7 +143,7 @@ class CallParser(CallScanner):
         node, begin = machine.start, self.position
         while (fired := machine.fired[node]) is None:
             byte = yield from self.take()
-            self._said.append(byte)
+            self._unreported.append(byte)
             node = machine.next(node, byte)
             self._held = min(machine.depth[node], self.position - begin) * may_hold
         return fired
@@ -163,8 +163,8 @@ class CallParser(CallScanner):
             # At the beginning of a text, a trigger may lack its initial line feed.
             start = max(begin, self.position - len(fired.text))
             self._release(self.position - start)
-            self.put_back(bytes(self._said[len(self._said) - fired.read :]) if fired.read else b"")
-            self._said.clear()
+            self.put_back(bytes(self._unreported[len(self._unreported) - fired.read :]) if fired.read else b"")
+            self._unreported.clear()
             self._held = 0
             yield from self.scan(part(_blanks(form.trigger)), "expected a call", "syntax")
             if form.is_listed:
@@ -248,10 +248,10 @@ class CallParser(CallScanner):
 
     def _release(self, held: int) -> None:
         """Report all text except its last ``held`` bytes."""
-        data = bytes(self._said[: len(self._said) - held])
+        data = bytes(self._unreported[: len(self._unreported) - held])
         if data:
-            self._reads.append(TextRead(data, self.position - len(self._said), self._is_reasoning))
-            del self._said[: len(data)]
+            self._reads.append(TextRead(data, self.position - len(self._unreported), self._is_reasoning))
+            del self._unreported[: len(data)]
 
 
 def _blanks(trigger: str) -> str:

@@ -1,4 +1,12 @@
-"""The command line: ``guided demo | run | compile | inspect | check | explain | explore | schema | grammar | vocabulary | warmup``."""
+"""The command line: ``guided demo | run | compile | inspect | check | explain | explore | schema | grammar | vocabulary | warmup``.
+
+In: arguments, files, standard input. Out: text or, with ``--json``, data on standard output, errors on stderr, and an exit code.
+
+Invariants: one module per command, which imports the engine only when the command runs; Ctrl-C ends every command with status 130.
+
+Reading order: `app` (the commands), `boundary` (errors and exit codes), `specs` (options that name a constraint), `sources` (files of
+them), then one command, such as `check`.
+"""
 
 from guided.cli import interrupts
 

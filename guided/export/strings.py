@@ -226,7 +226,7 @@ def written(tree: Node, place: str) -> str:
         )
     if depth > _DEEPEST:
         raise LimitError(
-            "group_depth", depth, _DEEPEST, f"the regular expression of a string nests too deep, at {place}"
+            "group_depth", depth, _DEEPEST, f"nested groups in the regular expression of a string, at {place}"
         )
     return render(tree)
 

@@ -93,17 +93,17 @@ class _Values:
 
     def feed(self, piece: str) -> Iterator[Event]:
         self._text.write(piece)
-        yield from self._said(self._reader.feed(piece))
+        yield from self._completed(self._reader.feed(piece))
 
     def close(self) -> Iterator[Event]:
-        yield from self._said(self._reader.close())
+        yield from self._completed(self._reader.close())
 
     def result(self, result: Result[Any]) -> Result[Any]:
         """The result with the value of the whole text, or with the error if the type rejects it."""
         error = result.error or self._error
         return replace(result, value_or_none=self._whole if error is None else None, error=error)
 
-    def _said(self, found: list[Completed]) -> Iterator[Event]:
+    def _completed(self, found: list[Completed]) -> Iterator[Event]:
         for item in found:
             self._text.seek(item.begin)
             text = self._text.read(item.end - item.begin)

@@ -179,8 +179,8 @@ class Writing:
         if self._reason != "stop_string":
             for read in self._parser.close():
                 assert isinstance(read, TextRead)
-                yield from self._said(self._stream.push(read.data))
-        yield from self._said(self._stream.close())
+                yield from self._text_event(self._stream.push(read.data))
+        yield from self._text_event(self._stream.close())
         text = self._text if self._config.spec.is_running_text else self._data.decode()
         result = ToolsResult(
             text=text,
@@ -335,11 +335,11 @@ class Writing:
                     piece = self._stream.push(read.data)
                     if self._stream.stopped:
                         self._reason = "stop_string"
-                    yield from self._said(piece)
+                    yield from self._text_event(piece)
                     if self._stream.stopped:
                         return
                 case CallStarted():
-                    yield from self._said(self._stream.close())
+                    yield from self._text_event(self._stream.close())
                     self._tool = read.name
                     yield ToolCallStarted(read.name)
                 case ArgumentRead():
@@ -361,7 +361,7 @@ class Writing:
         is_item = further is not None and further.label == read.name
         return ToolArgument(read.name, read.value, self._data[first:last].decode(), is_item)
 
-    def _said(self, piece: str) -> Iterator[Event]:
+    def _text_event(self, piece: str) -> Iterator[Event]:
         self._text += piece
         if piece:
             yield Text(piece)

@@ -153,9 +153,9 @@ class LexemePlans:
         if (rows[control] == UNKNOWN).all():
             self._automaton.fill(control, int(self._trie.byte[0]))
             rows = self._automaton.tables.rows
-        alike = (rows[[base.control for base in bases]] == rows[control]).sum(axis=1).tolist()
-        best = alike.index(max(alike))
-        return bases[best] if 2 * alike[best] > rows.shape[1] else None
+        n_equal = (rows[[base.control for base in bases]] == rows[control]).sum(axis=1).tolist()
+        best = n_equal.index(max(n_equal))
+        return bases[best] if 2 * n_equal[best] > rows.shape[1] else None
 
     def _walk(self, group: int, control: int, allow: int) -> tuple[int, int]:
         """Find the effects of a group's tokens; return the numbers of tokens that end within the lexeme and of nodes that leave it."""

@@ -109,9 +109,13 @@ class _Product:
             scanner,
             table=freeze(np.array(table, np.int32).reshape(-1, width)),
             events=freeze(
-                np.array([self._said(events[state], run) for state, run in self.pairs], np.int32).reshape(-1, 3)
+                np.array([self._bounded_match(events[state], run) for state, run in self.pairs], np.int32).reshape(
+                    -1, 3
+                )
             ),
-            ends=freeze(np.array([self._said(ends[state], run) for state, run in self.pairs], np.int32).reshape(-1, 3)),
+            ends=freeze(
+                np.array([self._bounded_match(ends[state], run) for state, run in self.pairs], np.int32).reshape(-1, 3)
+            ),
             starts=freeze(starts),
             first_left=scanner.first_left * n_runs,
             n_terminals=scanner.n_terminals + 1,
@@ -133,7 +137,7 @@ class _Product:
         if steps > self.limits.steps:
             raise LimitError("steps", steps, self.limits.steps, "max_ignored is too large for this grammar")
 
-    def _said(self, match: list[int], run: int) -> tuple[int, int, int]:
+    def _bounded_match(self, match: list[int], run: int) -> tuple[int, int, int]:
         """Return a match under the bound: its label, and the left class after it."""
         label, back, left = match
         if label == NOTHING:

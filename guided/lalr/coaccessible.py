@@ -64,7 +64,7 @@ class Coaccessible:
         self._plans: dict[int, _Plan] = {}
         self._solve()
         self._cells: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._said: list[tuple[int, dict[Item, int], dict[int, int], int]] = []
+        self._contents: list[tuple[int, dict[Item, int], dict[int, int], int]] = []
         self._above: dict[tuple[int, int], int] = {}
         self.first = self._cell(start.state, {})
 
@@ -73,7 +73,7 @@ class Coaccessible:
         key = cell, state
         found = self._above.get(key)
         if found is None:
-            _, values, begun, _ = self._said[cell]
+            _, values, begun, _ = self._contents[cell]
             own = {
                 (rule, dot): values[rule, dot - 1] if dot > 1 else begun[self._items.origins[rule]]
                 for rule, dot in self._items.kernels[state]
@@ -83,7 +83,7 @@ class Coaccessible:
 
     def live(self, cell: int) -> int:
         """Return the lookaheads before which a stack with this cell on top is live, as bits."""
-        return self._said[cell][3]
+        return self._contents[cell][3]
 
     def empty(self) -> list[int]:
         """Return the nonterminals that derive no readable text."""
@@ -99,8 +99,8 @@ class Coaccessible:
             live = self._before(state, values)
             if state == self._start.state:
                 live |= self._known.backward(self._relation(state, self._start_symbol), self._end)
-            found = self._cells[key] = len(self._said)
-            self._said.append((state, values, begun, live))
+            found = self._cells[key] = len(self._contents)
+            self._contents.append((state, values, begun, live))
             self._steps.spend(_STEP_COST * len(begun), _TOO_MANY)
         return found
 

@@ -71,8 +71,8 @@ class Lexing:
             [target if column in open_columns else DEAD for column, target in enumerate(row)]
             for row in scanner.table.tolist()
         ]
-        self.events = [self._said(*match) for match in scanner.events.tolist()]
-        self.ends = [self._said(*match) for match in scanner.ends.tolist()]
+        self.events = [self._match(*match) for match in scanner.events.tolist()]
+        self.ends = [self._match(*match) for match in scanner.ends.tolist()]
         match = zip(self.events, self.ends, strict=True)
         self.labels = leading(
             self.rows, [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in match]
@@ -90,7 +90,7 @@ class Lexing:
         self._settled: dict[tuple[int, int], Match | None] = {}
         self._parts: dict[tuple[Match, bytes, int], bool] = {}
 
-    def _said(self, label: int, back: int, left: int) -> tuple[int, int, int] | None:
+    def _match(self, label: int, back: int, left: int) -> tuple[int, int, int] | None:
         if label == NOTHING:
             return None
         return self.ignored if label == self._ignored_label else label, back, left

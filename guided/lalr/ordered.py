@@ -305,11 +305,11 @@ class _Construction:
             read, known = self.machine.reads(obligations), dict[tuple[int, int], frozenset[Any] | None]()
             rests = []
             for c, after in enumerate(lefts):
-                alike = read & self.within[c], after
-                if alike not in known:
+                key = read & self.within[c], after
+                if key not in known:
                     stepped = self.stepped.setdefault((c, after), {})
-                    known[alike] = self.machine.obligations_after(obligations, c, self.trackers[after], stepped)
-                rests.append(known[alike])
+                    known[key] = self.machine.obligations_after(obligations, c, self.trackers[after], stepped)
+                rests.append(known[key])
             self.owing[obligations, left] = rests
         return rests
 

@@ -107,7 +107,7 @@ class Source:
         GrammarError
             The text does not match the grammar.
         LimitError
-            It nests too deep for Lark.
+            Lark's parser exceeds Python's recursion limit.
         """
         parser = self.lark or Lark(
             self.text,
@@ -124,7 +124,7 @@ class Source:
             raise GrammarError(f"the text does not match the grammar: {error}", self.start) from error
         except RecursionError as error:
             most = sys.getrecursionlimit()
-            raise LimitError("recursion", most + 1, most, "the text nests too deep for Lark") from error
+            raise LimitError("recursion", most + 1, most, "Lark's parser uses Python's stack: sys.setrecursionlimit raises it") from error
 
 
 def source_of(

@@ -44,7 +44,7 @@ _TOKEN = 4
 
 
 @dataclass(slots=True)
-class _Reading:
+class _ParserState:
     """A pattern being read. Invariant: ``open`` holds the groups around the cursor, outermost first."""
 
     source: Source
@@ -100,7 +100,7 @@ def _tree(pattern: str, flags: int, limits: Limits, join: Callable[[Sequence[Nod
     surrogate = _SURROGATE.search(pattern)
     if surrogate:
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
-    reading = _Reading(source, [OpenGroup(0, of_argument(flags, pattern))], limits, join)
+    reading = _ParserState(source, [OpenGroup(0, of_argument(flags, pattern))], limits, join)
     tokens, most = 0, limits.nfa_states // _TOKEN
     while not source.at_end:
         tokens += 1
@@ -112,7 +112,7 @@ def _tree(pattern: str, flags: int, limits: Limits, join: Callable[[Sequence[Nod
     return reading.open[0].branches.close(source.spend, join)
 
 
-def _read_token(reading: _Reading) -> None:
+def _read_token(reading: _ParserState) -> None:
     """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group."""
     source, group = reading.source, reading.open[-1]
     flags, branches = group.flags, group.branches
@@ -161,7 +161,7 @@ def _add(branches: Branches, atom: str | Charset | Node, flags: int) -> None:
             branches.anchor(atom)
 
 
-def _open_group(reading: _Reading, start: int) -> None:
+def _open_group(reading: _ParserState, start: int) -> None:
     group = reading.open[-1]
     match opening(reading.source, start, group.flags):
         case Group(flags, name, captures):
@@ -182,14 +182,14 @@ def _open_group(reading: _Reading, start: int) -> None:
         raise LimitError("depth", depth, reading.limits.depth)
 
 
-def _define(reading: _Reading, name: str, start: int) -> None:
+def _define(reading: _ParserState, name: str, start: int) -> None:
     if name in reading.names:
         reason = f"redefinition of group name {name!r} as group {reading.groups}; was group {reading.names[name]}"
         raise reading.source.error(reason, start + len("(?P<"))
     reading.names[name] = reading.groups
 
 
-def _close_group(reading: _Reading, start: int) -> None:
+def _close_group(reading: _ParserState, start: int) -> None:
     if len(reading.open) == 1:
         raise reading.source.error("unbalanced parenthesis", start)
     closed = reading.open.pop()

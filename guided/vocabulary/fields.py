@@ -20,12 +20,12 @@ def member(record: Any, name: str, kind: type[_Kind], place: str) -> _Kind:
         ``record`` is not an object, lacks the member, or has one of another type (true and false are not integers).
     """
     if not isinstance(record, dict):
-        raise VocabularyError(f"{place} must be an object, not {_said(record)}")
+        raise VocabularyError(f"{place} must be an object, not {_described(record)}")
     if name not in record:
         raise VocabularyError(f"{place} has no member {name!r}")
     value = record[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise VocabularyError(f"{place}: {name!r} must be {_NAMES[kind]}, not {_said(value)}")
+        raise VocabularyError(f"{place}: {name!r} must be {_NAMES[kind]}, not {_described(value)}")
     return value
 
 
@@ -46,9 +46,9 @@ def json_document(data: bytes | str) -> dict[str, Any]:
     except ValueError as error:
         raise VocabularyError(f"the JSON is truncated or damaged: {error}") from None
     if not isinstance(document, dict):
-        raise VocabularyError(f"the JSON must be an object, not {_said(document)}")
+        raise VocabularyError(f"the JSON must be an object, not {_described(document)}")
     return document
 
 
-def _said(value: Any) -> str:
+def _described(value: Any) -> str:
     return _NAMES.get(type(value), repr(value)[:40])

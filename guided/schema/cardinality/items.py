@@ -32,7 +32,7 @@ Needed: TypeAlias = Iterable[tuple[int, int]]
 def critical_items(
     formulas: Formulas,
     needed: Needed,
-    been: Sequence[int],
+    past_values: Sequence[int],
     can_be: Callable[[int], bool],
     enumerate_up_to: EnumerateConstants,
     spend: Callable[[int], None],
@@ -47,7 +47,7 @@ def critical_items(
     formulas : Formulas
     needed : iterable of (int, int)
         The items that must come: formulas, and the number of items for each.
-    been : sequence of int
+    past_values : sequence of int
         Formulas of past values, which no item may repeat.
     can_be : callable
         Whether some value satisfies a formula.
@@ -66,9 +66,9 @@ def critical_items(
         times[formula] += number
     total = sum(times.values())
     groups: list[Group] = []
-    gone = frozenset(been)
+    gone = frozenset(past_values)
     for formula, number in times.items():
-        found = enumerate_up_to(formula, total + len(been))
+        found = enumerate_up_to(formula, total + len(past_values))
         if found is None:
             continue
         if found.constants is not None:
@@ -78,7 +78,7 @@ def critical_items(
             if len(left) <= total:
                 groups.append(Group(number, left))
             continue
-        count = found.size - sum(can_be(formulas.conjunction((formula, value))) for value in been)
+        count = found.size - sum(can_be(formulas.conjunction((formula, value))) for value in past_values)
         if count < number:
             return None
         if count == total == number:

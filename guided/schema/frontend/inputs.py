@@ -68,7 +68,7 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
     TypeError
         The input is none of these.
     LimitError
-        It nests too deep.
+        It exceeds ``schema_depth`` or ``schema_parts``.
     """
     if source == "schema":
         return Input(_plain_schema(_without_operation(given, operation)))

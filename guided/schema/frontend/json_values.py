@@ -168,7 +168,7 @@ def check_levels_of_text(text: str) -> None:
 
 def _check(levels: int, limits: Limits) -> None:
     if levels > limits.schema_depth:
-        raise LimitError("schema_depth", levels, limits.schema_depth, "the schema nests too deep")
+        raise LimitError("schema_depth", levels, limits.schema_depth, "nested arrays and objects in a schema")
 
 
 def _integer(digits: str) -> int:

@@ -107,7 +107,7 @@ class Lowering:
     SchemaError
         The schema is malformed or cannot be enforced. `expand` and `check` raise for subschemas not lowered here.
             LimitError
-                It nests too deep, or its numbers are too long.
+                It exceeds the limit on nesting, or its numbers are too long.
     """
 
     __slots__ = (

@@ -76,7 +76,11 @@ class TypeReader:
                 self._annotation = readable(given)
             except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
                 if isinstance(error, RecursionError):
-                    raise SchemaError("the type nests too deep", "", annotation_text(given)) from error
+                    raise SchemaError(
+                        "resolving the type exceeds Python's recursion limit (sys.setrecursionlimit)",
+                        "",
+                        annotation_text(given),
+                    ) from error
                 reason = without_addresses(str(error))
                 raise SchemaError(f"annotations cannot be resolved: {reason}", "", annotation_text(given)) from error
             self.adapter = adapter_of(self._annotation)
