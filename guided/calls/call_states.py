@@ -246,7 +246,7 @@ class CallStates:
 
     def _name(self, position: _PartPosition, trie: SubTrie) -> tuple[Int32Array, Int32Array, BoolArray]:
         """A place of names and the places below it."""
-        _, low, high, depth, behind = place
+        _, low, high, depth, behind = position
         found = self._names.below(low, high, depth, trie)
         numbers = self._numbered(found, behind)
         rows, is_last = self._names.rows(found)
