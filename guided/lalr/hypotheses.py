@@ -12,7 +12,7 @@ lexeme to a state where it cannot end, because then either case may fail alone, 
 A hypothesis is live if further bytes can complete it to a text. Sets of labels are bit masks: the labels that a lexeme can still get, and
 the labels that a cell allows. If cells decide the dead ends of a grammar (`guided.lalr.deadends`), the bits are lookaheads, and a
 hypothesis is live if and only if the two sets intersect. If every stack is proved safe, the same test is exact as long as the lexeme can
-get each of its labels without constraining the text after it (`HypothesisReader.is_certain`). Otherwise `HypothesisReader.is_live`
+get each of its labels without constraining the text after it (`HypothesisReader.is_definitive`). Otherwise `HypothesisReader.is_live`
 searches for a continuation on the stack.
 
 Not handled here: table numbers, and stacks that are fully known.
@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 from guided.arrays import DEAD
 from guided.errors import GrammarError, LimitError
-from guided.lalr.cells import Cells
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexemes import Control, Outcomes
 from guided.lalr.lexing import Lexing, Match, last_characters, leading
 from guided.lalr.scanner import Scanner
+from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["Hypothesis", "HypothesisReader", "StackUnderflow"]
@@ -76,7 +76,7 @@ class HypothesisReader:
     tables : LalrTables
     scanner : Scanner
     start : Start
-    cells : Cells
+    cells : StackSymbols
     dead_ends : DeadEnds
     alphabet : bytes, length 256
         1 for each byte that can occur.
@@ -85,7 +85,7 @@ class HypothesisReader:
 
     Attributes
     ----------
-    cells : Cells
+    cells : StackSymbols
     lexing : Lexing
     columns : Columns
     indenter : Indenter
@@ -100,7 +100,7 @@ class HypothesisReader:
         tables: LalrTables,
         scanner: Scanner,
         start: Start,
-        cells: Cells,
+        cells: StackSymbols,
         dead_ends: DeadEnds,
         alphabet: bytes,
         most_hypotheses: int,
@@ -243,12 +243,12 @@ class HypothesisReader:
         """Return the labels that hypotheses can still produce on the top cell of the base; None if labels alone do not decide liveness."""
         wanted = 0
         for hypothesis in hypotheses:
-            if hypothesis.above or not self.is_certain(hypothesis):
+            if hypothesis.above or not self.is_definitive(hypothesis):
                 return None
             wanted |= self.wanted(hypothesis)
         return wanted
 
-    def is_certain(self, hypothesis: Hypothesis) -> bool:
+    def is_definitive(self, hypothesis: Hypothesis) -> bool:
         """Return whether a hypothesis is live if and only if its labels intersect those that its cell allows."""
         if self.depends_on_column(hypothesis):
             return False

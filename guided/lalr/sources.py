@@ -124,7 +124,9 @@ class Source:
             raise GrammarError(f"the text does not match the grammar: {error}", self.start) from error
         except RecursionError as error:
             most = sys.getrecursionlimit()
-            raise LimitError("recursion", most + 1, most, "Lark's parser uses Python's stack: sys.setrecursionlimit raises it") from error
+            raise LimitError(
+                "recursion", most + 1, most, "Lark's parser uses Python's stack: sys.setrecursionlimit raises it"
+            ) from error
 
 
 def source_of(
