@@ -199,7 +199,7 @@ def shown(record: Mapping[str, Any]) -> str:
             ]
             for place, (figure, now) in enumerate(zip(row.figures, measured, strict=True))
         ]
-    return table(("row", "now is", "figure", "at 90e73e9", "best peer", "target", "now"), lines)
+    return table(("row", "commit, load", "figure", "at 90e73e9", "best peer", "target", "now"), lines)
 
 
 def main() -> None:
