@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array, Int64Array, freeze
+from guided.arrays import DEAD, BoolArray, Int32Array, Int64Array, UInt8Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import over_characters
 from guided.automata.minimize import canonical, minimal
@@ -60,26 +60,17 @@ class CallAutomaton:
         LimitError
             A budget of ``limits`` was exceeded.
         """
-        dfa = over_characters(tree, limits)
-        symbols = dfa.partition.symbols
-        if not symbols:
-            return cls.of(Automaton.from_characters(dfa, limits))
-        table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
-        calls, inside = _contracted(table, symbols)
+        table, column, accepting, calls = with_call_edges(tree, limits)
+        if len(np.unique(calls[:, 0])) != len(calls):
+            raise GuidedError("ambiguous: two different values may start at the same place")
         n = len(table)
-        table, column, accepting = to_bytes(table, accepting, dfa.partition, limits)
-        behind: Int32Array = np.full((len(table), 1), DEAD, np.int32)
-        called: Int32Array = np.full(len(table), NO_CALL, np.int32)
+        behind: Int32Array = np.full((n, 1), DEAD, np.int32)
+        called: Int32Array = np.full(n, NO_CALL, np.int32)
         behind[calls[:, 0], 0], called[calls[:, 0]] = calls[:, 2], calls[:, 1]
-        # Invariant: states inside a call are reached by symbols only; the others stay trim and minimal.
-        kept = np.ones(len(table), np.bool_)
-        kept[:n][inside] = False
-        numbers = np.where(kept, np.cumsum(kept) - 1, DEAD).astype(np.int32)
-        edges = np.concatenate([table, behind], axis=1)[kept]
-        edges = np.where(edges >= 0, numbers[edges], np.int32(DEAD)).astype(np.int32)
+        edges = np.concatenate([table, behind], axis=1)
         classes = np.append(column.astype(np.int32), np.int32(table.shape[1]))
-        labels = np.zeros(len(edges), np.int32)
-        return cls.from_table(edges, classes, accepting[kept], labels, called[kept], is_minimal=True)
+        labels = np.zeros(n, np.int32)
+        return cls.from_table(edges, classes, accepting, labels, called, is_minimal=True)
 
     @classmethod
     def of(cls, automaton: Automaton) -> "CallAutomaton":
@@ -128,8 +119,43 @@ class CallAutomaton:
         return freeze(np.stack([states, self.called[states], behind[states]], axis=1).astype(np.int32))
 
 
+def with_call_edges(tree: Node, limits: Limits) -> tuple[Int32Array, UInt8Array, BoolArray, Int32Array]:
+    """Return the minimal automaton of a pattern tree that may have `guided.patterns.tree.Call` nodes.
+
+    Returns
+    -------
+    table : ndarray[int32], shape (n_states, n_columns)
+        Next state by column, -1 for none; state 0 is the start.
+    classes : ndarray[uint8], shape (256,)
+        Column of each byte.
+    accepting : ndarray[bool], shape (n_states,)
+    calls : ndarray[int32], shape (n_calls, 3)
+        State, number of what it calls, state behind. A state may have several.
+
+    Raises
+    ------
+    LimitError
+        A budget of ``limits`` was exceeded.
+    """
+    dfa = over_characters(tree, limits)
+    symbols = dfa.partition.symbols
+    table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+    calls, inside = _contracted(table, symbols)
+    n = len(table)
+    table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
+    # Invariant: states inside a call are reached by symbols only; the others stay trim and minimal.
+    kept = np.ones(len(table), np.bool_)
+    kept[:n][inside] = False
+    numbers = np.where(kept, np.cumsum(kept) - 1, DEAD).astype(np.int32)
+    table = table[kept]
+    calls[:, [0, 2]] = numbers[calls[:, [0, 2]]]
+    return np.where(table >= 0, numbers[table], np.int32(DEAD)).astype(np.int32), classes, accepting[kept], calls
+
+
 def _contracted(table: Int32Array, symbols: Mapping[int, int]) -> tuple[Int32Array, Int32Array]:
     """Return the paths by the symbols of a call (source, number, target), and the states on these paths."""
+    if not symbols:
+        return np.zeros((0, 3), np.int32), np.zeros(0, np.int32)
     source = at = np.arange(len(table), dtype=np.int32)
     number: Int64Array = np.zeros(len(table), np.int64)
     inside: list[Int32Array] = []
@@ -140,6 +166,4 @@ def _contracted(table: Int32Array, symbols: Mapping[int, int]) -> tuple[Int32Arr
         at = np.concatenate([table[at, column] for _, column in digits])
         source, number, at = source[at >= 0], number[at >= 0], at[at >= 0]
         inside.append(at)
-    if len(np.unique(source)) != len(source):
-        raise GuidedError("ambiguous: two different values may start at the same place")
     return np.stack([source, number, at], axis=1).astype(np.int32), np.concatenate(inside[:-1])

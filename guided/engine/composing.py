@@ -8,8 +8,9 @@ import numpy as np
 from guided.automata.automaton import Automaton
 from guided.engine.algebra import Composition
 from guided.engine.composed import Composed
-from guided.engine.network import network_of, nfa_of
-from guided.engine.specs import Lowered, StackSpec
+from guided.engine.network import Network, network_of, trimmed
+from guided.engine.specs import NO_TEXT, NO_VALUE, Lowered, StackSpec
+from guided.errors import GrammarError, GuidedError, SchemaError, VocabularyError, brief
 from guided.index.composition import CompositionIndex, PartIndex
 from guided.index.regular import RegularIndex, build_regular
 from guided.limits import Limits
@@ -69,36 +70,60 @@ def compose(
     """
     tree = spec.tree if isinstance(spec, Composed) else spec
     origin = Composed(tree, spec.fingerprint, limits)
-    network = network_of(nfa_of(tree, limits), limits, alphabet, merges=merges)
-    frame = network.frame
+    network = network_of(tree, limits, merges=merges)
+    # A part without a text is an alternative less, wherever it comes from.
+    notes = dict.fromkeys(f"{brief(text, 80)} has no text: what it excludes is in its stop string" for text in network.empty)
     if not network.parts:
-        whole = Automaton.from_table(frame.table, frame.classes, frame.accepting)
-        return ComposedIndex(build_regular(whole, vocabulary, limits), origin)
+        if network.frame.is_empty():
+            raise _no_text(network)
+        return ComposedIndex(build_regular(network.frame, vocabulary, limits), origin, (), tuple(notes))
     unenforced: dict[tuple[str, str], None] = {}
-    notes: dict[str, None] = {}
-    parts: list[PartIndex] = []
-    # Equal specs share an index: hundreds of tools may have the same arguments.
-    known: dict[str, tuple[PartIndex, Lowered]] = {}
+    letters = np.frombuffer(alphabet, np.bool_)
+    tables: list[PartIndex | None] = []
+    errors: list[GuidedError] = []
+    # Parts that differ only in their budget share an index.
+    known: dict[Automaton, PartIndex] = {}
     for leaf in network.parts:
-        if leaf.lowered is not None:
-            fingerprint = leaf.lowered.fingerprint
-            if fingerprint not in known:
-                known[fingerprint] = tables_of(leaf.lowered)
-            tables, lowered = known[fingerprint]
-            parts.append(tables)
-            unenforced.update(dict.fromkeys(lowered.unenforced))
-            notes.update(dict.fromkeys(lowered.notes))
-        else:
-            assert leaf.automaton is not None
-            letters = np.frombuffer(alphabet, np.bool_)
-            parts.append(build_regular(leaf.automaton.within(letters), vocabulary, limits))
-        notes.update(dict.fromkeys(getattr(leaf.spec, "notes", ())))
+        try:
+            if leaf.lowered is not None:
+                found, lowered = tables_of(leaf.lowered)
+                unenforced.update(dict.fromkeys(lowered.unenforced))
+                notes.update(dict.fromkeys(lowered.notes))
+            else:
+                assert leaf.automaton is not None
+                if leaf.automaton not in known:
+                    known[leaf.automaton] = build_regular(leaf.automaton.within(letters), vocabulary, limits)
+                found = known[leaf.automaton]
+            tables.append(found)
+            notes.update(dict.fromkeys(getattr(leaf.spec, "notes", ())))
+        except (SchemaError, GrammarError, VocabularyError) as error:
+            if not isinstance(error, VocabularyError) and error.reason not in (NO_TEXT, NO_VALUE):
+                raise
+            errors.append(error)
+            tables.append(None)
+            notes[f"{brief(leaf.spec, 80)} has no text: {error}"] = None
+    kept = trimmed(network, letters, [each is None for each in tables])
+    if kept is None:
+        raise errors[0] if errors else _no_text(network)
+    frame = kept.frame
     # The index of the frame keeps what leads to a part or to the end.
     is_exit = frame.accepting.copy()
-    is_exit[list(network.calls)] = True
+    is_exit[list(kept.calls)] = True
     outline = Automaton.from_canonical(frame.table, frame.classes, is_exit, frame.labels)
-    budgets = [-1 if leaf.max_tokens is None else leaf.max_tokens for leaf in network.parts]
     composed = CompositionIndex(
-        build_regular(outline, vocabulary, limits), frame.accepting, network.calls, parts, budgets, vocabulary, limits
+        build_regular(outline, vocabulary, limits),
+        frame.accepting,
+        kept.calls,
+        [each for each in tables if each is not None],
+        [-1 if leaf.max_tokens is None else leaf.max_tokens for leaf in kept.parts],
+        vocabulary,
+        limits,
     )
     return ComposedIndex(composed, origin, tuple(unenforced), tuple(notes))
+
+
+def _no_text(network: Network) -> VocabularyError:
+    if network.frame.is_empty():
+        of_texts = f": {', '.join(brief(text, 80) for text in network.empty[:3])}" if network.empty else ""
+        return VocabularyError(f"the language is empty: no text matches{of_texts}")
+    return VocabularyError("every text of the composition needs a byte that has no token of its own in the vocabulary")

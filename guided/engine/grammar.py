@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.specs import Choice, Lowered, Regex
+from guided.engine.specs import NO_TEXT, Choice, Lowered, Regex
 from guided.errors import GrammarError, VocabularyError, shown
 from guided.index.lexeme_masks import LexemeMasks
 from guided.keywords import suggest_keywords, warn_renamed
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from guided.lalr.sources import GrammarLike, Source
 
 __all__ = ["Grammar"]
-
-_NO_TEXT = "the grammar accepts no text"
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
@@ -181,7 +179,7 @@ class Grammar(Composable):
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256)).is_empty:
                 raise VocabularyError("every text of the grammar needs a byte that the vocabulary cannot encode")
-            raise GrammarError(_NO_TEXT, self.start)
+            raise GrammarError(NO_TEXT, self.start)
         return Lowered(machine, "grammar", 0, notes=(*self.tables.notes, *machine.dead_ends.notes), masks=LexemeMasks)
 
     def _machine(self, limits: Limits, alphabet: bytes) -> LalrMachine:
@@ -202,7 +200,7 @@ class Grammar(Composable):
         """
         machine = self._machine(Limits(), bytes([1] * 256))
         if machine.is_empty:
-            raise GrammarError(_NO_TEXT, self.start)
+            raise GrammarError(NO_TEXT, self.start)
         tables, scanner = self._bounded(Limits())
         return review(tables, scanner, _start(tables, self.start), machine.dead_ends)
 

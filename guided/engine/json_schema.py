@@ -14,7 +14,7 @@ from guided.automata.flattening import flattened
 from guided.automata.pushdown import Pushdown
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.specs import Lowered, options_of
+from guided.engine.specs import NO_VALUE, Lowered, options_of
 from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
@@ -279,7 +279,7 @@ class JsonSchema(Composable, Generic[T_co]):
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
                 raise VocabularyError("every text of the schema needs a byte that the vocabulary cannot encode")
-            raise SchemaError("no value satisfies the schema", "", "schema")
+            raise SchemaError(NO_VALUE, "", "schema")
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)
         first = np.flatnonzero(machine.tables.rows[machine.start] != DEAD).tolist()

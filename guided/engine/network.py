@@ -1,12 +1,15 @@
-"""`network_of`: a composition as a recursive transition network.
+"""A composition as a recursive transition network (`network_of`), and as an NFA over its leaves (`nfa_of`).
 
-The tree of a composition becomes an NFA whose edges are *leaves* (Thompson's construction, alternatives in order of precedence). Leaves
-with a finite automaton (literals, patterns, choices, free text) are merged into one deterministic byte automaton, the *frame*. The other
-leaves stay *parts* of their own: schemas, grammars, tools, and free text with a budget of tokens. A frame state has *call edges*: the
-part that may begin there, and the frame state behind it. A configuration is a frame state, or a state of a part with the frame state
-behind it; a text that can be read in several ways has several configurations (`guided.index.composition`).
+Leaves with a finite automaton (literals, patterns, choices, free text) become one pattern tree, in which the other leaves are *calls*
+(`guided.patterns.tree.Call`): schemas, grammars, tools, and free text with a budget of tokens. Its minimal automaton over bytes and calls is
+the *frame*: a frame state has *call edges*, the part that may begin there, and the frame state behind it. A configuration is a frame
+state, or a state of a part with the frame state behind it; a text that can be read in several ways has several configurations
+(`guided.index.composition`).
 
-Complexity: subset construction over the leaves' automata, O(frame states x byte classes); the parts are not looked into.
+Captures need to know which leaf of the tree a text was read by, so they follow the NFA instead (`guided.engine.captures`): Thompson's
+construction, alternatives in order of precedence.
+
+Complexity: that of one regular expression of the size of the composition (`guided.automata.build`); the parts are not looked into.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
+from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree
+from guided.automata.build import as_operand, from_tree
+from guided.automata.calls import with_call_edges
+from guided.automata.minimize import merge_columns
+from guided.automata.nfa import Operand
 from guided.engine.algebra import (
     Alternatives,
     Composable,
@@ -30,16 +36,20 @@ from guided.engine.algebra import (
     Stored,
     Text,
 )
-from guided.engine.specs import StackSpec
-from guided.errors import LimitError, VocabularyError
+from guided.engine.specs import Choice, Regex, StackSpec
+from guided.errors import LimitError
+from guided.export.characters import Characters
 from guided.index.composition import Call
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.charset import Charset
+from guided.patterns.fold import parts_of
+from guided.patterns.parse import parse
 
-__all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of"]
+__all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed"]
 
-_ANY = tree.Repeat(tree.Chars(Charset.UNIVERSE), 0, None)
+_CHARACTER = tree.Chars(Charset.UNIVERSE)
+_ANY = tree.Repeat(_CHARACTER, 0, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,16 +101,19 @@ class Network:
     Attributes
     ----------
     frame : Automaton
-        States are not minimized; accepting where the whole text may end.
+        Accepting where the whole text may end. Some states may be reached by call edges only.
     calls : dict of int to tuple of Call
         Call edges of frame states.
     parts : tuple of Leaf
         The parts that calls refer to.
+    empty : tuple of spec
+        Free texts that contain nothing, because each of their stop strings contains an excluded text.
     """
 
     frame: Automaton
     calls: dict[int, tuple[Call, ...]]
     parts: tuple[Leaf, ...]
+    empty: tuple[Any, ...]
 
 
 class _Builder:
@@ -222,12 +235,13 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
     if isinstance(item, str):
         return Leaf(None, from_tree(tree.Literal(item), limits))
     if isinstance(item, Text):
-        return Leaf(item, _free_text(item, limits), max_tokens=item.max_tokens)
+        return Leaf(item, from_tree(_free_text(item), limits), max_tokens=item.max_tokens)
     if isinstance(item, Stored):
         stored = item.lowered
         return Leaf(item, stored) if isinstance(stored, Automaton) else Leaf(item, None, stored)
     spec: Any = item if isinstance(item, Composable) else _schema_of(item)
-    if isinstance(spec, StackSpec):
+    # PERF: isinstance with a protocol reads each member, and thus the whole schema as text.
+    if callable(getattr(spec, "pushdown", None)):
         return Leaf(spec, None, spec)
     lowered = spec.lower(limits)
     return Leaf(spec, lowered) if isinstance(lowered, Automaton) else Leaf(spec, None, lowered)
@@ -241,32 +255,29 @@ def _schema_of(item: Part) -> Any:
     return JsonSchema(item)
 
 
-def _free_text(text: Text, limits: Limits) -> Automaton:
-    """Return the automaton of a free text with its stop string."""
-    if not text.stop:
-        found = from_tree(_ANY, limits)
-    else:
-        found = _holding(text.stop, limits)
-        # A text ends where a stop string is complete for the first time.
-        table = np.where(found.accepting[:, None], DEAD, found.table).astype(np.int32)
-        found = Automaton.from_table(table, found.classes, found.accepting)
-    return found - _holding(text.excludes, limits) if text.excludes else found
+def _free_text(text: Text) -> tree.Node:
+    """Return the tree of a free text with its stop string."""
+    found: list[tree.Node] = []
+    if text.stop:
+        stop = _any_of(text.stop)
+        # It ends where a stop string is complete for the first time.
+        found += [tree.Concat((_ANY, stop)), tree.Complement(tree.Concat((_ANY, stop, _CHARACTER, _ANY)))]
+    if text.excludes:
+        found.append(tree.Complement(tree.Concat((_ANY, _any_of(text.excludes), _ANY))))
+    return tree.Intersect(tuple(found)) if found else _ANY
 
 
-def _holding(texts: Sequence[str], limits: Limits) -> Automaton:
-    """Return the automaton of the texts that contain one of some texts."""
-    return from_tree(tree.Concat((_ANY, tree.Alternate(tuple(map(tree.Literal, texts))), _ANY)), limits)
+def _any_of(texts: Iterable[str]) -> tree.Node:
+    return tree.Alternate(tuple(map(tree.Literal, texts)))
 
 
-def network_of(nfa: Nfa, limits: Limits, alphabet: bytes, *, merges: bool = True) -> Network:
-    """Return the network of an NFA.
+def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Network:
+    """Return the network of a composition.
 
     Parameters
     ----------
-    nfa : Nfa
+    spec : Composition
     limits : Limits
-    alphabet : bytes
-        256 flags: 1 for each byte that texts may contain. It restricts only networks with parts, as it restricts specs with a stack.
     merges : bool
         Whether finite leaves become part of the frame; otherwise they are parts, too (for tests).
 
@@ -274,191 +285,197 @@ def network_of(nfa: Nfa, limits: Limits, alphabet: bytes, *, merges: bool = True
     ------
     LimitError
         The frame has too many states or transitions.
+    PatternError, SchemaError, GrammarError
+        A leaf cannot be lowered.
     """
-    is_part = [leaf.automaton is None or leaf.max_tokens is not None or not merges for leaf in nfa.leaves]
-    used = [i for i, leaf in enumerate(nfa.leaves) if is_part[i]]
-    numbers = {leaf: number for number, leaf in enumerate(used)}
-    letters: BoolArray = np.frombuffer(alphabet, np.bool_)
-    automata: dict[int, Automaton] = {}
-    for i, leaf in enumerate(nfa.leaves):
-        if not is_part[i]:
-            assert leaf.automaton is not None
-            automata[i] = leaf.automaton.within(letters) if used else leaf.automaton
-    classes, representatives = _joint_classes(list(automata.values()))
-    frame = _Frame(nfa, automata, numbers, representatives, limits)
-    table = np.array(frame.rows, np.int32).reshape(len(frame.rows), len(representatives))
-    accepting = np.array(frame.accepting, np.bool_)
-    live = _live(table, accepting, frame.calls)
-    if not live[0]:
-        raise VocabularyError(
-            "every text of the composition needs a byte that has no token of its own in the vocabulary"
-        )
-    table = np.where(np.append(live, False)[table], table, DEAD).astype(np.int32)
+    builder = _Trees(limits, merges=merges)
+    node = builder.tree_of(spec)
+    if not builder.parts:
+        return Network(from_tree(node, limits), {}, (), builder.empty)
+    table, classes, accepting, edges = with_call_edges(node, limits)
+    calls: dict[int, list[Call]] = {}
+    for state, number, after in edges.tolist():
+        calls.setdefault(state, []).append(Call(number, after))
+    frame = Automaton.from_canonical(table, classes, accepting, np.zeros(len(table), np.int32))
+    return Network(frame, {state: tuple(found) for state, found in calls.items()}, builder.parts, builder.empty)
+
+
+def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> Network | None:
+    """Return the network without some bytes and parts, and without states from which the text cannot end; None if it has no text.
+
+    Parameters
+    ----------
+    network : Network
+    alphabet : ndarray[bool], shape (256,)
+        Whether texts may contain a byte.
+    is_dead : sequence of bool
+        Whether a part has no text.
+    """
+    frame = network.frame
+    if alphabet.all() and not any(is_dead):
+        return None if frame.is_empty() else network
+    numbers = np.cumsum(~np.array(is_dead, np.bool_)).tolist()
+    table, classes = frame.by_byte(), np.arange(256, dtype=np.uint8)
+    table[:, ~alphabet] = DEAD
     calls = {
-        state: kept
-        for state, called in frame.calls.items()
-        if live[state] and (kept := tuple(call for call in called if live[call.after]))
+        state: tuple(Call(numbers[part] - 1, after) for part, after in called if not is_dead[part])
+        for state, called in network.calls.items()
     }
-    automaton = Automaton.from_canonical(table, classes, accepting, np.zeros(len(accepting), np.int32))
-    return Network(automaton, calls, tuple(nfa.leaves[i] for i in used))
+    live = _live(table, frame.accepting, calls)
+    if not live[0]:
+        return None
+    table = np.where(np.append(live, False)[table], table, DEAD).astype(np.int32)
+    columns, classes = merge_columns(table, classes)
+    found = Automaton.from_canonical(
+        np.ascontiguousarray(table[:, columns]), classes, frame.accepting, frame.labels
+    )
+    kept = {
+        state: left
+        for state, called in calls.items()
+        if live[state] and (left := tuple(call for call in called if live[call.after]))
+    }
+    parts = tuple(part for part, dead in zip(network.parts, is_dead, strict=True) if not dead)
+    return Network(found, kept, parts, network.empty)
 
 
 def _live(table: Int32Array, accepting: BoolArray, calls: dict[int, tuple[Call, ...]]) -> BoolArray:
-    """Return the states from which the end can be reached; every part has a text."""
-    before: list[list[int]] = [[] for _ in range(len(table))]
-    for state, column in zip(*np.nonzero(table >= 0), strict=True):
-        before[table[state, column]].append(int(state))
-    for state, called in calls.items():
-        for call in called:
-            before[call.after].append(state)
-    live, todo = accepting.copy(), np.flatnonzero(accepting).tolist()
-    while todo:
-        for state in before[todo.pop()]:
-            if not live[state]:
-                live[state] = True
-                todo.append(state)
-    return live
+    """Return the states from which the end can be reached."""
+    edges = np.array([(state, call.after) for state, called in calls.items() for call in called], np.int64)
+    source, target = edges.reshape(-1, 2).T
+    live = accepting.copy()
+    while True:
+        now = live | np.append(live, False)[table].any(axis=1)
+        now[source[live[target]]] = True
+        if (now == live).all():
+            return live
+        live = now
 
 
-def _joint_classes(automata: Sequence[Automaton]) -> tuple[UInt8Array, list[int]]:
-    """Return classes of bytes that no automaton distinguishes, and one byte of each."""
-    if not automata:
-        return np.zeros(256, np.uint8), [0]
-    stacked = np.stack([one.classes for one in automata])
-    _, representatives, classes = np.unique(stacked, axis=1, return_index=True, return_inverse=True)
-    return classes.reshape(256).astype(np.uint8), representatives.tolist()
-
-
-# A position in a leaf: the NFA node whose edge reads it, and the state of the leaf's automaton.
-_Position = tuple[int, int]
-
-
-class _Frame:
-    """Subset construction over positions in leaves.
+class _Trees:
+    """The pattern tree of a composition, whose calls are its parts.
 
     Attributes
     ----------
-    rows : list of ndarray[int32], shape (n_columns,)
-    accepting : list of bool
-    calls : dict of int to tuple of Call
+    parts : tuple of Leaf
+        Those that calls refer to; equal leaves are one part.
+    empty : tuple of spec
+        As in `Network`.
     """
 
-    def __init__(
-        self,
-        nfa: Nfa,
-        automata: dict[int, Automaton],
-        parts: dict[int, int],
-        representatives: list[int],
-        limits: Limits,
-    ) -> None:
-        self._nfa, self._parts, self._limits = nfa, parts, limits
-        self._tables: dict[int, Int32Array] = {
-            leaf: one.table[:, one.classes[representatives]] for leaf, one in automata.items()
-        }
-        self._ends = {leaf: one.accepting.tolist() for leaf, one in automata.items()}
-        self._n_columns = len(representatives)
-        self._closures: dict[int, tuple[frozenset[_Position], tuple[int, ...], bool]] = {}
-        self._numbers: dict[tuple[frozenset[_Position], frozenset[int], bool], int] = {}
-        self._sets: list[frozenset[_Position]] = []
-        self.rows: list[Int32Array] = []
-        self.accepting: list[bool] = []
-        self.calls: dict[int, tuple[Call, ...]] = {}
-        self._n_steps = 0
-        # Nodes of the parts that may begin in a state.
-        self._called: list[frozenset[int]] = []
-        self._state_of_nodes((0,))
-        state = 0
-        while state < len(self._sets):
-            self._expand(state)
-            state += 1
+    def __init__(self, limits: Limits, *, merges: bool) -> None:
+        self._limits, self._merges = limits, merges
+        self._numbers: dict[Any, int] = {}
+        self._texts: dict[tuple[tuple[str, ...], tuple[str, ...]], Operand] = {}
+        self._parts: list[Leaf] = []
+        self._empty: list[Any] = []
 
-    def _closure(self, node: int) -> tuple[frozenset[_Position], tuple[int, ...], bool]:
-        """Return the epsilon closure of a node: positions, nodes whose part may begin, and whether the text may end."""
-        found = self._closures.get(node)
+    @property
+    def parts(self) -> tuple[Leaf, ...]:
+        return tuple(self._parts)
+
+    @property
+    def empty(self) -> tuple[Any, ...]:
+        return tuple(self._empty)
+
+    def tree_of(self, spec: Composition) -> tree.Node:
+        """Return the tree of a composition. O(distinct nodes)."""
+        known: dict[int, tree.Node] = {}
+        todo: list[Part] = [spec]
+        while todo:
+            part = todo[-1]
+            if id(part) not in known:
+                if not isinstance(part, Composition) or isinstance(part, Text):
+                    known[id(part)] = self._leaf(part)
+                elif below := [each for each in part.parts if id(each) not in known]:
+                    todo += below
+                    continue
+                else:
+                    known[id(part)] = _joined(part, [known[id(each)] for each in part.parts])
+            todo.pop()
+        return known[id(spec)]
+
+    def _leaf(self, item: Part) -> tree.Node:
+        """Return the tree of a leaf: finite ones by their characters, others as calls."""
+        if self._merges and isinstance(item, str):
+            return tree.Literal(item)
+        if self._merges and isinstance(item, Choice):
+            return _any_of(item.options)
+        if self._merges and isinstance(item, Regex) and item.builder == "guided":
+            found = parse(item.pattern, item.flags, self._limits)
+            # Assertions see only the text of the pattern.
+            return tree.Intersect((found,)) if _has_assertions(found) else found
+        if self._merges and isinstance(item, Text) and item.max_tokens is None:
+            return self._text(item)
+        leaf = leaf_of(item, self._limits)
+        if leaf.automaton is None:
+            assert leaf.lowered is not None
+            return self._call((leaf.lowered.kind, leaf.lowered.fingerprint), leaf)
+        if self._merges and leaf.max_tokens is None:
+            return _operand_of(leaf.automaton)
+        return self._call((leaf.max_tokens, leaf.automaton), leaf)
+
+    def _call(self, key: Any, leaf: Leaf) -> tree.Node:
+        number = self._numbers.setdefault(key, len(self._parts))
+        if number == len(self._parts):
+            self._parts.append(leaf)
+        return tree.Call(number)
+
+    def _text(self, text: Text) -> tree.Node:
+        if not text.stop and not text.excludes:
+            return _ANY
+        key = text.stop, text.excludes
+        found = self._texts.get(key)
         if found is None:
-            nfa = self._nfa
-            positions: set[_Position] = set()
-            calls: dict[int, None] = {}
-            todo, seen = [node], {node}
-            while todo:
-                self._spend(1)
-                at = todo.pop()
-                onward = list(nfa.onward[at])
-                edge = nfa.edges[at]
-                if edge is not None:
-                    leaf, behind = edge
-                    if leaf in self._parts:
-                        calls[at] = None
-                    else:
-                        positions.add((at, 0))
-                        if self._ends[leaf][0]:
-                            onward.append(behind)
-                todo += [each for each in onward if each not in seen]
-                seen.update(onward)
-            found = self._closures[node] = frozenset(positions), tuple(calls), 1 in seen
+            found = self._texts[key] = as_operand(_free_text(text), self._limits)
+            if not found.accepting:
+                self._empty.append(text)
         return found
 
-    def _spend(self, n: int) -> None:
-        self._n_steps += n
-        if self._n_steps > self._limits.steps:
-            raise LimitError(
-                "steps", self._n_steps, self._limits.steps, "the composition is too ambiguous or too large"
-            )
 
-    def _state_of_nodes(self, nodes: Iterable[int], positions: Iterable[_Position] = ()) -> int:
-        """Return the frame state of some positions and the closures of some nodes."""
-        found, calls, may_end = set(positions), set[int](), False
-        for node in nodes:
-            own, called, ends = self._closure(node)
-            found |= own
-            calls.update(called)
-            may_end |= ends
-        key = frozenset(found), frozenset(calls), may_end
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._sets)
-            n_cells = (number + 1) * self._n_columns
-            if number >= self._limits.states:
-                raise LimitError("states", number + 1, self._limits.states, "the composition has too many states")
-            if n_cells > self._limits.transitions:
-                raise LimitError(
-                    "transitions", n_cells, self._limits.transitions, "the composition has too many states"
-                )
-            self._sets.append(key[0])
-            self.rows.append(np.full(self._n_columns, DEAD, np.int32))
-            self.accepting.append(may_end)
-            self._called.append(key[1])
-        return number
+def _joined(part: Composition, items: list[tree.Node]) -> tree.Node:
+    """Return the tree of a node of a composition from those of its parts."""
+    match part:
+        case Alternatives():
+            return tree.Alternate(tuple(items))
+        case Optional():
+            return tree.optional(items[0])
+        case Repeat():
+            return _repeated(part, *items)
+    return tree.Concat(tuple(items))
 
-    def _expand(self, state: int) -> None:
-        """Fill the row of a state, and its calls."""
-        called = [self._edge(node) for node in sorted(self._called[state])]
-        if called:
-            calls = (Call(self._parts[leaf], self._state_of_nodes((behind,))) for leaf, behind in called)
-            self.calls[state] = tuple(dict.fromkeys(calls))
-        positions = self._sets[state]
-        self._spend(len(positions) * self._n_columns)
-        row = self.rows[state]
-        rows = [(node, self._tables[self._edge(node)[0]][at]) for node, at in positions]
-        live = np.zeros(self._n_columns, np.bool_)
-        for _, targets in rows:
-            live |= targets >= 0
-        # Columns with the same successors are entered once.
-        known: dict[tuple[int, ...], int] = {}
-        for column in np.flatnonzero(live).tolist():
-            targets = tuple(int(each[column]) for _, each in rows)
-            found = known.get(targets)
-            if found is None:
-                after = {(node, to) for (node, _), to in zip(rows, targets, strict=True) if to >= 0}
-                ended = {
-                    behind
-                    for leaf, behind, to in ((*self._edge(node), to) for node, to in after)
-                    if self._ends[leaf][to]
-                }
-                found = known[targets] = self._state_of_nodes(ended, after)
-            row[column] = found
 
-    def _edge(self, node: int) -> tuple[int, int]:
-        edge = self._nfa.edges[node]
-        assert edge is not None, "positions and calls are at edges"
-        return edge
+def _repeated(part: Repeat, item: tree.Node, separator: tree.Node | None = None) -> tree.Node:
+    if part.max == 0:
+        return tree.Literal("")
+    if separator is None:
+        return tree.Repeat(item, part.min, part.max)
+    most = None if part.max is None else part.max - 1
+    found = tree.Concat((item, tree.repeat(tree.Concat((separator, item)), max(part.min - 1, 0), most)))
+    return found if part.min else tree.optional(found)
+
+
+def _has_assertions(node: tree.Node) -> bool:
+    todo, seen = [node], set[int]()
+    while todo:
+        at = todo.pop()
+        if isinstance(at, tree.Look):
+            return True
+        if id(at) not in seen:
+            seen.add(id(at))
+            todo += parts_of(at)
+    return False
+
+
+def _operand_of(automaton: Automaton) -> Operand:
+    """Return the tree of an automaton's texts."""
+    characters = Characters(automaton)
+    edges: list[tuple[int, Charset, int]] = []
+    # States within a character have no edges.
+    todo, seen = [0], {0}
+    for state in todo:
+        for target, charset in characters.edges(state).items():
+            edges.append((state, charset, target))
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return Operand(tuple(edges), tuple(np.flatnonzero(automaton.accepting).tolist()), automaton.n_states)

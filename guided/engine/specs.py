@@ -38,7 +38,10 @@ from guided.patterns.parse import parse
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["STORED_SPECS", "Choice", "Lowered", "Regex", "Spec", "StackSpec", "StoredSpec"]
+__all__ = ["NO_TEXT", "NO_VALUE", "STORED_SPECS", "Choice", "Lowered", "Regex", "Spec", "StackSpec", "StoredSpec"]
+
+# Reasons of errors about languages without texts.
+NO_VALUE, NO_TEXT = "no value satisfies the schema", "the grammar accepts no text"
 
 T_co = TypeVar("T_co", covariant=True)
 TextOrMember = TypeVar("TextOrMember", bound="str | enum.Enum")
