@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from guided.automata.automaton import Automaton
+from guided.engine import algebra
+from guided.engine.algebra import Alternatives, Concatenation, Named, Optional, Part, Text
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 from guided.schema.frontend.lowering import Lowering
 from guided.vocabulary.segmentation import Encoding
@@ -588,3 +590,102 @@ def slow_bpe(vocabulary: Vocabulary, data: bytes) -> list[int]:
         _, merged, place = min(possible, key=lambda one: (one[0], one[2]))
         tokens[place : place + 2] = [merged]
     return tokens
+
+
+# ------------------------------------------------------------------------------------------------------ compositions
+
+
+class SlowReadings:
+    """A backtracking matcher over the tree of a composition: the readings of one text, in order of precedence.
+
+    Parameters
+    ----------
+    text : str
+    accepts : callable
+        Whether a leaf (a spec, not a str or a free text) accepts a text.
+    read : callable
+        The value of a leaf's text.
+    most : int
+        Steps after which `TooManySteps` is raised.
+    """
+
+    class TooManySteps(Exception):
+        """The text has too many readings."""
+
+    def __init__(
+        self, text: str, accepts: Callable[[Any, str], bool], read: Callable[[Any, str], Any], most: int = 30_000
+    ) -> None:
+        self.text, self._accepts, self._read, self._left = text, accepts, read, most
+
+    def first(self, part: Part) -> list[tuple[str, int, int, Any]] | None:
+        """Name, begin, end and value of the captures of the first reading of the whole text; None if there is none."""
+        whole = (found for end, _, found in self.of(part, 0) if end == len(self.text))
+        found = next(whole, None)
+        return None if found is None else list(found)
+
+    def of(self, part: Part, begin: int) -> Iterator[tuple[int, Any, tuple[tuple[str, int, int, Any], ...]]]:
+        """The ends of a part's texts from a place on, each with the part's value and the captures."""
+        self._left -= 1
+        if self._left < 0:
+            raise self.TooManySteps
+        match part:
+            case Concatenation():
+                for end, values, found in self._sequence(part.parts, begin):
+                    yield end, values[0] if len(values) == 1 else self.text[begin:end], found
+            case Alternatives():
+                for each in part.parts:
+                    yield from self.of(each, begin)
+            case Optional():
+                yield from self.of(part.parts[0], begin)
+                yield begin, None, ()
+            case Named():
+                for end, value, found in self.of(part.parts[0], begin):
+                    yield end, value, (*found, (part.name, begin, end, value))
+            case algebra.Repeat():
+                yield from self._repeated(part, begin, 0)
+            case _:
+                for end in range(len(self.text), begin - 1, -1):
+                    inner = self.text[begin:end]
+                    if isinstance(part, str):
+                        if inner == part:
+                            yield end, inner, ()
+                    elif isinstance(part, Text):
+                        if (stop := _free_text(part, inner)) is not None:
+                            yield end, inner[: len(inner) - stop], ()
+                    elif self._accepts(part, inner):
+                        yield end, self._read(part, inner), ()
+
+    def _sequence(self, parts: Sequence[Part], begin: int) -> Iterator[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
+        if not parts:
+            yield begin, (), ()
+            return
+        for middle, value, found in self.of(parts[0], begin):
+            for end, values, further in self._sequence(parts[1:], middle):
+                yield end, (value, *values), (*found, *further)
+
+    def _repeated(
+        self, part: algebra.Repeat, begin: int, count: int
+    ) -> Iterator[tuple[int, list[Any], tuple[Any, ...]]]:
+        if part.max is None or count < part.max:
+            separated = self.of(part.parts[1], begin) if count and len(part.parts) > 1 else [(begin, None, ())]
+            for start, _, between in separated:
+                for middle, value, found in self.of(part.parts[0], start):
+                    # As in `re`, an unbounded repetition does not go on with nothing.
+                    if middle == begin and count >= max(part.min, 1) and part.max is None:
+                        continue
+                    for end, values, further in self._repeated(part, middle, count + 1):
+                        yield end, [value, *values], (*between, *found, *further)
+        if count >= part.min:
+            yield begin, [], ()
+
+
+def _free_text(part: Text, text: str) -> int | None:
+    """The length of the stop string at the end of a free text; None if it is none."""
+    if any(each in text for each in part.excludes):
+        return None
+    if not part.stop:
+        return 0
+    ends = [text.find(each) + len(each) for each in part.stop if each in text]
+    if not ends or min(ends) != len(text):
+        return None
+    return min(len(each) for each in part.stop if text.endswith(each))

@@ -1,11 +1,22 @@
 """Hypothesis strategies that several test modules share, one section per subject."""
 
+import functools
 import itertools
+import json
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 
-from guided.engine.specs import Regex
+from guided.calls.spec import Tools
+from guided.engine import algebra
+from guided.engine.algebra import Alternatives, Composition, Concatenation, Named, Optional, Part, Text
+from guided.engine.grammar import Grammar
+from guided.engine.json_schema import JsonSchema
+from guided.engine.specs import Choice, Regex
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 from guided.vocabulary.vocabulary import Vocabulary
@@ -196,3 +207,158 @@ def plain_patterns(max_leaves: int = 8) -> st.SearchStrategy[str]:
         )
 
     return st.recursive(atoms, extend, max_leaves=max_leaves)
+
+
+# ----------------------------------------------------------------------------------------------------- compositions
+
+COMPOSED_ALPHABET = "ab1,()[]="
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A leaf of random compositions, with its language by other means.
+
+    Attributes
+    ----------
+    spec : spec
+    accepts : callable
+        Whether a text is in the language, for texts over `COMPOSED_ALPHABET`.
+    texts : tuple of str
+        Some texts.
+    """
+
+    spec: Any
+    accepts: Callable[[str], bool]
+    texts: tuple[str, ...]
+
+
+def _is_json(text: str, holds: Callable[[Any], bool]) -> bool:
+    """Whether a text is the compact JSON of a value with a property."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return json.dumps(value, separators=(",", ":")) == text and holds(value)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_nested, value))
+
+
+def _is_nested_a(text: str) -> bool:
+    depth = len(text) - len(text.lstrip("("))
+    return re.fullmatch(r"\(*a+\)*", text) is not None and text.endswith(")" * depth) and text.count(")") == depth
+
+
+def _pattern(pattern: str, *texts: str) -> Leaf:
+    return Leaf(Regex(pattern), lambda text: re.fullmatch(pattern, text) is not None, texts)
+
+
+@functools.cache
+def composed_leaves() -> tuple[Leaf, ...]:
+    """Leaves of all kinds."""
+
+    def a(b: int) -> int:
+        """Return b."""
+        return b
+
+    recursive = {"$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n"}
+    numbers = {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 2}
+    compact: dict[str, Any] = {"whitespace": "compact"}
+    return (
+        Leaf(Grammar('start: "(" start ")" | "a"+'), _is_nested_a, ("a", "(aa)", "((a))")),
+        Leaf(
+            JsonSchema({"type": "integer", "minimum": 1}, **compact),
+            lambda text: re.fullmatch("1+", text) is not None,
+            ("1", "11"),
+        ),
+        Leaf(
+            JsonSchema(numbers, **compact),
+            lambda text: (
+                _is_json(text, lambda value: isinstance(value, list) and len(value) < 3)
+                and re.fullmatch(r"\[(1+(,1+)?)?\]", text) is not None
+            ),
+            ("[]", "[1]", "[1,11]"),
+        ),
+        Leaf(JsonSchema(recursive, **compact), lambda text: _is_json(text, _is_nested), ("[]", "[[],[[]]]")),
+        Leaf(
+            Tools([a], format="tooldec", tool_choice="required"),
+            lambda text: re.fullmatch(r"a\(b=1+\)", text) is not None,
+            ("a(b=1)", "a(b=11)"),
+        ),
+        Leaf(Choice(["a", "ab"]), lambda text: text in ("a", "ab"), ("a", "ab")),
+        _pattern("a*", "", "aa"),
+        _pattern("[ab]+", "ba"),
+        _pattern("1?a", "a", "1a"),
+        _pattern("a(?!b)[ab]*", "aa", "a"),
+    )
+
+
+def composed_leaf(spec: Any) -> Leaf:
+    """The entry of `composed_leaves` of a spec."""
+    return next(leaf for leaf in composed_leaves() if leaf.spec is spec)
+
+
+_COMPOSED_LEAF: st.SearchStrategy[Part] = st.one_of(
+    st.sampled_from(["a", "b", "1", ",", "(", "[", ""]),
+    st.deferred(lambda: st.sampled_from([leaf.spec for leaf in composed_leaves()])),
+    st.sampled_from(
+        [
+            Text(),
+            Text(stop="b"),
+            Text(stop=("ab", "1")),
+            Text(excludes="aa"),
+            Text(stop=")", excludes="1"),
+            Text("b", "b"),
+        ]
+    ),
+)
+
+
+def _composed_of(inner: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
+    parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    repeats = st.builds(
+        lambda part, low, more, separator: algebra.Repeat(part, low, None if more is None else low + more, separator),
+        inner,
+        st.integers(0, 2),
+        st.sampled_from([None, 0, 1, 2]),
+        st.one_of(st.sampled_from([None, None, ",", "b"]), inner),
+    )
+    names = st.builds(lambda part, name: Named((part,), name), inner, st.sampled_from("xyz"))
+    return st.one_of(parts.map(Concatenation), parts.map(Alternatives), inner.map(Optional), repeats, names)
+
+
+def composed(max_leaves: int = 5) -> st.SearchStrategy[Composition]:
+    """Random compositions of parts of all kinds, with names that may occur several times."""
+    trees = st.recursive(_COMPOSED_LEAF, _composed_of, max_leaves=max_leaves)
+    return st.builds(lambda tree, leaf: Concatenation((tree, leaf)), trees, _COMPOSED_LEAF)
+
+
+def composed_text(part: Part, random: Random) -> str | None:
+    """A random text of a random composition; None if a free text with an excluded stop string was met."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Text):
+        if any(each in stop for each in part.excludes for stop in part.stop):
+            return None
+        return (random.choice(["", ",", "(("]) if part.excludes != ("aa",) else "a(") + (
+            part.stop[-1] if part.stop else ""
+        )
+    match part:
+        case Concatenation():
+            parts = list(part.parts)
+        case Alternatives():
+            parts = [random.choice(part.parts)]
+        case Optional():
+            parts = [part.parts[0]] * random.randrange(2)
+        case Named():
+            parts = [part.parts[0]]
+        case algebra.Repeat():
+            count = part.min + random.randrange(3 if part.max is None else part.max - part.min + 1)
+            parts = (
+                [each for _ in range(count) for each in reversed(part.parts)][len(part.parts) - 1 :] if count else []
+            )
+        case _:
+            return random.choice(composed_leaf(part).texts)
+    texts = [composed_text(each, random) for each in parts]
+    return None if None in texts else "".join(text or "" for text in texts)

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guided.automata.build import from_tree
+from guided.engine.algebra import Composition
 from guided.engine.compile import compile as compile_index
 from guided.engine.index import Index
 from guided.engine.specs import Regex
@@ -22,10 +23,18 @@ from guided.limits import Limits
 from guided.patterns.tree import Node
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
-from tests.oracles import AllTexts, SlowIndex, matches
+from tests.oracles import AllTexts, SlowIndex, SlowReadings, matches
 from tests.profiles import examples
 from tests.real_vocabularies import real_vocabulary
-from tests.strategies import patterns, trees, vocabularies
+from tests.strategies import (
+    COMPOSED_ALPHABET,
+    composed,
+    composed_leaf,
+    composed_text,
+    patterns,
+    trees,
+    vocabularies,
+)
 
 TEXTS = AllTexts("ab", 6)
 
@@ -210,6 +219,71 @@ def walk(index: Index, generator: np.random.Generator, budget: int) -> bytes:
         text += index.vocabulary[token] or b""
         left -= 1
     return text
+
+
+def composed_index(spec: Composition, vocabulary: Vocabulary) -> Index:
+    try:
+        return compile_index(spec, vocabulary)
+    except VocabularyError:
+        # Every text holds a free text that excludes its own stop string.
+        assume(False)
+        raise
+
+
+def is_composed_text(spec: Composition, text: str) -> bool:
+    try:
+        readings = SlowReadings(text, lambda leaf, inner: composed_leaf(leaf).accepts(inner), lambda _, inner: inner)
+        return readings.first(spec) is not None
+    except SlowReadings.TooManySteps:
+        assume(False)
+        raise
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(composed(), vocabularies(COMPOSED_ALPHABET, complete=True, longest=3), st.randoms(use_true_random=False))
+def test_soundness_and_liveness_of_compositions(spec: Composition, vocabulary: Vocabulary, random) -> None:
+    """EOS is allowed exactly when the text so far is in the language; and what begins can end within its budget."""
+    index = composed_index(spec, vocabulary)
+    guide, text = index.guide(), b""
+    for _ in range(7):
+        allowed = index.allowed(guide.state).tolist()
+        is_in = is_composed_text(spec, text.decode())
+        assert [eos in allowed for eos in vocabulary.eos] == [is_in] * len(vocabulary.eos)
+        onward = [token for token in allowed if token not in vocabulary.eos]
+        if not onward:
+            break
+        token = random.choice(onward)
+        guide.advance(token)
+        text += vocabulary[token] or b""
+    budget = guide.remaining
+    while budget:
+        token = random.choice(bits(guide.mask_within(budget)))
+        if token in vocabulary.eos:
+            break
+        guide.advance(token)
+        text += vocabulary[token] or b""
+        budget -= 1
+    assert guide.is_accepting
+    assume(len(text) < 30)
+    assert is_composed_text(spec, text.decode())
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(composed(), vocabularies(COMPOSED_ALPHABET, complete=True, longest=3), st.randoms(use_true_random=False))
+def test_completeness_and_cache_of_compositions(spec: Composition, vocabulary: Vocabulary, random) -> None:
+    """Every text can be written, whichever way it is cut into tokens; and an index that knows nothing has the same masks."""
+    text = composed_text(spec, random)
+    assume(text is not None and len(text) < 25)
+    index = composed_index(spec, vocabulary)
+    for tokens in random.sample(found := cuts((text or "").encode(), vocabulary), min(len(found), 3)):
+        guide = index.guide()
+        for token in tokens:
+            assert token in bits(guide.mask())
+            guide.advance(token)
+        assert guide.is_accepting
+        fresh = composed_index(spec, vocabulary).guide()
+        fresh.advance_many(tokens)
+        assert bits(fresh.mask()) == bits(guide.mask())
 
 
 @pytest.mark.parametrize("pattern", USUAL)

@@ -120,6 +120,29 @@ class Composition(Composable):
         return tuple(text for text in found if text)
 
     @property
+    def is_typed(self) -> bool:
+        """Whether its value is not just its text: it repeats or is optional, or its value is that of a part. O(distinct nodes)."""
+        todo: list[Part] = [self]
+        seen: set[int] = set()
+        while todo:
+            part = todo.pop()
+            if id(part) in seen or isinstance(part, str):
+                continue
+            seen.add(id(part))
+            match part:
+                case Alternatives() | Named():
+                    todo += part.parts
+                case Concatenation():
+                    # Several parts after each other have no value but their text.
+                    todo += part.parts if len(part.parts) == 1 else ()
+                case Text():
+                    if part.stop:
+                        return True
+                case _ if not getattr(part, "is_plain", False):
+                    return True
+        return False
+
+    @property
     def _own(self) -> tuple[str, ...]:
         """Names of the attributes besides the parts."""
         return ()
@@ -237,7 +260,7 @@ class Text(Composition):
         The text ends with the first occurrence of one of these, which belongs to the part but not to what a name captures. Without it
         the text may end anywhere.
     excludes : str or iterable of str, optional
-        Texts that do not occur in it.
+        Texts that do not occur in it, nor in its stop string: a stop string that contains one never ends the text.
     max_tokens : int, optional
         Maximum number of tokens that begin in the text, the stop string included. The following parts do not share this budget.
 
@@ -387,6 +410,8 @@ def _is_part(part: Part) -> bool:
 
 
 def _strings(given: Any, name: str) -> tuple[str, ...]:
+    if given is not None and not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a str or several, not {type(given).__name__}")
     found = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     for text in found:
         if not isinstance(text, str):

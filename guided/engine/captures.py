@@ -1,9 +1,9 @@
 """The named parts of a text of a composition, found while it is read.
 
 A simulation of the composition's NFA (`guided.engine.network`) with one *thread* for each way to read the text so far, in order of
-precedence (`guided.engine.algebra`). Each thread has the trail of names that began and ended. Of two threads at the same place the first
-is kept, since both have the same future. What all threads agree on is certain, whatever follows; at the end, the first thread that
-may end there gives the reading, as in ``re``.
+precedence (`guided.engine.algebra`). Each thread has the trail of captured parts that began and ended. Of two threads at the same place
+the first is kept, since both have the same future. What all threads agree on is certain, whatever follows; at the end, the first thread
+that may end there gives the reading, as in ``re``.
 
 Complexity: O(threads) per byte; `Limits.readings` bounds the threads.
 Ref: Pike's regular expression machine.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from guided.engine.algebra import Composition, Named, Repeat
+from guided.engine.algebra import Composition, Named, Part, Repeat
 from guided.engine.network import Leaf, Nfa, nfa_of
 from guided.errors import LimitError
 from guided.index.pushdown import PushdownIndex
@@ -23,7 +23,7 @@ from guided.index.reader import Reader, table_reader
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Capture", "CaptureReader", "Captures", "named_parts"]
+__all__ = ["Capture", "CaptureReader", "Captures", "list_names"]
 
 
 # Opens a reader at the beginning of a leaf, and keeps its index locked meanwhile.
@@ -32,25 +32,28 @@ OpenReader: TypeAlias = Callable[[], AbstractContextManager[Reader[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A named part of a text.
+    """A part of a text: a named one, or one that the value of a name is made of.
 
     Attributes
     ----------
-    name : str
+    part : Named or other part
     begin, end : int
         Span in bytes.
+    inner : tuple of Capture
+        Those directly within it: of an optional part, of the alternative that was read, of each repetition and each separator.
     """
 
-    name: str
+    part: Part
     begin: int
     end: int
+    inner: "tuple[Capture, ...]" = ()
 
 
 class _Mark(NamedTuple):
-    """A trail: where a name begins or ends, and the trail before."""
+    """A trail: where a captured part begins or ends, and the trail before."""
 
     before: "_Mark | None"
-    name: str
+    part: Part
     is_begin: bool
     at: int
 
@@ -117,8 +120,8 @@ class CaptureReader:
     def __init__(self, nfa: Nfa, leaves: list[OpenReader], limits: Limits) -> None:
         self._nfa, self._leaves, self._limits = nfa, leaves, limits
         self._at = 0
-        # Where names that have certainly begun began.
-        self._opened: dict[str, list[int]] = {}
+        # Parts that have certainly begun: each with its begin, and the captures within it.
+        self._opened: list[tuple[int, list[Capture]]] = [(0, [])]
         self._threads: list[_Thread] = []
         with ExitStack() as stack:
             self._enter(0, None, self._threads, set(), _Open(stack, leaves))
@@ -179,9 +182,9 @@ class CaptureReader:
             if node == 1:
                 found.append(_Thread(1, None, trail))
                 continue
-            name = nfa.names[node]
-            if name is not None:
-                trail = _Mark(trail, *name, self._at)
+            mark = nfa.marks[node]
+            if mark is not None:
+                trail = _Mark(trail, *mark, self._at)
             todo += [(after, trail) for after in reversed(nfa.onward[node])]
             if nfa.edges[node] is not None:
                 leaf, behind = self._edge(node)
@@ -200,14 +203,21 @@ class CaptureReader:
         trails = [_marks(thread.trail) for thread in threads]
         count = 0
         for column in zip(*trails, strict=False):
-            if any(mark[1:] != column[0][1:] for mark in column):
+            first = column[0]
+            if any(
+                mark.part is not first.part or mark.is_begin != first.is_begin or mark.at != first.at for mark in column
+            ):
                 break
             count += 1
-            mark = column[0]
-            if mark.is_begin:
-                self._opened.setdefault(mark.name, []).append(mark.at)
-            else:
-                yield Capture(mark.name, self._opened[mark.name].pop(), mark.at)
+            if first.is_begin:
+                self._opened.append((first.at, []))
+                continue
+            begin, inner = self._opened.pop()
+            found = Capture(first.part, begin, first.at, tuple(inner))
+            if len(self._opened) > 1:
+                self._opened[-1][1].append(found)
+            if isinstance(first.part, Named):
+                yield found
         if count:
             self._threads = [
                 thread._replace(trail=_trail(marks[count:])) for thread, marks in zip(threads, trails, strict=True)
@@ -274,9 +284,9 @@ def _bytes_only() -> Vocabulary:
     return Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)
 
 
-def named_parts(spec: Composition) -> dict[str, tuple[Any, bool]]:
-    """Return the part of each name, and whether it may capture several: in a `Repeat`, or if the name occurs more than once."""
-    found: dict[str, tuple[Any, bool]] = {}
+def list_names(spec: Composition) -> dict[str, bool]:
+    """Return for each name whether it may capture several parts: in a `Repeat`, or if it occurs more than once."""
+    found: dict[str, bool] = {}
     todo: list[tuple[Any, bool]] = [(spec, False)]
     seen: set[tuple[int, bool]] = set()
     while todo:
@@ -285,9 +295,7 @@ def named_parts(spec: Composition) -> dict[str, tuple[Any, bool]]:
             continue
         seen.add((id(part), is_repeated))
         if isinstance(part, Named):
-            inner = part.parts[0]
-            known = found.get(part.name)
-            found[part.name] = inner, is_repeated or known is not None
+            found[part.name] = is_repeated or part.name in found
         is_repeated |= isinstance(part, Repeat) and part.max != 1
         todo += [(each, is_repeated) for each in reversed(part.parts)]
     return found

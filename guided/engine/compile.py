@@ -127,7 +127,7 @@ def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocab
         spec, spelling, limits, alphabet, lambda part: _pushdown_tables(part, spelling, limits, alphabet)
     )
     if isinstance(composed.tables, RegularIndex):
-        return Index(composed.tables, vocabulary, spec.fingerprint, summary=brief(spec, 110))
+        return Index(composed.tables, vocabulary, spec.fingerprint, notes=composed.notes, summary=brief(spec, 110))
     notes = (*composed.notes, *_notes_on(alphabet))
     origin = Origin(remake, composed.spec, limits)
     return Index(

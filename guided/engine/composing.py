@@ -72,7 +72,9 @@ def compose(
     origin = Composed(tree, spec.fingerprint, limits)
     network = network_of(tree, limits, merges=merges)
     # A part without a text is an alternative less, wherever it comes from.
-    notes = dict.fromkeys(f"{brief(text, 80)} has no text: what it excludes is in its stop string" for text in network.empty)
+    notes = dict.fromkeys(
+        f"{brief(text, 80)} has no text: what it excludes is in its stop string" for text in network.empty
+    )
     if not network.parts:
         if network.frame.is_empty():
             raise _no_text(network)
@@ -99,9 +101,10 @@ def compose(
         except (SchemaError, GrammarError, VocabularyError) as error:
             if not isinstance(error, VocabularyError) and error.reason not in (NO_TEXT, NO_VALUE):
                 raise
-            errors.append(error)
+            note = f"{brief(leaf.spec, 80)} has no text: {error}"
+            errors.append(VocabularyError(note) if isinstance(error, VocabularyError) else error)
             tables.append(None)
-            notes[f"{brief(leaf.spec, 80)} has no text: {error}"] = None
+            notes[note] = None
     kept = trimmed(network, letters, [each is None for each in tables])
     if kept is None:
         raise errors[0] if errors else _no_text(network)

@@ -1,8 +1,8 @@
 """A composition as a recursive transition network (`network_of`), and as an NFA over its leaves (`nfa_of`).
 
 Leaves with a finite automaton (literals, patterns, choices, free text) become one pattern tree, in which the other leaves are *calls*
-(`guided.patterns.tree.Call`): schemas, grammars, tools, and free text with a budget of tokens. Its minimal automaton over bytes and calls is
-the *frame*: a frame state has *call edges*, the part that may begin there, and the frame state behind it. A configuration is a frame
+(`guided.patterns.tree.Call`): schemas, grammars, tools, and free text with a budget of tokens. Its minimal automaton over bytes and calls
+is the *frame*: a frame state has *call edges*, the part that may begin there, and the frame state behind it. A configuration is a frame
 state, or a state of a part with the frame state behind it; a text that can be read in several ways has several configurations
 (`guided.index.composition`).
 
@@ -14,6 +14,7 @@ Complexity: that of one regular expression of the size of the composition (`guid
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -84,14 +85,14 @@ class Nfa:
         For each node, the leaf read there and the node behind it.
     onward : list of list of int
         For each node, the nodes reached without reading, in order of precedence.
-    names : list of (str, bool) or None
-        For each node, the name that begins (True) or ends (False) there.
+    marks : list of (part, bool) or None
+        For each node, the captured part that begins (True) or ends (False) there: a named one, or one that its value is made of.
     """
 
     leaves: list[Leaf]
     edges: list[tuple[int, int] | None]
     onward: list[list[int]]
-    names: list[tuple[str, bool] | None]
+    marks: list[tuple[Part, bool] | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,40 +125,45 @@ class _Builder:
         self.nfa = Nfa([], [], [], [])
         self._leaves: dict[Any, int] = {}
 
-    def node(self, name: tuple[str, bool] | None = None) -> int:
+    def node(self, mark: tuple[Part, bool] | None = None) -> int:
         nfa = self.nfa
         number = len(nfa.edges)
         if number >= self._limits.nfa_states:
             raise LimitError("nfa_states", number + 1, self._limits.nfa_states, "the composition has too many parts")
         nfa.edges.append(None)
         nfa.onward.append([])
-        nfa.names.append(name)
+        nfa.marks.append(mark)
         return number
 
     def build(self, part: Part, begin: int, end: int) -> None:
-        todo: list[tuple[Part, int, int]] = [(part, begin, end)]
+        # With each part, whether it is marked, because the value of a name is made of its value.
+        todo: list[tuple[Part, int, int, bool]] = [(part, begin, end, False)]
         onward = self.nfa.onward
         while todo:
-            item, begin, end = todo.pop()
+            item, begin, end, is_marked = todo.pop()
+            if is_marked or isinstance(item, Named):
+                opened, closed = self.node((item, True)), self.node((item, False))
+                onward[begin].append(opened)
+                onward[closed].append(end)
+                begin, end = self._branch(opened), closed
+                # The value of other parts is that of their text.
+                is_marked = isinstance(item, Composition) and len(item.parts) > 0 and item.is_typed
             match item:
                 case Concatenation():
                     nodes = [begin, *(self.node() for _ in item.parts[1:]), end]
-                    todo += zip(item.parts, nodes, nodes[1:], strict=False)
+                    todo += [(each, *ends, is_marked) for each, ends in zip(item.parts, pairwise(nodes), strict=False)]
                     if not item.parts:
                         onward[begin].append(end)
                 case Alternatives():
-                    for each in item.parts:
-                        todo.append((each, self._branch(begin), end))
+                    todo += [(each, self._branch(begin), end, is_marked) for each in item.parts]
                 case Optional():
-                    todo.append((item.parts[0], self._branch(begin), end))
+                    todo.append((item.parts[0], self._branch(begin), end, is_marked))
                     onward[begin].append(end)
                 case Repeat():
-                    self._repeat(item, begin, end, todo)
+                    self._repeat(item, begin, end, is_marked, todo)
                 case Named():
-                    opened, closed = self.node((item.name, True)), self.node((item.name, False))
-                    onward[begin].append(opened)
-                    onward[closed].append(end)
-                    todo.append((item.parts[0], self._branch(opened), closed))
+                    # A leaf is read from the text of the name.
+                    todo.append((item.parts[0], begin, end, is_marked and isinstance(item.parts[0], Composition)))
                 case _:
                     self._leaf(item, begin, end)
 
@@ -166,7 +172,9 @@ class _Builder:
         self.nfa.onward[begin].append(node)
         return node
 
-    def _repeat(self, item: Repeat, begin: int, end: int, todo: list[tuple[Part, int, int]]) -> None:
+    def _repeat(
+        self, item: Repeat, begin: int, end: int, is_marked: bool, todo: list[tuple[Part, int, int, bool]]
+    ) -> None:
         """Unroll the counted repetitions; the unbounded rest is a loop."""
         onward = self.nfa.onward
         part, separator = item.parts[0], item.parts[1] if len(item.parts) > 1 else None
@@ -183,25 +191,27 @@ class _Builder:
         before = first
         for number in range(1, max(count, 1) + 1):
             after = self.node()
-            todo.append((part, self._branch(before), after))
+            todo.append((part, self._branch(before), after, is_marked))
             is_last = number == max(count, 1)
             if not is_last:
                 following = self._branch(after)
                 if number >= item.min:
                     onward[after].append(end)
-                before = self._separated(separator, following, todo)
+                before = self._separated(separator, following, is_marked, todo)
                 continue
             if item.max is None:
-                again = self._separated(separator, self._branch(after), todo)
-                todo.append((part, self._branch(again), after))
+                again = self._separated(separator, self._branch(after), is_marked, todo)
+                todo.append((part, self._branch(again), after, is_marked))
             onward[after].append(end)
 
-    def _separated(self, separator: Part | None, begin: int, todo: list[tuple[Part, int, int]]) -> int:
+    def _separated(
+        self, separator: Part | None, begin: int, is_marked: bool, todo: list[tuple[Part, int, int, bool]]
+    ) -> int:
         """Return the node behind an optional separator."""
         if separator is None:
             return begin
         after = self.node()
-        todo.append((separator, begin, after))
+        todo.append((separator, begin, after, is_marked))
         return after
 
     def _leaf(self, item: Part, begin: int, end: int) -> None:
@@ -326,9 +336,7 @@ def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> N
         return None
     table = np.where(np.append(live, False)[table], table, DEAD).astype(np.int32)
     columns, classes = merge_columns(table, classes)
-    found = Automaton.from_canonical(
-        np.ascontiguousarray(table[:, columns]), classes, frame.accepting, frame.labels
-    )
+    found = Automaton.from_canonical(np.ascontiguousarray(table[:, columns]), classes, frame.accepting, frame.labels)
     kept = {
         state: left
         for state, called in calls.items()

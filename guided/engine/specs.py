@@ -149,6 +149,9 @@ class Regex(Composable):
         ``builder`` is unknown.
     """
 
+    # Its value is its text.
+    is_plain: ClassVar[bool] = True
+
     pattern: str
     builder: Literal["guided", "interegular"] = "guided"
     ascii: bool = False

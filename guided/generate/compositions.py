@@ -6,8 +6,18 @@ from typing import Any
 
 from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
-from guided.engine.algebra import Composable, Composition, Part, Text
-from guided.engine.captures import Capture, Captures, named_parts
+from guided.engine.algebra import (
+    Alternatives,
+    Composable,
+    Composition,
+    Concatenation,
+    Named,
+    Optional,
+    Part,
+    Repeat,
+    Text,
+)
+from guided.engine.captures import Capture, Captures, list_names
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
@@ -39,8 +49,9 @@ def captures(spec: Composition, text: str | bytes, *, limits: Limits | None = No
     -------
     dict
         Value by name: of `JsonSchema` and types what ``JsonSchema.read`` returns, of `Choice` the option, of `Tools` the list of calls, of
-        `Grammar` the parse tree, of free text the text without its stop string, of other parts the text. A list of values for a name
-        in a `Repeat` and for one that occurs more than once; None for a name that captured nothing.
+        `Grammar` the parse tree, of free text the text without its stop string, of `Optional` the value or None, of alternatives that of
+        the one that was read, of `Repeat` the list of its values, of a name that of its part, of other parts the text. A list of values
+        for a name in a `Repeat` and for one that occurs more than once; None for a name that captured nothing.
 
     Raises
     ------
@@ -70,18 +81,31 @@ class _Values:
     """
 
     def __init__(self, spec: Composition) -> None:
-        self._parts = named_parts(spec)
-        self.found: dict[str, Any] = {name: [] if is_list else None for name, (_, is_list) in self._parts.items()}
+        self._is_list = list_names(spec)
+        self.found: dict[str, Any] = {name: [] if is_list else None for name, is_list in self._is_list.items()}
 
     def add(self, capture: Capture, data: bytes) -> Any:
-        """Return the value of a capture, and keep it."""
-        part, is_list = self._parts[capture.name]
-        value = _value(part, data[capture.begin : capture.end].decode(errors="replace"))
-        if is_list:
-            self.found[capture.name].append(value)
+        """Return the value of a named part, and keep it."""
+        name, value = capture.part.name, _captured(capture, data)
+        if self._is_list[name]:
+            self.found[name].append(value)
         else:
-            self.found[capture.name] = value
+            self.found[name] = value
         return value
+
+
+def _captured(capture: Capture, data: bytes) -> Any:
+    """Return the value of a captured part: that of its own text, or made of the values of the captures within it."""
+    part = capture.part
+    while isinstance(part, Named) and not isinstance(part.parts[0], Composition):
+        part = part.parts[0]
+    if isinstance(part, Named | Alternatives | Optional | Repeat | Concatenation) and part.is_typed:
+        inner = [_captured(each, data) for each in capture.inner]
+        if isinstance(part, Repeat):
+            # Between two there is a separator.
+            return inner[:: len(part.parts)]
+        return inner[0] if inner else None
+    return _value(part, data[capture.begin : capture.end].decode(errors="replace"))
 
 
 def _value(part: Part, text: str) -> Any:
@@ -131,7 +155,7 @@ class CompositionGenerator(Generator[str]):
             nonlocal error
             for capture in found:
                 try:
-                    yield Captured(capture.name, values.add(capture, bytes(data)))
+                    yield Captured(capture.part.name, values.add(capture, bytes(data)))
                 except GuidedError as refused:
                     error = error or refused
 

@@ -8,27 +8,33 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from guided.calls.parse import parse_text
+from guided.calls.spec import Tools
 from guided.engine.algebra import Alternatives, Composition, Concatenation, Named, Optional, Part, Repeat, Text
-from guided.engine.captures import Captures
+from guided.engine.captures import Captures, list_names
 from guided.engine.compile import compile as compile_index
 from guided.engine.composing import compose
 from guided.engine.files import load_index
+from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
-from guided.engine.specs import Lowered, Regex, StackSpec
+from guided.engine.specs import Choice, Lowered, Regex, StackSpec
 from guided.engine.structural_tags import StructuralTag
-from guided.errors import LimitError
+from guided.errors import GuidedError, LimitError, VocabularyError
+from guided.generate.compositions import captures
 from guided.guide.guide import Guide
 from guided.index.composition import CompositionIndex
 from guided.index.pushdown import PushdownIndex
+from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
+from tests.oracles import SlowReadings
 from tests.profiles import examples
-from tests.strategies import vocabularies
+from tests.strategies import COMPOSED_ALPHABET, composed, composed_leaf, composed_leaves, vocabularies
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
 
@@ -197,7 +203,7 @@ def test_captures_equal_those_of_re(spec: Composition, text: str) -> None:
     assert (expected is None) == (found is None)
     if expected is None or found is None:
         return
-    last = {one.name: (one.begin, one.end) for one in found}
+    last = {one.part.name: (one.begin, one.end) for one in found}
     for name, place in expected.groupdict().items():
         if place is None:
             continue
@@ -219,6 +225,187 @@ def test_saved_and_pickled_compositions_are_the_same(
         assert again.spec_fingerprint == index.spec_fingerprint
         assert type(again.tables) is type(index.tables)
         _walks(index.guide(), again.guide(), vocabulary.eos, random.choice)
+
+
+def _accepts(spec: Any, text: str) -> bool:
+    return composed_leaf(spec).accepts(text)
+
+
+def _reading(spec: Composition, text: str, read: Any = lambda _spec, text: text) -> Any:
+    """The captures of the oracle's first reading; None if the text is not in the language."""
+    try:
+        return SlowReadings(text, _accepts, read).first(spec)
+    except SlowReadings.TooManySteps:
+        assume(False)
+
+
+def _index(spec: Composition, vocabulary: Vocabulary) -> Index:
+    try:
+        return compile_index(spec, vocabulary)
+    except VocabularyError:
+        # Every text holds an empty free text.
+        assume(False)
+        raise
+
+
+def _random_text(index: Index, random: Any, length: int) -> bytes:
+    """A random prefix of a text, or a random string."""
+    if random.random() < 0.3:
+        return bytes(random.choice(COMPOSED_ALPHABET.encode()) for _ in range(random.randrange(length)))
+    guide, text = index.guide(), b""
+    for _ in range(random.randrange(length)):
+        onward = [byte for byte in bits(guide.mask()) if byte < 256 and chr(byte) in COMPOSED_ALPHABET]
+        if not onward:
+            break
+        text += bytes([random.choice(onward)])
+        guide.advance(text[-1])
+    return text
+
+
+def test_leaves_of_random_compositions_are_as_stated() -> None:
+    for leaf in composed_leaves():
+        index = compile_index(leaf.spec, BYTES)
+        assert all(index.accepts(text) and leaf.accepts(text) for text in leaf.texts)
+        for text in map("".join, (text for length in range(5) for text in product(COMPOSED_ALPHABET, repeat=length))):
+            assert index.accepts(text) == leaf.accepts(text)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(composed(), st.randoms(use_true_random=False))
+def test_texts_and_captures_equal_those_of_backtracking(spec: Composition, random: Any) -> None:
+    index, captures = _index(spec, BYTES), Captures(spec, Limits())
+    for _ in range(4):
+        text = _random_text(index, random, 9)
+        expected, found = _reading(spec, text.decode()), captures.of(text)
+        assert index.accepts(text) == (expected is not None)
+        if found is None or expected is None:
+            assert found is expected is None
+            continue
+        assert [(one.part.name, one.begin, one.end) for one in found] == [one[:3] for one in expected]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(composed(), vocabularies(COMPOSED_ALPHABET, complete=True), st.randoms(use_true_random=False))
+def test_masks_equal_those_of_a_walk_by_token(spec: Composition, vocabulary: Vocabulary, random: Any) -> None:
+    alphabet = sorted(COMPOSED_ALPHABET.encode())
+    by_byte = _index(
+        spec, Vocabulary([bytes([byte]) for byte in alphabet], eos=[len(alphabet)], size=len(alphabet) + 1)
+    )
+    index = _index(spec, vocabulary)
+    numbers = {byte: number for number, byte in enumerate(alphabet)}
+    guide, oracle = index.guide(), by_byte.guide()
+    for _ in range(8):
+        spelled = [[numbers.get(byte, -1) for byte in token] if token else [-1] for token in vocabulary.tokens]
+        expected = [token for token, data in enumerate(spelled) if oracle.validate(data) == len(data)]
+        expected = [token for token in expected if token not in vocabulary.eos]
+        mask = bits(guide.mask())
+        assert mask == sorted([*expected, *(vocabulary.eos if oracle.is_accepting else ())])
+        if not expected:
+            break
+        token = random.choice(expected)
+        guide.advance(token)
+        oracle.advance_many(spelled[token])
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(composed(), vocabularies(COMPOSED_ALPHABET, complete=True), st.randoms(use_true_random=False))
+def test_walks_end_in_texts_whose_captures_are_those_of_the_oracle(
+    spec: Composition, vocabulary: Vocabulary, random: Any
+) -> None:
+    guide, text = _index(spec, vocabulary).guide(), b""
+    budget = guide.remaining + random.randrange(8)
+    while budget or not guide.is_accepting:
+        token = random.choice(bits(guide.mask_within(budget)))
+        if token in vocabulary.eos:
+            break
+        guide.advance(token)
+        text += vocabulary.tokens[token] or b""
+        budget -= 1
+
+    def read(part: Any, text: str) -> Any:
+        if isinstance(part, Regex):
+            return text
+        if isinstance(part, Grammar):
+            return part.parse(text)
+        return parse_text(text, part) if isinstance(part, Tools) else part.read(text)
+
+    assume(len(text) < 40)
+    expected = _reading(spec, text.decode(), read)
+    assert expected is not None
+    values: dict[str, list[Any]] = {}
+    for name, _, _, value in expected:
+        values.setdefault(name, []).append(value)
+    found = captures(spec, text)
+    assert found.keys() >= values.keys()
+    for name, value in found.items():
+        if isinstance(value, list) and list_names(spec)[name]:
+            assert value == values.get(name, [])
+        else:
+            assert [value] == values.get(name, [None])
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(composed(), st.text("ab1,([])", max_size=6), st.integers(1, 3))
+def test_captures_that_are_certain_early_are_those_of_the_whole_text(spec: Composition, text: str, step: int) -> None:
+    finder, data = Captures(spec, Limits()), text.encode()
+    reader, found = finder.reader(), []
+    for at in range(0, len(data), step):
+        found += reader.feed(data[at : at + step])
+    rest, whole = reader.close(), finder.of(data)
+    assert (rest is None) == (whole is None)
+    assert rest is None or found + rest == whole
+
+
+def test_values_through_wrappers() -> None:
+    number = JsonSchema({"type": "integer"})
+    one, other = (make_dataclass(name, [(name, annotation)]) for name, annotation in (("n", int), ("s", str)))
+    cases: list[tuple[Any, str, Any]] = [
+        ("x" + Optional(number).named("v"), "x12", 12),
+        ("x" + Optional(number).named("v"), "x", None),
+        ("x" + (JsonSchema(one) | JsonSchema(other)).named("v"), 'x{"s": "a"}', other("a")),
+        (Repeat(number, 0, None, ",").named("v"), "1,2,3", [1, 2, 3]),
+        (Repeat(number, 0, None, ",").named("v"), "", []),
+        (Repeat(number | "x", 1, None, number).named("v"), "x1x", ["x", "x"]),
+        (Repeat("<" + number + ">").named("v"), "<1><2>", ["<1>", "<2>"]),
+        (StructuralTag({"format": {"type": "json_schema", "json_schema": {"type": "integer"}}}).named("v"), "12", 12),
+        (number.named("w").named("v") + "x", "12x", 12),
+        ((Text(stop="x") | Text(stop="y")).named("v"), "ay", "a"),
+        (number.named("v") + "x" | Choice(["b", "c"]).named("v"), "12x", [12]),
+        (number.named("v") + "x" | Choice(["b", "c"]).named("v"), "c", ["c"]),
+        (number.named("v") + ":" + Choice(["b", "c"]).named("v"), "12:b", [12, "b"]),
+    ]
+    for spec, text, value in cases:
+        assert captures(spec, text)["v"] == value
+
+
+def test_parts_without_a_text_are_left_out_with_a_note() -> None:
+    number = JsonSchema({"type": "integer"})
+    cases: list[tuple[Part, str]] = [
+        (JsonSchema(False), "<JsonSchema of False> has no text: no value satisfies the schema (at /, schema)"),
+        (Grammar('start: "a" start'), "has no text: the grammar accepts no text (in start)"),
+        (Text("ab", "b"), "Text(stop=('ab',), excludes=('b',)) has no text: what it excludes is in its stop string"),
+        (Text("ab", "b", 5), "Text(stop=('ab',), excludes=('b',), max_tokens=5) has no text: the language is empty"),
+    ]
+    for dead, note in cases:
+        for rest in (number, Regex("[0-9]+")):
+            index = compile_index("x" + (dead | rest), BYTES)
+            assert index.accepts("x1")
+            assert any(note in found for found in index.notes)
+        with pytest.raises(GuidedError, match=r"the language is empty|no value satisfies|accepts no text"):
+            compile_index("x" + Optional(number) + Concatenation((dead,)), BYTES)
+
+
+def test_nested_repeats_take_the_time_of_patterns() -> None:
+    deep = Repeat(Repeat(Repeat(Optional("a"), 0, 10), 0, 10), 0, 10) + "c"
+    spec = deep | Repeat(Optional(Regex("[ab]")), 0, 1_000) + "c" | Repeat("a", 0, 100_000)
+    found, pattern = (compile_index(each, BYTES).tables for each in (spec, Regex("[ab]{0,1000}c|a{0,100000}")))
+    assert isinstance(found, RegularIndex)
+    assert isinstance(pattern, RegularIndex)
+    assert found.automaton == pattern.automaton
+    index = compile_index(Repeat(Repeat(Repeat(Optional(JsonSchema({"const": 1})), 0, 9), 0, 9), 0, 9) + "c", BYTES)
+    assert index.accepts("1" * 729 + "c")
+    with pytest.raises(LimitError, match=r"^steps: "):
+        compile_index(deep + JsonSchema(True), BYTES, Limits(steps=100_000))
 
 
 def _ends(part: Any, tokens: tuple[bytes, ...], begin: int) -> set[int]:
