@@ -6,6 +6,9 @@ calls `Indices.index`, which compiles a constraint once however many requests as
 Requests come from strangers: a text never names a file, every compile is bounded by `Limits`, and a keyword, option or kind that is not
 supported is refused instead of being ignored.
 
+Some engines pass nothing but a text to their compile. `Options.packed` puts the options of a request before its text, where `Indices` reads
+them. `FrontEnd` never does: a text of a stranger that begins like packed options is not JSON, and refused.
+
 The front end compiles over a small vocabulary with the same texts as the model's: the single bytes that the model has as tokens, and the
 tokens that hold a byte without one. Any other token is a sequence of these, so a constraint that the model's tokens cannot spell is refused
 before it reaches the engine. The engine's compile can then only fail at a budget, which the front end's stricter ones make unlikely.
@@ -15,6 +18,7 @@ Independent of any serving engine; `guided.integrations.vllm` and `guided.integr
 
 import hashlib
 import json
+import logging
 import os
 import re
 from collections import OrderedDict
@@ -35,7 +39,10 @@ from guided.locks import Rank, new_lock
 from guided.schema.frontend.json_values import parse_json
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["ENGINE_LIMITS", "FRONT_END_LIMITS", "KINDS", "FrontEnd", "Indices", "Kind", "Options", "Shared", "spec_of"]
+__all__ = [
+    "ENGINE_LIMITS", "FRONT_END_LIMITS", "JSON_KINDS", "KINDS", "WHITESPACE_NAMES", "FrontEnd", "Indices", "Kind", "Options", "Shared",
+    "spec_of",
+]  # fmt: skip
 
 _Value = TypeVar("_Value")
 
@@ -69,6 +76,16 @@ _EBNF_RULE = re.compile(r"^\s*<?[\w-]+>?\s*::=", re.MULTILINE)
 _INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
 # Refusals kept by a front end, of some hundred bytes each.
 _KEPT_REFUSALS = 4096
+# Values that `Shared` weighs again at each call, besides the one that is asked for.
+_WEIGHED_AGAIN = 4
+# Beginning of a text with options.
+_HEAD = "guided"
+# Kinds whose texts may contain JSON, to which `Options` apply.
+JSON_KINDS: Final[frozenset[str]] = frozenset({"JSON", "JSON_OBJECT", "STRUCTURAL_TAG"})
+# Values of `Options.whitespace` that are names instead of regular expressions.
+WHITESPACE_NAMES: Final[frozenset[str]] = frozenset({"flexible", "compact"})
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +103,22 @@ class Options:
     whitespace: str = "flexible"
     additional_properties: bool = True
 
-    def packed(self, text: str) -> str:
-        """Return a text that carries these options to the engine; `unpacked` reads it. It is never valid JSON itself."""
-        return f"guided{json.dumps([self.whitespace, self.additional_properties])}\n{text}"
+    def packed(self, text: str, seal: str = "") -> str:
+        """Return a text that carries these options to the engine; `unpacked` reads it. It is never valid JSON itself.
 
-    def unpacked(self, text: str) -> "tuple[Options, str]":
-        """Return the options that a text carries, or these, and the text without them."""
+        ``seal``: a secret of the front end, by which it recognizes texts that it has packed itself.
+        """
+        return f"{_HEAD}{json.dumps([seal, self.whitespace, self.additional_properties])}\n{text}"
+
+    def unpacked(self, text: str, seal: str | None = None) -> "tuple[Options, str]":
+        """Return the options that a text carries, or these, and the text without them.
+
+        With a ``seal``, only options packed with the same one are read.
+        """
         head, line_end, rest = text.partition("\n")
-        if not (head.startswith("guided[") and line_end):
+        if not line_end or not head.startswith(f"{_HEAD}[" if seal is None else f"{_HEAD}[{json.dumps(seal)},"):
             return self, text
-        whitespace, additional_properties = json.loads(head[len("guided") :])
+        _, whitespace, additional_properties = json.loads(head[len(_HEAD) :])
         return Options(whitespace, additional_properties), rest
 
 
@@ -120,7 +143,6 @@ def spec_of(
     """
     options = options or Options()
     if kind == "JSON":
-        options, text = options.unpacked(text)
         return _json_schema(text, options)
     if kind == "JSON_OBJECT":
         return _json_schema('{"type": "object"}', options)
@@ -174,12 +196,21 @@ class Shared(Generic[_Value]):
     most : int
         Maximum sum of the weights.
     weigh : callable
-        Weight of a value, asked again whenever a value is added: values may grow.
+        Weight of a value. Values may grow: each call weighs the value that it returns and a few others, in turn, again.
+
+    Notes
+    -----
+    The sum of the weights is kept, so a call is O(1) however many values there are. A value that grows without being asked for is weighed
+    again after a quarter as many calls as there are values.
     """
 
     def __init__(self, most: int, weigh: Callable[[_Value], int] = lambda _: 1) -> None:
         self._most, self._weigh = most, weigh
+        # Least recently used first.
         self._values: OrderedDict[Hashable, Future[_Value]] = OrderedDict()
+        # Weights of the computed values, those first that are to be weighed again, and their sum.
+        self._weights: OrderedDict[Hashable, int] = OrderedDict()
+        self._total = 0
         self._lock = new_lock(Rank.INDEX)
 
     def __len__(self) -> int:
@@ -199,33 +230,58 @@ class Shared(Generic[_Value]):
             self._values[key] = future
             self._values.move_to_end(key)
         if known is not None:
-            return known.result(), True
+            found = known.result()
+            self._settle(key, known)
+            return found, True
         try:
             future.set_result(compute())
         except BaseException as error:
             with self._lock:
-                self._values.pop(key, None)
+                if self._values.get(key) is future:
+                    del self._values[key]
             future.set_exception(error)
             raise
-        self._drop()
+        self._settle(key, future)
         return future.result(), False
+
+    def known(self, key: Hashable) -> _Value | None:
+        """Return the value of a key if it has been computed; never waits for a computation."""
+        with self._lock:
+            future = self._values.get(key)
+            if future is None or not future.done():
+                return None
+            self._values.move_to_end(key)
+            return future.result()
 
     def clear(self) -> None:
         """Drop all values."""
         with self._lock:
             self._values.clear()
+            self._weights.clear()
+            self._total = 0
 
-    def _drop(self) -> None:
+    def _settle(self, key: Hashable, future: "Future[_Value]") -> None:
+        """Weigh the value of a key and a few others, and drop the least recently used ones beyond the bound."""
         with self._lock:
-            ready = [(key, value) for key, value in self._values.items() if value.done()]
-            weights = [self._weigh(value.result()) for _, value in ready]
-            total = sum(weights)
-            # The last value is the newest: it serves a request that is waiting for it.
-            for (key, _), weight in zip(ready[:-1], weights[:-1], strict=True):
-                if total <= self._most:
+            if self._values.get(key) is not future:
+                return
+            self._weigh_again(key)
+            for _ in range(min(_WEIGHED_AGAIN, len(self._weights) - 1)):
+                self._weigh_again(next(iter(self._weights)))
+            while self._total > self._most:
+                # The value of this call serves a request, and the others that are not weighed are being computed.
+                oldest = next((one for one in self._values if one in self._weights and one != key), None)
+                if oldest is None:
                     break
-                del self._values[key]
-                total -= weight
+                del self._values[oldest]
+                self._total -= self._weights.pop(oldest)
+
+    def _weigh_again(self, key: Hashable) -> None:
+        """Note the weight of a computed value; it is then the last to be weighed again."""
+        weight = self._weigh(self._values[key].result())
+        self._total += weight - self._weights.get(key, 0)
+        self._weights[key] = weight
+        self._weights.move_to_end(key)
 
 
 class Indices:
@@ -263,21 +319,24 @@ class Indices:
         return len(self._indices)
 
     def index(self, kind: str, text: str) -> tuple[Index, bool]:
-        """Return the index of a request with its first mask, and whether it was known.
+        """Return the index of a request with its first mask, and whether it was known. The text may carry options (`Options.packed`).
 
         Raises
         ------
         GuidedError
             As `spec_of` and `compile`.
         """
-        return self._indices.get(_key(kind, text), lambda: self._compiled(kind, text))
+        options = self._options
+        if kind in JSON_KINDS:
+            options, text = options.unpacked(text)
+        return self._indices.get(_key(kind, text, options), lambda: self._compiled(kind, text, options))
 
     def clear(self) -> None:
         """Drop all indices; guides keep theirs."""
         self._indices.clear()
 
-    def _compiled(self, kind: str, text: str) -> Index:
-        index = compile_index(spec_of(kind, text, self._options), self.vocabulary, self._limits)
+    def _compiled(self, kind: str, text: str, options: Options) -> Index:
+        index = compile_index(spec_of(kind, text, options), self.vocabulary, self._limits)
         index.mask(index.initial)
         return index
 
@@ -302,13 +361,25 @@ class FrontEnd:
         self._vocabulary = byte_vocabulary(vocabulary)
         self._refusals = Shared[str](_KEPT_REFUSALS)
 
-    def refusal(self, kind: str, text: str) -> tuple[str, bool]:
-        """Return why a request cannot be served, empty if it can, and whether that was known."""
-        return self._refusals.get(_key(kind, text), lambda: self._checked(kind, text))
+    def refusal(self, kind: str, text: str, options: Options | None = None) -> tuple[str, bool]:
+        """Return why a request cannot be served, empty if it can, and whether that was known. Raises nothing.
 
-    def _checked(self, kind: str, text: str) -> str:
+        ``options``: those of the request, if they are not the engine's.
+        """
+        options = options or self.options
         try:
-            index = compile_index(spec_of(kind, text, self.options), self._vocabulary, self._limits)
+            return self._refusals.get(_key(kind, text, options), lambda: self._checked(kind, text, options))
+        except Exception as error:  # Why all: whatever is wrong with one request, the others are served
+            _logger.exception("a check of a request failed")
+            return f"the constraint cannot be checked ({type(error).__name__}: {error})", False
+
+    def known(self, kind: str, text: str, options: Options | None = None) -> str | None:
+        """Return what `refusal` would, if that is known; None if it is not."""
+        return self._refusals.known(_key(kind, text, options or self.options))
+
+    def _checked(self, kind: str, text: str, options: Options) -> str:
+        try:
+            index = compile_index(spec_of(kind, text, options), self._vocabulary, self._limits)
             index.mask(index.initial)
         except (GuidedError, ValueError, TypeError) as error:
             return f"{type(error).__name__}: {error}" if isinstance(error, GuidedError) else str(error)
@@ -335,6 +406,6 @@ def byte_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     return Vocabulary([*tokens, None], eos=[len(tokens)])
 
 
-def _key(kind: str, text: str) -> Hashable:
+def _key(kind: str, text: str, options: Options) -> Hashable:
     # Why a digest: texts have up to megabytes.
-    return kind, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return kind, options, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -20,6 +20,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Iterator
+from http import HTTPStatus
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -65,6 +66,7 @@ _FIELDS = {
     "json", "regex", "choice", "grammar", "json_object", "structural_tag", "disable_any_whitespace",
     "disable_additional_properties", "whitespace_pattern", "_backend",
 }  # fmt: skip
+_NO_TOKENIZER = "structured outputs need a tokenizer, and the server was started with skip_tokenizer_init"
 _OPTION_CHECK = "_validate_structured_output_config"
 
 
@@ -87,7 +89,7 @@ def register() -> None:
     _widen_config(places.config, places.VllmConfig)
     _wrap_validation(places.SamplingParams, places.VLLMValidationError)
     _wrap_manager(places)
-    _wrap_async(places.AsyncLLM)
+    _wrap_async(places.AsyncLLM, places.GracefulHTTPError)
 
 
 def differences() -> list[str]:
@@ -103,7 +105,7 @@ def _places() -> SimpleNamespace:
     """Return the modules and classes that `register` changes or that the backend implements, by name."""
     from vllm.config import VllmConfig
     from vllm.config import structured_outputs as config
-    from vllm.exceptions import VLLMValidationError
+    from vllm.exceptions import GracefulHTTPError, VLLMValidationError
     from vllm.sampling_params import SamplingParams, StructuredOutputsParams
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.structured_output import StructuredOutputManager
@@ -117,6 +119,7 @@ def _places() -> SimpleNamespace:
     return SimpleNamespace(
         VllmConfig=VllmConfig,
         config=config,
+        GracefulHTTPError=GracefulHTTPError,
         VLLMValidationError=VLLMValidationError,
         SamplingParams=SamplingParams,
         StructuredOutputsParams=StructuredOutputsParams,
@@ -168,6 +171,8 @@ def _differing_classes(places: SimpleNamespace) -> Iterator[str]:
             yield "VllmConfig has no field 'structured_outputs_config'"
         if "parameter" not in inspect.signature(places.VLLMValidationError).parameters:
             yield "VLLMValidationError takes no parameter"
+        if "http_status" not in inspect.signature(places.GracefulHTTPError).parameters:
+            yield "GracefulHTTPError takes no http_status"
     except (AttributeError, TypeError, ValueError) as error:
         yield str(error)
 
@@ -204,6 +209,8 @@ def _wrap_validation(params: Any, error: Any) -> None:
         if not _concerns(self, structured_outputs_config):
             usual(self, model_config, structured_outputs_config, tokenizer)
             return
+        if tokenizer is None:
+            raise error(_NO_TOKENIZER, parameter="structured_outputs")
         refusal = _checks(tokenizer, structured_outputs_config, model_config).refusal(self, model_config)
         if refusal:
             raise error(f"backend 'guided' refuses the request: {refusal}", parameter="structured_outputs")
@@ -231,7 +238,7 @@ def _wrap_manager(places: SimpleNamespace) -> None:
     manager.__init__ = initialize
 
 
-def _wrap_async(engine: Any) -> None:
+def _wrap_async(engine: Any, http_error: Any) -> None:
     """Place 4: the check of a request takes place on a thread before the event loop needs its outcome."""
     usual_init, usual = engine.__init__, engine.add_request
 
@@ -248,10 +255,10 @@ def _wrap_async(engine: Any) -> None:
         if config is not None and _concerns(params, config):
             tokenizer = self.input_processor.tokenizer
             if tokenizer is not None:
-                from guided.integrations.vllm_backend import checked_on_a_thread
-
-                model_config = self.vllm_config.model_config
-                await checked_on_a_thread(lambda: _checks(tokenizer, config, model_config), params)
+                try:
+                    await _checks(tokenizer, config, self.vllm_config.model_config).ahead(params)
+                except TimeoutError as error:
+                    raise http_error(f"backend 'guided': {error}", HTTPStatus.SERVICE_UNAVAILABLE) from None
         return await usual(self, request_id, prompt, params, *more, **others)
 
     engine.__init__, engine.add_request = initialize, add_request

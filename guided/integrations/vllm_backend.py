@@ -11,28 +11,35 @@ Ordinary tokens in ``stop_token_ids``: like end tokens, they are allowed exactly
 cannot continue without such a token, the request ends with an error.
 """
 
-import asyncio
 import functools
 import logging
+import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from guided.arrays import Int32Array
 from guided.engine.index import Index
 from guided.errors import GuidedError
-from guided.guide.batch import fill_masks
-from guided.integrations.serving import FrontEnd, Indices, Options
+from guided.integrations.check_queue import CheckQueue
+from guided.integrations.serving import JSON_KINDS, WHITESPACE_NAMES, FrontEnd, Indices, Options, Shared
 from guided.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Backend", "Grammar", "RequestChecks", "checked_on_a_thread"]
+__all__ = ["Backend", "Grammar", "RequestChecks"]
 
 _logger = logging.getLogger("vllm.guided")
-# Checks that run at once. They compute in Python, so more would only wait for each other, and the event loop for them.
-_CHECKING_THREADS = 2
+# Rows of masks that are counted together: Prometheus' counters cost as much as a mask.
+_COUNTED_TOGETHER = 64
+
+
+# What `RequestChecks.ahead` found for a request of this task: its constraint, and why it is refused.
+_ahead: ContextVar[tuple[Any, str] | None] = ContextVar("guided_ahead", default=None)
 
 
 class RequestChecks:
@@ -49,68 +56,104 @@ class RequestChecks:
         The tokenizer is not supported.
     """
 
-    _known: "tuple[Any, RequestChecks] | None" = None
-
     def __init__(self, tokenizer: Any, config: Any, model_config: Any) -> None:
-        self._front_end = FrontEnd(_vocabulary(tokenizer, model_config.get_vocab_size()), _options(config))
+        # Why kept: `of` knows it by its id.
+        self._tokenizer = tokenizer
+        self._vocabulary = _vocabulary(tokenizer, model_config.get_vocab_size())
+        self._front_end = FrontEnd(self._vocabulary, _options(config))
+        # By this the process recognizes constraints into which it has put options itself.
+        self._seal = secrets.token_hex(16)
+        self.queue = CheckQueue()
         # What all schemas share, and the kernels.
         self._front_end.refusal("JSON_OBJECT", "")
 
     @classmethod
     def of(cls, tokenizer: Any, config: Any, model_config: Any) -> "RequestChecks":
         """Return the checks of a tokenizer, made on first use."""
-        known = cls._known
-        if known is None or known[0] is not tokenizer:
-            known = cls._known = tokenizer, cls(tokenizer, config, model_config)
-        return known[1]
+        key = id(tokenizer), _options(config)
+        return _checks_of.get(key, lambda: cls(tokenizer, config, model_config))[0]
 
     def refusal(self, params: Any, model_config: Any) -> str:
-        """Return why a request with these ``SamplingParams`` cannot be served; empty if it can.
+        """Return why a request with these ``SamplingParams`` cannot be served; empty if it can. Raises nothing.
 
-        Sets the backend in the params of a request that can be served, and puts its options about JSON into its constraint.
+        Sets the backend in the params of a request that can be served, and puts its options about JSON into its constraint. In the event
+        loop, `ahead` must come first, so that this takes no time and waits for no thread.
         """
         outputs = params.structured_outputs
-        refusal = self._setting_refused(params, outputs, model_config) or self._checked(outputs, is_final=True)
+        try:
+            refusal = self._setting_refused(params, outputs, model_config)
+            if not refusal:
+                kind, text, options = self._request(outputs)
+                found = _ahead.get()
+                if found is not None and found[0] is outputs:
+                    refusal = found[1]
+                else:
+                    refusal, _ = self._refusal(kind, text, options)
+                if not refusal and options != self._front_end.options:
+                    self._put_options(outputs, kind, text, options)
+        except RecursionError:
+            refusal = "LimitError: the schema nests too deeply"
+        except Exception as error:  # Why all: it must end this request only, and with a reason
+            _logger.exception("guided: the check of a request failed")
+            refusal = f"the constraint cannot be checked ({type(error).__name__}: {error})"
         if refusal:
             metrics().refusals.inc()
         else:
             outputs._backend = "guided"
         return refusal
 
-    def prepare(self, params: Any) -> None:
-        """Compute the costly part of `refusal` ahead; it is then known."""
-        self._checked(params.structured_outputs, is_final=False)
+    async def ahead(self, params: Any) -> None:
+        """Do the costly part of `refusal` on a thread, and leave the outcome to the call of it in this task.
 
-    def _checked(self, outputs: Any, *, is_final: bool) -> str:
-        from vllm.v1.structured_output.request import get_structured_output_key
-
-        begin = time.perf_counter()
+        Raises
+        ------
+        TimeoutError
+            Too many checks are waiting.
+        """
+        outputs = params.structured_outputs
         try:
-            option, text = get_structured_output_key(outputs)
-        except RecursionError:
-            return "LimitError: the schema nests too deeply"
-        kind, options = option.name, self._options_of(outputs)
-        if kind == "JSON" and outputs._backend == "guided":
-            # Params that were checked before may carry their options already.
-            _, text = options.unpacked(text)
-        if kind in ("JSON", "JSON_OBJECT") and options != self._front_end.options:
-            text = options.packed(text if kind == "JSON" else '{"type": "object"}')
-            kind = "JSON"
-            if is_final:
-                outputs.json, outputs.json_object = text, None
-        refusal, known = self._front_end.refusal(kind, text)
+            kind, text, options = self._request(outputs)
+        except Exception:  # Why all: `refusal` comes next, meets the same error, and knows whom to tell
+            return
+        refusal = self._front_end.known(kind, text, options)
+        if refusal is None:
+            refusal, _ = await self.queue.run(len(text), lambda: self._refusal(kind, text, options))
+        _ahead.set((outputs, refusal or ""))
+
+    def _refusal(self, kind: str, text: str, options: Options) -> tuple[str, bool]:
+        begin = time.perf_counter()
+        refusal, known = self._front_end.refusal(kind, text, options)
         if not known:
             metrics().check_seconds.observe(time.perf_counter() - begin)
-        return refusal
+        return refusal, known
+
+    def _request(self, outputs: Any) -> tuple[str, str, Options]:
+        """Return kind, text and options of a constraint. Params that were checked before may carry their options in their text."""
+        from vllm.v1.structured_output.request import get_structured_output_key
+
+        option, text = get_structured_output_key(outputs)
+        options = self._front_end.options
+        if option.name in JSON_KINDS:
+            options, text = self._options_of(outputs).unpacked(text, self._seal)
+        return option.name, text, options
 
     def _options_of(self, outputs: Any) -> Options:
         """Return the options of a request: those of the server, and what the request itself says."""
         usual = self._front_end.options
-        whitespace = outputs.whitespace_pattern or ("compact" if outputs.disable_any_whitespace else usual.whitespace)
+        whitespace = "compact" if outputs.disable_any_whitespace else usual.whitespace
+        if outputs.whitespace_pattern is not None:
+            whitespace = outputs.whitespace_pattern
         return Options(whitespace, usual.additional_properties and not outputs.disable_additional_properties)
 
-    @staticmethod
-    def _setting_refused(params: Any, outputs: Any, model_config: Any) -> str:
+    def _put_options(self, outputs: Any, kind: str, text: str, options: Options) -> None:
+        """Write the options of a request into its constraint, since the engine's compile gets nothing else."""
+        if kind == "STRUCTURAL_TAG":
+            outputs.structural_tag = options.packed(text, self._seal)
+            return
+        outputs.json = options.packed(text if kind == "JSON" else '{"type": "object"}', self._seal)
+        outputs.json_object = None
+
+    def _setting_refused(self, params: Any, outputs: Any, model_config: Any) -> str:
         if getattr(model_config, "is_diffusion", False):
             return "diffusion models do not write from left to right, which a constraint needs"
         if outputs._backend not in (None, "guided"):
@@ -121,25 +164,37 @@ class RequestChecks:
             return "SchemaError: the schema is empty"
         if params.ignore_eos:
             return "ignore_eos continues the text after its end, where no constraint holds: leave it out"
+        return self._options_refused(outputs) or self._stops_refused(params)
+
+    def _options_refused(self, outputs: Any) -> str:
+        is_json = outputs.json is not None or outputs.json_object or outputs.structural_tag is not None
+        options = {
+            "whitespace_pattern": outputs.whitespace_pattern is not None,
+            "disable_any_whitespace": outputs.disable_any_whitespace,
+            "disable_additional_properties": outputs.disable_additional_properties,
+        }
+        given = [name for name, is_given in options.items() if is_given]
+        if given and not is_json:
+            return f"{given[0]} applies to JSON only, and the request has another constraint: leave it out"
+        if outputs.whitespace_pattern is not None:
+            if outputs.disable_any_whitespace:
+                return "whitespace_pattern and disable_any_whitespace contradict each other: leave one out"
+            if outputs.whitespace_pattern in WHITESPACE_NAMES:
+                return "whitespace_pattern is a regular expression of whitespace, not a name"
+            if self._front_end.options.whitespace == "compact":
+                return "this server writes JSON without whitespace: leave whitespace_pattern out"
+        return ""
+
+    def _stops_refused(self, params: Any) -> str:
+        """Return why the stop tokens of a request cannot end its text."""
+        for token in params.stop_token_ids or ():
+            if not 0 <= token < self._vocabulary.size:
+                return f"stop_token_ids: {token} is not a token, ids run from 0 to {self._vocabulary.size - 1}"
         return ""
 
 
-_pool: ThreadPoolExecutor | None = None
-
-
-async def checked_on_a_thread(checks: Callable[[], RequestChecks], params: Any) -> None:
-    """Check a request on a thread, and leave the outcome to `RequestChecks.refusal`. Raises nothing."""
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(_CHECKING_THREADS, thread_name_prefix="guided-check")
-
-    def prepare() -> None:
-        try:
-            checks().prepare(params)
-        except Exception:  # Why all: the check itself comes next, raises the same, and knows whom to tell
-            _logger.debug("guided: a check failed ahead of time", exc_info=True)
-
-    await asyncio.get_running_loop().run_in_executor(_pool, prepare)
+# The checks of one tokenizer: a process serves one model.
+_checks_of = Shared[RequestChecks](1)
 
 
 class Grammar:
@@ -153,8 +208,9 @@ class Grammar:
     """
 
     def __init__(self, index: Index, stops: Iterable[int]) -> None:
-        spelled = index.vocabulary.tokens
-        ordinary = {token for token in stops if token < len(spelled) and spelled[token]}
+        spelled, reads = index.vocabulary.tokens, index.tables.reads
+        # Those with bytes, and special ones that the text may contain.
+        ordinary = {token for token in stops if 0 <= token < len(spelled) and (spelled[token] or reads(token))}
         ends = sorted(set(stops) - ordinary)
         self._guide = index.guide(end_tokens=ends or None)
         # Ordinary tokens that end the text, and whether one of them did.
@@ -165,7 +221,10 @@ class Grammar:
     def accept_tokens(self, request_id: str, tokens: Sequence[int]) -> bool:
         """Read tokens; those after the end are not the grammar's. False ends the request with an error."""
         try:
-            return not self._has_failed and all(self._accepts(token) for token in tokens)
+            is_read = not self._has_failed and all(self._accepts(token) for token in tokens)
+            if not is_read or self.is_terminated():
+                metrics().flush()
+            return is_read
         except Exception:
             self._fail(f"tokens of the request {request_id} cannot be read")
             return False
@@ -204,20 +263,20 @@ class Grammar:
         begin = time.perf_counter()
         try:
             if not self._has_failed:
-                errors = fill_masks([self._guide], bitmask, [batch_index])
-                if errors:
-                    raise errors[batch_index]
+                # PERF: `fill_masks` would take three times as long for one row (`python -m benchmarks.serving_masks`).
+                row = _words_of(bitmask)[batch_index]
+                self._guide.mask(row)
                 if self._stops:
-                    self._write_stops(bitmask[batch_index])
+                    self._write_stops(row)
+                metrics().masked(time.perf_counter() - begin)
         except Exception:
             self._fail("no mask")
         if self._has_failed:
             bitmask[batch_index].fill_(-1)
-        metrics().masked(time.perf_counter() - begin)
 
-    def _write_stops(self, row: "torch.Tensor") -> None:
+    def _write_stops(self, row: Int32Array) -> None:
         """Allow the ordinary tokens that end the text exactly where it is complete."""
-        words, may_end = row.numpy().view("uint32"), self._guide.is_accepting
+        words, may_end = row.view("uint32"), self._guide.is_accepting
         for token in self._stops:
             bit = 1 << (token & 31)
             word = int(words[token >> 5])
@@ -240,6 +299,24 @@ class Grammar:
             self._has_failed = True
             metrics().failures.inc()
             _logger.exception("guided: %s, so the request ends with an error", what)
+
+
+# The bitmask that was filled last, and its words.
+_last_bitmask: tuple[Any, Any] = (None, None)
+
+
+def _words_of(bitmask: "torch.Tensor") -> Int32Array:
+    """Return the words of a bitmask over the same memory.
+
+    PERF: a tensor makes a new array for each call in 1 us, and vLLM fills one bitmask again and again.
+    """
+    global _last_bitmask
+    tensor, words = _last_bitmask
+    if tensor is not bitmask:
+        words = bitmask.numpy()
+        _last_bitmask = bitmask, words
+    found: Int32Array = words
+    return found
 
 
 class Backend:
@@ -275,8 +352,7 @@ class Backend:
         Raises
         ------
         GuidedError, ValueError
-            The constraint is over a budget of the engine, or a stop token is a special one that the texts hold. vLLM ends the request
-            with an error.
+            The constraint is over a budget of the engine. vLLM ends the request with an error.
         """
         begin = time.perf_counter()
         index, known = self._indices.index(request_type.name, grammar_spec)
@@ -315,17 +391,34 @@ class Metrics:
         self.failures = Counter("guided_failed_requests", "Requests that ended with an error of their constraint.")
         self.mask_seconds = Counter("guided_mask_seconds", "Time spent on filling rows of masks.")
         self.mask_rows = Counter("guided_mask_rows", "Rows of masks filled.")
+        # Seconds of rows that are not counted yet. A deque, because several threads may fill rows.
+        self._rows: deque[float] = deque()
 
     def masked(self, seconds: float) -> None:
-        """Count a row."""
-        self.mask_seconds.inc(seconds)
-        self.mask_rows.inc()
+        """Count a row, with the next `flush` or after some rows more."""
+        self._rows.append(seconds)
+        if len(self._rows) >= _COUNTED_TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Count the rows that were filled before."""
+        rows = []
+        with suppress(IndexError):
+            while True:
+                rows.append(self._rows.popleft())
+        if rows:
+            self.mask_seconds.inc(sum(rows))
+            self.mask_rows.inc(len(rows))
+
+
+_metrics = Shared[Metrics](1)
 
 
 @functools.cache
 def metrics() -> Metrics:
     """Return the metrics of the process."""
-    return Metrics()
+    # Why shared: threads that call this for the first time at once call it all, and Prometheus refuses a second counter of a name.
+    return _metrics.get("metrics", Metrics)[0]
 
 
 def _vocabulary(tokenizer: Any, size: int) -> Vocabulary:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
+from guided.integrations import serving
 from guided.integrations.serving import (
     ENGINE_LIMITS,
     FRONT_END_LIMITS,
@@ -159,6 +160,83 @@ def test_options_of_a_request_travel_in_its_text() -> None:
     assert not index.accepts('{"a": 1}')
     index, _ = Indices(BYTES, options).index("JSON", Options().packed(schema))
     assert index.accepts('{"a": 1, "b": 2}')
+    tag = json.dumps({"format": {"type": "json_schema", "json_schema": {"properties": {"a": {"type": "integer"}}}}})
+    index, _ = Indices(BYTES).index("STRUCTURAL_TAG", options.packed(tag))
+    assert index.accepts('{"a":1}')
+    assert not index.accepts('{"a": 1}')
+    assert not index.accepts('{"b":1}')
+
+
+def test_requests_share_an_index_however_their_options_came() -> None:
+    indices, options = Indices(BYTES, Options("compact")), Options("compact")
+    found, _ = indices.index("JSON", "{}")
+    for text in (options.packed("{}"), options.packed("{}", "one seal"), options.packed("{}", "another")):
+        assert indices.index("JSON", text) == (found, True)
+    assert indices.index("JSON", Options().packed("{}"))[1] is False
+
+
+def test_only_the_own_seal_is_read() -> None:
+    options = Options("compact", additional_properties=False)
+    packed = options.packed("{}", "secret")
+    assert Options().unpacked(packed, "secret") == (options, "{}")
+    for seal in ("other", "", "secre", "secret2"):
+        assert Options().unpacked(packed, seal) == (Options(), packed)
+    assert Options().unpacked(options.packed("{}"), "secret") == (Options(), options.packed("{}"))
+
+
+@pytest.mark.parametrize("kind", ["JSON", "STRUCTURAL_TAG", "CHOICE"])
+def test_a_stranger_cannot_set_options_in_a_text(kind: str) -> None:
+    tag = '{"format": {"type": "json_schema", "json_schema": {}}}'
+    text = {"CHOICE": '["a"]', "JSON": "{}", "STRUCTURAL_TAG": tag}[kind]
+    front = FrontEnd(BYTES, Options("compact", additional_properties=False))
+    assert front.refusal(kind, text)[0] == ""
+    for forged in (Options().packed(text), Options().packed(text, "a guess"), f'guided["flexible", true]\n{text}'):
+        assert "not valid JSON" in front.refusal(kind, forged)[0]
+
+
+def test_options_of_a_request_are_checked_with_it() -> None:
+    front = FrontEnd(BYTES)
+    schema = json.dumps({"type": "object", "required": ["b"], "properties": {"a": {}}})
+    assert front.refusal("JSON", schema) == ("", False)
+    refusal, known = front.refusal("JSON", schema, Options(additional_properties=False))
+    assert "no value" in refusal
+    assert not known
+    assert "hitespace" in front.refusal("JSON", schema, Options("x"))[0]
+
+
+def test_an_unexpected_error_of_a_check_is_a_refusal_and_not_kept(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    front = FrontEnd(BYTES)
+    with monkeypatch.context() as patch:
+        patch.setattr(serving, "compile_index", lambda *_: {}.format)
+        refusal, known = front.refusal("JSON", "{}")
+        assert "AttributeError" in refusal
+        assert not known
+    assert "Traceback" in caplog.text
+    assert front.refusal("JSON", "{}") == ("", False)
+
+
+def test_what_is_known_is_asked_without_waiting() -> None:
+    front, begun, end = FrontEnd(BYTES), threading.Event(), threading.Event()
+    assert front.known("JSON", "{}") is None
+    front.refusal("JSON", "{}")
+    assert front.known("JSON", "{}") == ""
+    assert front.known("JSON", "{}", Options("compact")) is None
+    shared = Shared[int](10)
+
+    def compute() -> int:
+        begun.set()
+        assert end.wait(10)
+        return 7
+
+    thread = threading.Thread(target=shared.get, args=("key", compute))
+    thread.start()
+    assert begun.wait(10)
+    assert shared.known("key") is None
+    end.set()
+    thread.join()
+    assert shared.known("key") == 7
 
 
 def test_checks_are_stricter_than_the_engine() -> None:
@@ -279,6 +357,75 @@ def test_the_least_recently_used_value_is_dropped() -> None:
         shared.get(key, lambda: 1)
     assert [shared.get(key, lambda: 1)[1] for key in "ac"] == [True, True]
     assert not shared.get("b", lambda: 1)[1]
+
+
+def test_what_is_known_counts_as_used() -> None:
+    shared = Shared[int](2)
+    for key in "ab":
+        shared.get(key, lambda: 1)
+    shared.known("a")
+    shared.get("c", lambda: 1)
+    assert shared.known("a") == 1
+    assert shared.known("b") is None
+
+
+@pytest.mark.parametrize("count", [16, 4096])
+def test_a_call_weighs_few_values_however_many_are_kept(count: int) -> None:
+    weighed: list[int] = []
+
+    def weigh(value: int) -> int:
+        weighed.append(value)
+        return 1
+
+    shared = Shared[int](count, weigh)
+    for number in range(count):
+        shared.get(number, lambda: 0)
+    weighed.clear()
+    for number in range(100):
+        shared.get(("new", number), lambda: 1)
+    assert len(shared) == count
+    assert len(weighed) <= 5 * 100
+    weighed.clear()
+    for number in range(100):
+        shared.get(("new", number % 10), lambda: 1)
+    assert len(weighed) <= 5 * 100
+
+
+def test_values_that_grow_are_weighed_again() -> None:
+    weights = dict.fromkeys(range(40), 1)
+    shared = Shared[int](100, lambda value: weights[value])
+    for number in range(40):
+        shared.get(number, lambda number=number: number)  # type: ignore[misc]
+    for number in range(20):
+        weights[number] = 10
+    # None of those that grew is asked for.
+    for _ in range(10):
+        shared.get(39, lambda: 39)
+    kept = [number for number in range(40) if shared.known(number) is not None]
+    assert sum(weights[number] for number in kept) <= 100
+    assert 39 in kept
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 9), st.booleans()), max_size=60))
+def test_values_are_kept_as_by_weighing_all_of_them(calls: list[tuple[int, int, bool]]) -> None:
+    """The slow twin adds up all weights at each call. Values that do not grow have equal outcomes."""
+    most = 20
+    weights: dict[int, int] = {}
+    shared = Shared[int](most, lambda value: weights[value])
+    kept: dict[int, None] = {}
+    for key, weight, is_dropped in calls:
+        weights.setdefault(key, weight)
+        if is_dropped:
+            shared.clear()
+            kept.clear()
+        _, known = shared.get(key, lambda key=key: key)  # type: ignore[misc]
+        assert known == (key in kept)
+        kept.pop(key, None)
+        kept[key] = None
+        while sum(weights[one] for one in kept) > most and len(kept) > 1:
+            del kept[next(iter(kept))]
+        assert len(shared) == len(kept)
+        assert shared._total == sum(weights[one] for one in kept)
 
 
 def test_a_pattern_means_ascii() -> None:

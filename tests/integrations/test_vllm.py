@@ -1,5 +1,6 @@
 """The vLLM backend without vLLM: grammars never raise, and keep end tokens apart."""
 
+import json
 from collections import Counter
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import torch
 
 import guided
 from guided.integrations import vllm, vllm_backend
+from guided.integrations.serving import spec_of
 from guided.integrations.vllm_backend import Grammar
 from tests.masks import bits
 
@@ -20,6 +22,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counts: Counter[str] = Counter()
     metrics = SimpleNamespace(
         masked=lambda seconds: counts.update(["masked"]),
+        flush=lambda: counts.update(["flushed"]),
         failures=SimpleNamespace(inc=lambda: counts.update(["failures"])),
     )
     monkeypatch.setattr(vllm_backend, "metrics", lambda: metrics)
@@ -50,6 +53,7 @@ def test_a_text_to_its_end(counted: Counter[str]) -> None:
     grammar.reset()
     assert allowed(grammar) == {ord("a")}
     assert counted["masked"] == 3
+    assert counted["flushed"] == 1  # at the end of the text
     assert not counted["failures"]
 
 
@@ -98,6 +102,48 @@ def test_a_text_that_needs_a_stop_token_ends_with_an_error(
     assert not grammar.accept_tokens("id", [ord("b")])
     assert counted["failures"] == 1
     assert "stop_token_ids" in caplog.text
+
+
+def test_negative_stop_tokens_are_not_taken_from_the_end() -> None:
+    with pytest.raises(ValueError, match="end token -2"):
+        grammar_of("a", {-2, 256})
+
+
+def test_special_stop_tokens_that_a_text_contains_end_it_where_it_is_complete() -> None:
+    """The text of the special token is then spelled by ordinary ones."""
+    tokens = [bytes([value]) for value in range(256)]
+    vocabulary = guided.Vocabulary([*tokens, None, None], eos=[256], special={"<call>": 257}, size=300)
+    tag = {"format": {"type": "sequence", "elements": [
+        {"type": "const_string", "value": "<call>"}, {"type": "regex", "pattern": "a+"}]}}  # fmt: skip
+    index = guided.compile(spec_of("STRUCTURAL_TAG", json.dumps(tag)), vocabulary)
+    assert allowed(Grammar(index, {256})) == {ord("<"), 257}
+    grammar = Grammar(index, {256, 257})
+    assert allowed(grammar) == {ord("<")}
+    assert grammar.accept_tokens("id", b"<call>a")
+    assert allowed(grammar) == {ord("a"), 256, 257}
+    assert grammar.accept_tokens("id", [257])
+    assert grammar.is_terminated()
+
+
+def test_rows_of_several_bitmasks() -> None:
+    """The words of the last bitmask are kept: another one is another memory."""
+    grammar = grammar_of("ab", {256})
+    masks = [torch.zeros((2, 10), dtype=torch.int32) for _ in range(2)]
+    for row in (0, 1):
+        for mask in masks:
+            grammar.fill_bitmask(mask, row)
+    assert all(set(bits(row.numpy())) == {ord("a")} for mask in masks for row in mask)
+
+
+def test_an_error_of_the_metrics_does_not_leave_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(seconds: float) -> None:
+        raise OSError("the folder of metrics is full")
+
+    metrics = SimpleNamespace(masked=fail, flush=lambda: None, failures=SimpleNamespace(inc=lambda: None))
+    monkeypatch.setattr(vllm_backend, "metrics", lambda: metrics)
+    grammar = grammar_of("ab", {256})
+    assert allowed(grammar) == set(range(320))
+    assert not grammar.accept_tokens("id", [ord("a")])
 
 
 def test_an_error_of_a_mask_does_not_leave_the_grammar(counted: Counter[str]) -> None:

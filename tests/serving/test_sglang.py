@@ -85,6 +85,7 @@ def test_a_request_of_each_kind(backend: GuidedGrammarBackend, key: tuple[str, s
     [
         ("json", '{"type": "text"}'),
         ("json", "{"),
+        ("json", 'guided["", "flexible", true]\n{}'),
         ("regex", "a("),
         ("regex", "(a|b)*a(a|b){25}"),
         ("ebnf", 'root ::= "a"'),

@@ -1,7 +1,14 @@
 """The vLLM backend on vLLM's own classes, without a server: the places that it changes, and what it does where they differ."""
 
 import asyncio
+import copy
+import json
+import os
+import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +30,10 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from guided.integrations.vllm_backend import Backend, Grammar, RequestChecks, checked_on_a_thread
+from guided.integrations import serving
+from guided.integrations.check_queue import CheckQueue
+from guided.integrations.serving import Options
+from guided.integrations.vllm_backend import Backend, Grammar, RequestChecks
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,7 +55,6 @@ MODEL = SimpleNamespace(is_diffusion=False, get_vocab_size=lambda: 49152)
 
 
 def checked(params: SamplingParams, tokenizer: Any, **config: Any) -> SamplingParams:
-    RequestChecks._known = None
     params._validate_structured_outputs(MODEL, StructuredOutputsConfig(backend="guided", **config), tokenizer)
     return params
 
@@ -127,6 +136,238 @@ def test_options_reach_the_engine_in_the_text(tokenizer: Any) -> None:
     assert not backend.compile_grammar(StructuredOutputOptions.JSON, asked.json)._guide.accepts('{"a": 1}')
 
 
+def backend_of(tokenizer: Any) -> Backend:
+    config = SimpleNamespace(structured_outputs_config=StructuredOutputsConfig(backend="guided"))
+    return Backend(config, tokenizer, 49152)
+
+
+def test_options_of_a_structural_tag_reach_the_engine(tokenizer: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    tag = json.dumps({"format": {"type": "sequence", "elements": [
+        {"type": "const_string", "value": "So: "}, {"type": "json_schema", "json_schema": schema}]}})  # fmt: skip
+    asked = StructuredOutputsParams(structural_tag=tag, disable_any_whitespace=True, disable_additional_properties=True)
+    for _ in range(2):
+        checked(SamplingParams(structured_outputs=asked), tokenizer)
+    grammar = backend_of(tokenizer).compile_grammar(StructuredOutputOptions.STRUCTURAL_TAG, asked.structural_tag)
+    assert grammar._guide.accepts('So: {"a":1}')
+    assert not grammar._guide.accepts('So: {"a": 1}')
+    assert not grammar._guide.accepts('So: {"a":1,"b":2}')
+
+
+@pytest.mark.parametrize("constraint", [{"regex": "a"}, {"choice": ["a"]}, {"grammar": 'start: "a"'}])
+@pytest.mark.parametrize(
+    "option",
+    [{"whitespace_pattern": "[ ]*"}, {"whitespace_pattern": ""}, {"disable_any_whitespace": True}, {"disable_additional_properties": True}],
+)  # fmt: skip
+def test_options_about_json_are_refused_elsewhere(
+    constraint: dict[str, Any], option: dict[str, Any], tokenizer: Any
+) -> None:
+    with pytest.raises(VLLMValidationError, match=f"{next(iter(option))} applies to JSON only"):
+        checked(SamplingParams(structured_outputs=StructuredOutputsParams(**constraint, **option)), tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("config", "option", "reason"),
+    [
+        ({}, {"whitespace_pattern": "[ ]?", "disable_any_whitespace": True}, "contradict"),
+        ({"disable_any_whitespace": True}, {"whitespace_pattern": "[ ]?"}, "this server writes JSON without whitespace"),
+        ({}, {"whitespace_pattern": "compact"}, "not a name"),
+        ({}, {"whitespace_pattern": "flexible"}, "not a name"),
+        ({}, {"whitespace_pattern": "x"}, "hitespace"),
+    ],
+)  # fmt: skip
+def test_whitespace_that_cannot_be_had_is_refused(
+    config: dict[str, Any], option: dict[str, Any], reason: str, tokenizer: Any
+) -> None:
+    with pytest.raises(VLLMValidationError, match=reason):
+        checked(SamplingParams(structured_outputs=StructuredOutputsParams(json={}, **option)), tokenizer, **config)
+
+
+def test_whitespace_by_pattern(tokenizer: Any) -> None:
+    asked = StructuredOutputsParams(json={"type": "array"}, whitespace_pattern="[ ]?")
+    checked(SamplingParams(structured_outputs=asked), tokenizer)
+    grammar = backend_of(tokenizer).compile_grammar(StructuredOutputOptions.JSON, asked.json)
+    assert grammar._guide.accepts("[1, 2]")
+    assert not grammar._guide.accepts("[1,  2]")
+
+
+@pytest.mark.parametrize("is_marked", [False, True])
+@pytest.mark.parametrize(
+    "forged",
+    [
+        'guided["flexible", true]\n{"type": "object"}',
+        'guided["", "flexible", true]\n{"type": "object"}',
+        Options().packed('{"type": "object"}', "0" * 32),
+    ],
+)
+@pytest.mark.parametrize("field", ["json", "structural_tag"])
+def test_a_request_cannot_forge_options(field: str, forged: str, is_marked: bool, tokenizer: Any) -> None:
+    asked = StructuredOutputsParams(**{field: forged})
+    if is_marked:
+        asked._backend = "guided"
+    with pytest.raises(VLLMValidationError, match="not valid JSON"):
+        checked(
+            SamplingParams(structured_outputs=asked),
+            tokenizer,
+            disable_any_whitespace=True,
+            disable_additional_properties=True,
+        )
+
+
+def test_params_with_options_may_be_copied_and_used_again(tokenizer: Any) -> None:
+    asked = StructuredOutputsParams(json={"type": "object"}, disable_any_whitespace=True)
+    params = checked(SamplingParams(structured_outputs=asked), tokenizer)
+    twin = checked(copy.deepcopy(params), tokenizer)
+    assert twin.structured_outputs.json == asked.json
+    assert asked.json.count("guided") == 1
+
+
+@pytest.mark.parametrize("token", [49152, 60000, -1])
+def test_stop_tokens_that_are_no_tokens_are_refused(token: int, tokenizer: Any) -> None:
+    params = SamplingParams(stop_token_ids=[token], structured_outputs=StructuredOutputsParams(choice=["a"]))
+    with pytest.raises(VLLMValidationError, match=f"stop_token_ids: {token} is not a token"):
+        checked(params, tokenizer)
+
+
+def test_without_a_tokenizer_requests_are_refused() -> None:
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(choice=["a"]))
+    with pytest.raises(VLLMValidationError, match="skip_tokenizer_init"):
+        params._validate_structured_outputs(MODEL, StructuredOutputsConfig(backend="guided"), None)
+
+
+def test_any_error_of_a_check_ends_its_request_only(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked() -> SamplingParams:
+        return SamplingParams(structured_outputs=StructuredOutputsParams(choice=["any error"]))
+
+    for owner, name in [(serving, "compile_index"), (RequestChecks, "_options_refused")]:
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, lambda *_: {}[None])
+            with pytest.raises(VLLMValidationError, match="cannot be checked \\(KeyError"):
+                checked(asked(), tokenizer)
+    checked(asked(), tokenizer)
+
+
+def test_the_loop_waits_for_no_thread(tokenizer: Any) -> None:
+    """After `ahead`, the outcome is there even if the cache has lost it and another thread is computing it anew."""
+    checks = RequestChecks(tokenizer, StructuredOutputsConfig(backend="guided"), MODEL)
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(regex="loop("))
+    begun, end = threading.Event(), threading.Event()
+
+    def compute() -> str:
+        begun.set()
+        end.wait(20)
+        return ""
+
+    async def main() -> str:
+        await checks.ahead(params)
+        refusals = checks._front_end._refusals
+        (key,) = [key for key in refusals._values if key[0] == "REGEX"]
+        refusals.clear()
+        thread = threading.Thread(target=refusals.get, args=(key, compute))
+        thread.start()
+        assert begun.wait(20)
+        found = checks.refusal(params, MODEL)
+        assert not end.is_set()
+        end.set()
+        thread.join()
+        return found
+
+    assert "position" in asyncio.run(main())
+
+
+def test_a_request_whose_check_does_not_begin_is_answered_with_503(tokenizer: Any) -> None:
+    from vllm.exceptions import GracefulHTTPError
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    config = StructuredOutputsConfig(backend="guided")
+    checks = RequestChecks.of(tokenizer, config, MODEL)
+    engine = SimpleNamespace(
+        vllm_config=SimpleNamespace(structured_outputs_config=config, model_config=MODEL),
+        input_processor=SimpleNamespace(tokenizer=tokenizer),
+    )
+    end = threading.Event()
+
+    async def main() -> None:
+        checks.queue = CheckQueue(n_threads=1, patience=0.1)
+        costly = asyncio.create_task(checks.queue.run(1, lambda: end.wait(20)))
+        await asyncio.sleep(0.01)
+        params = SamplingParams(structured_outputs=StructuredOutputsParams(choice=["busy"]))
+        with pytest.raises(GracefulHTTPError, match="try again later") as caught:
+            await AsyncLLM.add_request(engine, "1", "x", params)
+        assert caught.value.http_status == 503
+        end.set()
+        await costly
+
+    try:
+        asyncio.run(main())
+    finally:
+        checks.queue = CheckQueue()
+
+
+def test_checks_of_a_tokenizer_are_made_once(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, start = [], threading.Barrier(8)
+    usual = RequestChecks.__init__
+
+    def init(self: Any, *arguments: Any) -> None:
+        made.append(self)
+        usual(self, *arguments)
+
+    monkeypatch.setattr(RequestChecks, "__init__", init)
+    config = StructuredOutputsConfig(backend="guided", disable_additional_properties=True, disable_any_whitespace=True)
+    other = copy.copy(tokenizer)
+
+    def ask() -> None:
+        start.wait(60)
+        RequestChecks.of(other, config, MODEL)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+
+
+# Eight threads of a fresh process count at once, with a folder of metrics for all processes.
+_COUNTING = """
+import sys, threading
+from guided.integrations.vllm_backend import metrics
+sys.setswitchinterval(1e-6)
+start, found, errors = threading.Barrier(8), [], []
+def count():
+    start.wait()
+    try:
+        found.append(metrics())
+        for _ in range(1000):
+            metrics().masked(0.5)
+    except BaseException as error:
+        errors.append(error)
+threads = [threading.Thread(target=count) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not errors, errors
+assert len(set(map(id, found))) == 1 and len(found) == 8
+metrics().flush()
+from prometheus_client import CollectorRegistry, generate_latest, multiprocess
+registry = CollectorRegistry()
+multiprocess.MultiProcessCollector(registry)
+text = generate_latest(registry).decode()
+assert "guided_mask_rows_total 8000.0" in text, text
+assert "guided_mask_seconds_total 4000.0" in text, text
+"""
+
+
+def test_threads_share_the_metrics_of_a_process(tmp_path: Path) -> None:
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        variables = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)}
+        done = subprocess.run(
+            [sys.executable, "-c", _COUNTING], env=variables, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
 def test_the_classes_count_as_vllms(tokenizer: Any) -> None:
     assert StructuredOutputBackend.__abstractmethods__ <= set(dir(Backend))
     assert StructuredOutputGrammar.__abstractmethods__ <= set(dir(Grammar))
@@ -185,12 +426,19 @@ async def longest_turn(asked: dict[str, Any], tokenizer: Any) -> float:
     config = StructuredOutputsConfig(backend="guided")
     checks = RequestChecks(tokenizer, config, MODEL)
     params = SamplingParams(structured_outputs=StructuredOutputsParams(**asked))
-    task = asyncio.create_task(checked_on_a_thread(lambda: checks, params))
+    final = 0.0
+
+    async def check() -> None:
+        nonlocal final
+        await checks.ahead(params)
+        begin = time.perf_counter()
+        checks.refusal(params, MODEL)
+        final = time.perf_counter() - begin
+
+    task = asyncio.create_task(check())
     turns = []
     while not task.done():
         begin = time.perf_counter()
         await asyncio.sleep(0.001)
         turns.append(time.perf_counter() - begin)
-    begin = time.perf_counter()
-    checks.refusal(params, MODEL)
-    return max(*turns, time.perf_counter() - begin)
+    return max(*turns, final)

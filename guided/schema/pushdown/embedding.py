@@ -112,7 +112,9 @@ class Embedding:
     @property
     def n_bytes(self) -> int:
         """Approximate memory of the automaton in bytes."""
-        return self.tables.n_bytes + self._control_of.nbytes + sum(one.n_own_bytes for one in self._machines.values())
+        # Why a copy: another thread may add machines meanwhile.
+        machines = tuple(self._machines.values())
+        return self.tables.n_bytes + self._control_of.nbytes + sum(one.n_own_bytes for one in machines)
 
     def _is_empty(self, value: Value) -> bool:
         return value_machine(value, self._options, self._limits, self._alphabet).is_empty
